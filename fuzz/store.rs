@@ -109,6 +109,7 @@ fn record(n: u64) -> Record {
                 size: n,
                 lines: 1,
                 mtime_ms: n,
+                mode: None,
             },
             untracked: false,
         }

@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Content, Found, LinesOrder, Object, ReadOrder, ReadOutcome, Stamp};
-use touchmark_proto::{Hash, RelPath};
+use touchmark_proto::{FileMode, Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
 use self::compare::stamp;
@@ -317,6 +317,7 @@ impl Reader {
                     lines,
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
+                    mode: FileMode::new(after.mode()),
                     stamp: stamped,
                     settled,
                 }),

@@ -2,7 +2,8 @@
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Request};
+use touchmark_engine::session_memory::Note;
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Request, SessionId};
 
 use crate::event::Event;
 use crate::hooks::Consult;
@@ -45,6 +46,12 @@ impl Inside {
                 "the daemon is shutting down",
             ))
         })
+    }
+
+    /// Has a session remember something beside files, over restarts.
+    pub(crate) fn note(&self, session: &SessionId, note: Note) {
+        let consult = Consult::Noted(session.clone(), note);
+        let _loop_has_ended = self.events.send(Event::Consult(consult));
     }
 
     /// What the loop answers; `None` once it has ended.

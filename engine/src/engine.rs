@@ -291,6 +291,11 @@ impl Engine {
             Input::HookNotUnderstood { session } => {
                 self.context().count_not_understood(session.as_ref());
             }
+            Input::Noted { session, note } => {
+                if self.state.sessions.contains_key(&session) {
+                    self.context().note(&session, note);
+                }
+            }
             Input::Inherited {
                 session,
                 from,

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use touchmark_proto::writes::Guard;
-use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId, SessionId};
+use touchmark_proto::{
+    ConnectionId, Error, FileMode, Hash, Millis, RelPath, Request, RequestId, SessionId,
+};
 
 use crate::ledger::record::{Held, Record};
+use crate::ledger::session_memory::Note;
 use crate::tracker::carry::Difference;
 
 /// An observation that the shell passes to the engine. The shell passes inputs
@@ -161,6 +164,14 @@ pub enum Input {
     HookNotUnderstood {
         /// The hook's session; `None` if it is not known.
         session: Option<SessionId>,
+    },
+    /// A session is to remember something beside files; nothing, if nobody knows
+    /// it.
+    Noted {
+        /// Which.
+        session: SessionId,
+        /// What.
+        note: Note,
     },
     /// Two sessions turned out to be one conversation: what `from` has seen,
     /// `session` has seen too (HOOK-9).
@@ -376,6 +387,8 @@ pub struct Content {
     pub lines: u32,
     /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
+    /// Its kind and permissions; `None` if nobody has looked.
+    pub mode: Option<FileMode>,
     /// The stat, as far as it identifies a state of the file.
     pub stamp: Stamp,
     /// Whether the stat is enough to prove this content later (FILE-5): its

@@ -69,6 +69,7 @@ impl Stage {
                     size: text.len() as u64,
                     lines: 1,
                     mtime_ms: 1,
+                    mode: None,
                     stamp: Stamp {
                         inode: *inode,
                         size: text.len() as u64,

@@ -41,6 +41,7 @@ impl Disk {
             size: 1_024,
             lines: 32,
             mtime_ms: self.now,
+            mode: None,
             stamp: Stamp {
                 inode: u64::from_le_bytes(hash.0[..8].try_into().unwrap()),
                 size: 1_024,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, Hash, LineRange, Millis, RelPath, SessionId};
+use crate::{Clock, FileMode, Hash, LineRange, Millis, RelPath, SessionId};
 
 /// The author of a version. Two authors are equal if kind and session are; the
 /// label is only for display.
@@ -152,6 +152,11 @@ pub struct Version {
     /// The id of the command in whose window the version was written (ATTR-6);
     /// `None` if there is none.
     pub command: Option<String>,
+    /// Kind and permissions, where a read or a look at the workspace told them
+    /// (SCOPE-7). The content of a symlink is the name that it leads to.
+    pub mode: Option<FileMode>,
+    /// What it had before, where it is known to have been another.
+    pub mode_before: Option<FileMode>,
 }
 
 /// Numbers of lines that differ between two texts.

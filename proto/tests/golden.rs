@@ -336,6 +336,8 @@ fn names_that_are_not_utf8_have_a_uri() {
         candidates: None,
         edit: None,
         command: None,
+        mode: None,
+        mode_before: None,
     };
     let event = ServerMessage::Event(Event {
         subscription: 2,

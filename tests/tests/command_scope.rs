@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -37,21 +39,46 @@ fn sh(world: &World, line: &str) {
     assert!(output.status.success(), "{line}: {said}");
 }
 
-/// All regular files but those of git and those that are ignored.
-fn tree(world: &World) -> BTreeMap<String, Vec<u8>> {
-    fn below(directory: &Path, name: &str, all: &mut BTreeMap<String, Vec<u8>>) {
+/// A file, or a symlink with the name that it leads to.
+#[derive(Clone, PartialEq, Eq)]
+struct Thing {
+    mode: u32,
+    bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for Thing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let start = &self.bytes[..self.bytes.len().min(60)];
+        write!(f, "{:06o} {:?}", self.mode, String::from_utf8_lossy(start))
+    }
+}
+
+type Tree = BTreeMap<String, Thing>;
+
+/// All files and links but those of git and those that are ignored.
+fn tree(world: &World) -> Tree {
+    fn below(directory: &Path, name: &str, all: &mut Tree) {
         for entry in fs::read_dir(directory).unwrap() {
             let entry = entry.unwrap();
             let own = entry.file_name().into_string().unwrap();
             let name = format!("{name}{own}");
             let kind = entry.file_type().unwrap();
-            if matches!(&*own, ".git" | "target") || own.ends_with(".o") {
+            if matches!(&*own, ".git" | "target") || own.ends_with(".o") && own != "forced.o" {
                 continue;
             }
             if kind.is_dir() {
                 below(&entry.path(), &format!("{name}/"), all);
-            } else if kind.is_file() {
-                all.insert(name, fs::read(entry.path()).unwrap());
+            } else if kind.is_file() || kind.is_symlink() {
+                let bytes = match kind.is_symlink() {
+                    true => fs::read_link(entry.path())
+                        .unwrap()
+                        .as_os_str()
+                        .as_bytes()
+                        .to_vec(),
+                    false => fs::read(entry.path()).unwrap(),
+                };
+                let mode = entry.path().symlink_metadata().unwrap().mode();
+                all.insert(name, Thing { mode, bytes });
             }
         }
     }
@@ -60,8 +87,8 @@ fn tree(world: &World) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-fn hash(content: Option<&Vec<u8>>) -> Value {
-    content.map_or(Value::Null, |bytes| json!(sha256(bytes)))
+fn hash(thing: Option<&Thing>) -> Value {
+    thing.map_or(Value::Null, |thing| json!(sha256(&thing.bytes)))
 }
 
 /// A repository with some of everything.
@@ -78,15 +105,22 @@ fn repository(world: &World) {
     world.file("bytes.bin", [0_u8, 159, 146, 150, 10]);
     world.file("no newline", "none at the end");
     world.file("empty", "");
+    world.file("run.sh", "#!/bin/sh\n");
+    world.file("private", "mine\n");
+    world.file("forced.o", "tracked all the same\n");
+    sh(
+        world,
+        "chmod 755 run.sh; chmod 600 private; ln -s README.md link.md; ln -s README.md kept.md; ln -s src linked; ln -s /nowhere/at/all broken",
+    );
     world.file(".gitignore", "target/\n*.o\n");
     world.file("target/old.txt", "a build's\n");
     sh(
         world,
-        "git init -q -b main && git add -A && git commit -qm one",
+        "git init -q -b main && git add -A && git add -f forced.o && git commit -qm one",
     );
     sh(
         world,
-        "git checkout -qb topic && for n in 1 2 3 4 5; do echo topic >> src/f$n.txt; done && echo t > src/topic.txt && git rm -q docs/a/b/deep.md && git add -A && git commit -qm topic && git checkout -q main",
+        "git checkout -qb topic && git rm -q broken && ln -sfn docs kept.md && chmod +x src/f3.txt && for n in 1 2 3 4 5; do echo topic >> src/f$n.txt; done && echo t > src/topic.txt && git rm -q docs/a/b/deep.md && git add -A && git commit -qm topic && git checkout -q main",
     );
     // So old that git's index vouches for them.
     sh(
@@ -117,13 +151,7 @@ fn run(world: &World, agent: &mut Session, line: &str) -> Value {
 
 /// Every file that differs has a version by the command, with what it held
 /// before and holds now; no other has.
-fn check(
-    agent: &mut Session,
-    line: &str,
-    row: &Value,
-    before: &BTreeMap<String, Vec<u8>>,
-    after: &BTreeMap<String, Vec<u8>>,
-) {
+fn check(agent: &mut Session, line: &str, row: &Value, before: &Tree, after: &Tree) {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changed = 0;
     for name in names {
@@ -141,6 +169,9 @@ fn check(
         assert_eq!(newest["evidence"], "command", "{story}");
         assert_eq!(newest["command"], row["command"], "{story}");
         assert_eq!(newest["hash"], hash(is), "{story}");
+        if let Some(is) = is {
+            assert_eq!(newest["mode"], format!("{:06o}", is.mode), "{story}");
+        }
         let kind = match (was, is) {
             (None, _) => vec!["created", "renamed"],
             (_, None) => vec!["deleted"],
@@ -157,6 +188,17 @@ fn check(
         }
     }
     assert_eq!(row["versions"], changed, "{line}: {row}");
+}
+
+#[track_caller]
+fn assert_same(found: &Tree, wanted: &Tree, story: &str) {
+    let names: BTreeSet<&String> = found.keys().chain(wanted.keys()).collect();
+    let other: Vec<_> = names
+        .into_iter()
+        .filter(|name| found.get(*name) != wanted.get(*name))
+        .map(|name| (name, found.get(name), wanted.get(name)))
+        .collect();
+    assert!(other.is_empty(), "{other:?} in {story}");
 }
 
 /// Of every kind that agents run.
@@ -224,6 +266,22 @@ const COMMANDS: &[&str] = &[
     "find . -name 'part-*' -delete",
     "ln README.md hard && rm README.md && mv hard README.md",
     "rm gen.py; echo back > gen.py",
+    // Modes and links.
+    "chmod +x src/f0.txt src/f1.txt",
+    "chmod 640 README.md && echo more >> README.md",
+    "sed -i s/sh/bash/ run.sh && chmod 700 run.sh",
+    "rm run.sh private",
+    "ln -s README.md new-link && ln -s ../nowhere src/out",
+    "ln -sf src/f1.txt new-link",
+    "mv new-link moved-link",
+    "rm moved-link link.md",
+    "rm gen.py && ln -s README.md gen.py",
+    "rm gen.py && cp README.md gen.py",
+    "mv docs docs2 && ln -s docs2 docs",
+    "rm docs && mv docs2 docs",
+    "echo through > linked/f19.txt",
+    "echo ignored, but git has it > forced.o",
+    "rm forced.o",
     "rename() { mv \"$1\" \"$2\"; }; rename gen.py gen2.py",
     // Archives and generators.
     "tar cf all.tar src",
@@ -275,7 +333,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
-fn each_change_of_a_hundred_commands_has_its_author_a_before_and_an_after() {
+fn each_change_of_a_hundred_commands_has_its_author_and_is_undone() {
     assert!(COMMANDS.len() >= 100, "{}", COMMANDS.len());
     let world = world();
     repository(&world);
@@ -286,7 +344,15 @@ fn each_change_of_a_hundred_commands_has_its_author_a_before_and_an_after() {
         let row = run(&world, &mut agent, line);
         let after = tree(&world);
         check(&mut agent, line, &row, &before, &after);
-        all += row["versions"].as_u64().unwrap();
+        let versions = row["versions"].as_u64().unwrap();
+        all += versions;
+        if versions > 0 {
+            let undo = json!({"command": row["command"]});
+            let undone = agent.client.ok("undo", undo);
+            assert_same(&tree(&world), &before, &format!("undo of {line}: {undone}"));
+            let redone = agent.client.ok("redo", json!({}));
+            assert_same(&tree(&world), &after, &format!("redo of {line}: {redone}"));
+        }
     }
     assert!(all > 200, "{all}");
     for ignored in ["target/old.txt", "target/debug/out.txt", "x.o"] {
@@ -442,7 +508,7 @@ fn the_size_and_the_time_of_a_file_are_not_believed() {
 }
 
 #[test]
-fn links_modes_and_special_files_are_no_versions() {
+fn links_and_modes_are_versions_and_special_files_are_none() {
     let world = world();
     world.file("f", "one\n");
     world.file("g", "two\n");
@@ -453,25 +519,129 @@ fn links_modes_and_special_files_are_no_versions() {
         &mut agent,
         "ln -s f link; ln -s real directory; ln -s /etc outside; ln -s nowhere broken; mkfifo pipe; chmod 600 f; ln f second",
     );
-    // The second name alone is a file that was not there.
-    assert_eq!(row["versions"], 1, "{row}");
+    // Four links, a mode, and a second name that was not there.
+    assert_eq!(row["versions"], 6, "{row}");
     assert_eq!(agent.history("second")[0]["kind"], "created");
+    let link = agent.history("link").remove(0);
+    assert_eq!(link["mode"], "120777", "{link}");
+    assert_eq!(link["hash"], json!(sha256(b"f")), "{link}");
+    let mode = agent.history("f").remove(0);
+    assert_eq!(mode["mode"], "100600", "{mode}");
+    assert_eq!(mode["modeBefore"], "100644", "{mode}");
     let row = run(
         &world,
         &mut agent,
         "rm g && ln -s f g; rm link; echo three > pipe2; rm pipe",
     );
-    assert_eq!(row["versions"], 2, "{row}");
-    assert_eq!(agent.history("g")[0]["kind"], "deleted");
+    assert_eq!(row["versions"], 3, "{row}");
+    assert_eq!(agent.history("g")[0]["kind"], "modified");
+    let before = tree(&world);
     let row = run(
         &world,
         &mut agent,
         "rm g; echo back > g; rm -r real; ln -s . real",
     );
-    assert_eq!(row["versions"], 2, "{row}");
-    assert_eq!(agent.history("g")[0]["kind"], "created");
+    assert_eq!(row["versions"], 3, "{row}");
     assert_eq!(agent.history("real/x")[0]["kind"], "deleted");
-    assert_eq!(agent.history("link"), Vec::<Value>::new());
+    agent.client.ok("undo", json!({"command": row["command"]}));
+    assert_same(&tree(&world), &before, "undo");
+}
+
+/// The file that a session holds is told by its own events; its mode is not.
+#[test]
+fn a_mode_of_a_file_that_a_session_holds_is_undone_and_a_users_stays() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = world();
+    world.file("held", "one\n");
+    world.file("later", "one\n");
+    let mut agent = world.session("s");
+    agent.read("held");
+    run(&world, &mut agent, "true");
+    let row = run(&world, &mut agent, "chmod 755 held later");
+    assert_eq!(row["versions"], 2, "{row}");
+    assert_eq!(agent.history("held")[0]["mode"], "100755");
+    assert_eq!(agent.status("held")["state"], "fresh");
+    let path = world.path("later");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    agent.client.ok("undo", json!({"command": row["command"]}));
+    let mode = |name: &str| world.path(name).metadata().unwrap().mode() & 0o7777;
+    assert_eq!((mode("held"), mode("later")), (0o644, 0o600));
+}
+
+/// Where a link came in the place of a file that a session holds, nothing is
+/// written to where that leads.
+#[test]
+fn no_undo_writes_through_a_link_that_a_command_made() {
+    let world = world();
+    world.file("held", "of the file\n");
+    world.file("other", "of the other\n");
+    let mut agent = world.session("s");
+    agent.read("held");
+    run(&world, &mut agent, "true");
+    let row = run(&world, &mut agent, "rm held && ln -s other held");
+    if row["versions"].as_u64().unwrap() > 0 {
+        agent.client.ok("undo", json!({"command": row["command"]}));
+    }
+    assert_eq!(fs::read(world.path("other")).unwrap(), b"of the other\n");
+    // A link that somebody has pointed elsewhere since stays.
+    let row = run(&world, &mut agent, "ln -s other to");
+    sh(&world, "ln -sfn held to");
+    let undone = agent.client.ok("undo", json!({"command": row["command"]}));
+    assert_eq!(undone["files"][0]["outcome"], "conflict", "{undone}");
+    let to = fs::read_link(world.path("to")).unwrap();
+    assert_eq!(to, Path::new("held"));
+}
+
+/// Commands as above, and a line that a user adds at the top after them.
+#[test]
+fn what_a_user_added_after_a_command_stays_when_it_is_undone() {
+    let world = world();
+    repository(&world);
+    let mut agent = world.session("s");
+    run(&world, &mut agent, "true");
+    for line in [
+        "sed -i s/middle/centre/ src/f*.txt",
+        "perl -pi -e 's/tail/end/' src/f7.txt src/f8.txt",
+        "mv src/f1.txt moved.txt; echo new > new.txt",
+        "mkdir sub && mv src/f*.txt sub/",
+        "git checkout -q topic",
+        "for n in 1 2 3; do echo $n > gen-$n.txt; done",
+        "chmod +x src/f2.txt && echo x >> src/f2.txt",
+        "tar cf - src | (mkdir un && tar xf - -C un)",
+    ] {
+        sh(&world, "git stash -qu 2> /dev/null; git checkout -qf main");
+        run(&world, &mut agent, "true");
+        let before = tree(&world);
+        let row = run(&world, &mut agent, line);
+        let after = tree(&world);
+        // In every second file that it changed.
+        let changed = after.iter().filter(|(name, is)| {
+            is.mode & 0o170_000 == 0o100_000 && before.get(*name) != Some(*is)
+        });
+        let edited: Vec<&String> = changed.map(|(name, _)| name).step_by(2).collect();
+        assert!(!edited.is_empty(), "{line}");
+        for name in &edited {
+            let mut bytes = b"of the user\n".to_vec();
+            bytes.extend(&after[*name].bytes);
+            user::write(&world.path(name), &String::from_utf8(bytes).unwrap());
+        }
+        let undone = agent.client.ok("undo", json!({"command": row["command"]}));
+        let now = tree(&world);
+        let story = format!("{line}: {undone}");
+        let mut wanted = before.clone();
+        let rows = undone["files"].as_array().unwrap();
+        for name in edited {
+            // It has its old name back.
+            let row = rows.iter().find(|row| row["path"] == **name).expect(&story);
+            let place = row["to"].as_str().unwrap_or(name);
+            let thing = wanted.entry(place.to_owned()).or_insert_with(|| Thing {
+                mode: after[name].mode,
+                bytes: Vec::new(),
+            });
+            thing.bytes.splice(0..0, b"of the user\n".iter().copied());
+        }
+        assert_same(&now, &wanted, &story);
+    }
 }
 
 #[test]

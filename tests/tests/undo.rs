@@ -305,6 +305,12 @@ fn undo4_a_turn_is_not_undone_while_it_goes_on_and_the_agent_is_told() {
     let ask = json!({"session": "s-undone-while-it-works"});
     let error = client.call("undo", ask.clone()).unwrap_err();
     assert_eq!(error.name, "busy", "{error:?}");
+    // Nor by a daemon that knows of the turn by what is stored.
+    world.restart();
+    let mut talk = Talk::new(&world, "claude", "s-undone-while-it-works");
+    let mut client = world.client();
+    let error = client.call("undo", ask.clone()).unwrap_err();
+    assert_eq!(error.name, "busy", "{error:?}");
     assert_eq!(
         on_disk(&world, "a.txt").unwrap(),
         ten().replace("line 2", "two")
@@ -312,6 +318,8 @@ fn undo4_a_turn_is_not_undone_while_it_goes_on_and_the_agent_is_told() {
     talk.say(&talk.voice.stop());
     client.ok("undo", ask);
     assert_eq!(on_disk(&world, "a.txt").unwrap(), ten());
+    world.restart();
+    let mut talk = Talk::new(&world, "claude", "s-undone-while-it-works");
     let told = talk.prompt("p2", "go on").told();
     assert!(
         told.contains("undone changes of yours, on purpose, in \"a.txt\" (lines 2)"),

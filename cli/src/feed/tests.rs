@@ -136,6 +136,8 @@ fn version(n: u64, words: &[String]) -> Happening {
         candidates: None,
         edit: None,
         command: None,
+        mode: None,
+        mode_before: None,
     };
     let mut lines: Option<LineCounts> = None;
     for word in &words[3..] {

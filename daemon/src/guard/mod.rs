@@ -4,6 +4,7 @@
 //! - [`exchange`]: the two swap names, and what came out is looked at.
 //! - [`checked`]: in place, where names cannot be swapped.
 //! - [`remove`]: the same for a file that is to go.
+//! - [`standing`]: symlinks and permissions.
 //! - [`lease`]: who else has the file open.
 //! - [`intent`]: what the next start completes or reverts.
 //! - [`recovery`], [`moved`]: nothing that lost its name is lost; [`kept`]: what
@@ -24,6 +25,7 @@ mod place;
 mod recovery;
 mod remove;
 mod settings;
+mod standing;
 mod temporary;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

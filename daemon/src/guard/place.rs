@@ -28,7 +28,7 @@ const MOST_DIRECTORIES: usize = 256;
 /// A file's own name, symlinks followed (GUARD-2), in its directory.
 #[derive(Debug)]
 pub(super) struct Place {
-    directory: OwnedFd,
+    pub(super) directory: OwnedFd,
     /// Without any link in it, relative to the workspace.
     pub(super) real: RelPath,
     /// The last component.

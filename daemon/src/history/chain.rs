@@ -1,16 +1,22 @@
 //! One file's versions, with what they held.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::{Step, Weave};
-use touchmark_proto::files::{FileHistory, FileSnapshot, Snapshot};
+use touchmark_engine::recall;
+use touchmark_engine::{Marks, within};
+use touchmark_proto::files::{FileHistory, FileSnapshot};
 use touchmark_proto::{
-    Author, ClientPath, Clock, Error, ErrorCode, Evidence, Hash, Version, VersionKind,
+    Author, ClientPath, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind,
+    native,
 };
 
+use super::aside;
 use crate::inside::Inside;
 use crate::store::Reader;
+use crate::system::stat::{MetadataExt as _, modified_ms};
 
 /// Versions asked for at once.
 const PAGE: u32 = 1_000;
@@ -28,6 +34,8 @@ pub(crate) struct Chain {
     pub(crate) versions: Vec<Version>,
     /// What each held.
     pub(crate) steps: Vec<Step>,
+    /// The mode of what is there now; `None` where nothing is.
+    pub(crate) mode: Option<FileMode>,
 }
 
 impl Chain {
@@ -39,25 +47,139 @@ impl Chain {
     pub(crate) async fn of(
         inside: &Inside,
         contents: &Arc<Mutex<Reader>>,
+        root: &Path,
         path: &ClientPath,
     ) -> Result<Self, Error> {
-        let versions = versions(inside, path).await?;
+        let name = within(path, &native::bytes(root))?;
+        let place = root.join(native::name(name.as_bytes()));
+        let (log, own) = (Arc::clone(contents), name.clone());
+        let above = root.to_owned();
+        let of_name = aside(move || {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            of_name(&log, &above, &own).map(|found| (found, mode_of(&place)))
+        });
+        let mut now = None;
+        let (versions, mode) = match of_name.await? {
+            Some(((versions, bytes), mode)) => {
+                let mode = mode.filter(|_| bytes.is_some());
+                now = bytes;
+                (versions, mode)
+            }
+            None => {
+                let versions = versions(inside, path).await?;
+                let file = versions.last().map_or(&name, |newest| &newest.path);
+                let place = root.join(native::name(file.as_bytes()));
+                let mode = aside(move || place.metadata().ok());
+                let mode = mode.await?.and_then(|found| FileMode::new(found.mode()));
+                (versions, mode)
+            }
+        };
         let contents = Arc::clone(contents);
-        let read = tokio::task::spawn_blocking(move || {
+        let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
-            let steps = steps(&contents, &versions);
+            let mut steps = steps(&contents, &versions);
+            // What is there need not be kept.
+            if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
+                *last = Step::Held(now.into());
+            }
             (steps, versions)
         });
-        let (steps, versions) = read
-            .await
-            .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
-        Ok(Self { versions, steps })
+        let (steps, versions) = read.await?;
+        Ok(Self {
+            versions,
+            steps,
+            mode,
+        })
+    }
+
+    /// Whether a symlink stood under the name at any time (SCOPE-7).
+    pub(crate) fn has_links(&self) -> bool {
+        self.versions.iter().any(is_link)
+    }
+
+    /// The mode that the file would have without the versions that are meant:
+    /// the last that somebody else gave it.
+    pub(crate) fn mode_without(&self, meant: impl Fn(usize) -> bool) -> Option<FileMode> {
+        let (mut value, mut last) = (None, None);
+        for (at, version) in self.versions.iter().enumerate() {
+            let came = version.kind == VersionKind::Renamed && last.is_none();
+            let same = version.mode.filter(|_| came);
+            let before = version.mode_before.or(last).or(same);
+            let after = version.mode.or(before);
+            if value.is_none() {
+                value = before;
+            }
+            if !meant(at) && (after != before || value.is_none()) {
+                value = after;
+            }
+            last = after;
+        }
+        // What somebody has changed since, and nobody has recorded.
+        match self.mode.filter(|_| self.mode != last && last.is_some()) {
+            Some(now) => Some(now),
+            None => value,
+        }
     }
 
     /// The lines of all versions.
     pub(crate) fn weave(&self) -> Weave {
         Weave::new(&self.steps)
     }
+}
+
+fn is_link(version: &Version) -> bool {
+    version.mode.is_some_and(FileMode::is_link)
+}
+
+fn mode_of(place: &Path) -> Option<FileMode> {
+    let found = place.symlink_metadata().ok()?;
+    FileMode::new(found.mode()).filter(|_| !found.is_dir())
+}
+
+/// The versions of a name under which a symlink stood at some time, or a
+/// directory stands now, or that is gone behind a link, oldest first; `None` of
+/// any other. They are of the
+/// name, whatever the link leads to. The last is what is there now, with its
+/// bytes where those are at hand.
+fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, Option<Vec<u8>>)> {
+    let place = &root.join(native::name(path.as_bytes()));
+    let limit = PAGE as usize;
+    let records = log.history(path, None, limit + 1).ok()?;
+    let rows = recall::history(0, &records, limit, &Marks::default()).versions;
+    let is_directory = || place.symlink_metadata().is_ok_and(|found| found.is_dir());
+    // A link stands where its directory was: what that leads to is not it.
+    let newest = rows.first()?;
+    let came = |found: std::fs::Metadata| {
+        let later = newest.hash.is_none() || modified_ms(&found) > newest.time;
+        found.is_symlink() && later
+    };
+    let is_behind = place
+        .ancestors()
+        .skip(1)
+        .take_while(|above| *above != root)
+        .any(|above| above.symlink_metadata().is_ok_and(came));
+    if !rows.iter().any(is_link) && !is_directory() && !is_behind {
+        return None;
+    }
+    let mut versions = corrected(rows);
+    let mode = mode_of(place).filter(|_| !is_behind);
+    let bytes = match mode {
+        Some(mode) if mode.is_link() => place
+            .read_link()
+            .ok()
+            .map(|to| native::bytes(&to).into_owned()),
+        Some(mode) if mode.is_file() => std::fs::read(place).ok(),
+        _ => None,
+    };
+    let now = bytes.as_deref().map(Hash::of);
+    let last = versions.last()?;
+    if last.hash != now || is_link(last) != mode.is_some_and(FileMode::is_link) {
+        let size = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        let mut found = unrecorded(last, now, size);
+        found.mode = mode;
+        versions.push(found);
+    }
+    Some((versions, bytes))
 }
 
 /// All versions of a file as of now, oldest first, corrections put into what
@@ -89,7 +211,7 @@ pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<V
     if let Some(last) = versions.last() {
         let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
         if last.hash != now.hash {
-            versions.push(unrecorded(last, &now));
+            versions.push(unrecorded(last, now.hash, now.size));
         }
     }
     Ok(versions)
@@ -121,21 +243,23 @@ fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
 
 /// What a file holds that was changed while nobody tracked it: no fact has
 /// that number.
-fn unrecorded(last: &Version, now: &Snapshot) -> Version {
+fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
     Version {
         clock: Clock { n: 0, ..last.clock },
-        kind: match now.hash {
+        kind: match hash {
             Some(_) => VersionKind::Modified,
             None => VersionKind::Deleted,
         },
         from: None,
-        hash: now.hash,
-        size: now.size,
+        hash,
+        size,
         author: Author::UNKNOWN,
         evidence: Evidence::Gap,
         edit: None,
         command: None,
         candidates: None,
+        mode: None,
+        mode_before: None,
         ..last.clone()
     }
 }

@@ -9,13 +9,14 @@ mod look;
 mod restore;
 mod writers;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::Step;
 use touchmark_engine::{Found, ReadOrder, within};
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, RelPath,
-    Version, VersionKind,
+    Version, VersionKind, native,
 };
 
 use crate::content;
@@ -52,7 +53,8 @@ impl Past {
     /// holds. Of a file that nobody has named there is one, without a clock
     /// ([`clock`]).
     async fn chain(&self, path: &ClientPath) -> Result<Chain, Error> {
-        let mut chain = Chain::of(&self.inside, &self.contents, path).await?;
+        let root = Path::new("").join(native::name(&self.root));
+        let mut chain = Chain::of(&self.inside, &self.contents, &root, path).await?;
         let newest = chain.versions.last().map(|version| version.hash);
         match newest {
             None => {
@@ -184,6 +186,8 @@ fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
         candidates: None,
         edit: None,
         command: None,
+        mode: None,
+        mode_before: None,
     }
 }
 

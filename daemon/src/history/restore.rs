@@ -5,7 +5,7 @@ use std::sync::Arc;
 use touchmark_engine::text::lines;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
-use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Version};
+use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
 use super::{Past, aside, chain, clock};
 
@@ -48,6 +48,13 @@ impl Past {
         if base == version.hash {
             return Ok(Ok(file));
         }
+        if version.mode.is_some_and(FileMode::is_link) {
+            return Err(
+                Error::path(ErrorCode::NotAFile, name, "it was a symbolic link then")
+                    .hint("undo the command that changed it: `touchmark undo --command C`"),
+            );
+        }
+        let mode = version.mode.map(FileMode::permissions);
         let bytes = self.kept(version.clone()).await?;
         if let Some(now) = &now
             && let Ok(before) = self.kept(now.clone()).await
@@ -69,7 +76,8 @@ impl Past {
         let removes = version.hash.is_none();
         let outcome = aside(move || match order.base.filter(|_| removes) {
             Some(base) => guard.remove_and_keep(&order.path, base, order.base_author),
-            None => guard.write(&order, umask),
+            // One that is there keeps its own.
+            None => guard.write_with_mode(&order, umask, mode),
         })
         .await?;
         Ok(match outcome {

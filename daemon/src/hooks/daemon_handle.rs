@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use touchmark_engine::session_memory::Note;
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
     ClientPath, ConnectionId, Error, FileState, Hash, LineCounts, Method, Millis, Reply, Request,
@@ -61,6 +62,8 @@ pub(crate) enum Consult {
     },
     /// A hook of this session had to let its agent go on unanswered.
     Unanswered(SessionId),
+    /// This session is to remember that.
+    Noted(SessionId, Note),
     /// A hook's event was not understood, of this session if that is known.
     NotUnderstood(Option<SessionId>),
     /// A content, where it is kept.

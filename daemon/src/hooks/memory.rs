@@ -1,10 +1,13 @@
 //! What is remembered between the events of one tool call. It is lost with
-//! the daemon: then less is claimed, never more.
+//! the daemon: then less is claimed, never more. Turns, and what is still to be
+//! said, are facts as well.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use touchmark_engine::State;
+use touchmark_engine::session_memory::Note;
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
@@ -15,6 +18,7 @@ use super::named::Named;
 use super::running::Commands;
 use super::scopes::Scopes;
 use super::{Change, Happened, What, odd, twice};
+use crate::inside::Inside;
 
 /// Calls under way that are remembered; a call that never came back goes when
 /// that many others came.
@@ -121,6 +125,25 @@ struct Remembered {
     unsaved: VecDeque<(SessionId, ClientPath)>,
     /// Bytes of all that is noted.
     texts: usize,
+}
+
+impl Memory {
+    /// What is remembered over restarts; the rest is lost with the daemon.
+    pub(crate) fn new(state: &State) -> Self {
+        let memory = Self::default();
+        let mut turns = memory.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = memory.kept();
+        for (id, session) in &state.sessions {
+            if session.memory.in_turn {
+                turns.insert(id.clone());
+            }
+            let texts = session.memory.to_say.iter();
+            kept.late
+                .extend(texts.map(|text| (id.clone(), text.clone())));
+        }
+        drop((turns, kept));
+        memory
+    }
 }
 
 impl Remembered {
@@ -268,12 +291,15 @@ impl Memory {
     }
 
     /// A turn of a session begins, or is over.
-    pub(super) fn turn(&self, session: &SessionId, goes_on: bool) {
+    pub(super) fn turn(&self, inside: &Inside, session: &SessionId, begins: bool) {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        match goes_on {
+        let is_news = match begins {
             true => turns.insert(session.clone()),
             false => turns.remove(session),
         };
+        if is_news {
+            inside.note(session, Note::Turn { begins });
+        }
     }
 
     /// Whether a session is in a turn, as far as its hooks say.
@@ -283,8 +309,10 @@ impl Memory {
     }
 
     /// What a session's next event is to say as well.
-    pub(crate) fn say_later(&self, session: &SessionId, text: Option<String>) {
+    pub(crate) fn say_later(&self, inside: &Inside, session: &SessionId, text: Option<String>) {
         if let Some(text) = text {
+            let noted = text.clone();
+            inside.note(session, Note::ToSay { text: noted });
             let mut kept = self.kept();
             kept.late.push_back((session.clone(), text));
             if kept.late.len() > LATE {
@@ -301,7 +329,9 @@ impl Memory {
     }
 
     /// The oldest so many were said.
-    pub(super) fn said(&self, session: &SessionId, count: usize) {
+    pub(super) fn said(&self, inside: &Inside, session: &SessionId, count: usize) {
+        let noted = count as u64;
+        inside.note(session, Note::Said { count: noted });
         let mut left = count;
         self.kept().late.retain(|(whose, _)| {
             let said = whose == session && left > 0;

@@ -473,6 +473,8 @@ mod tests {
             candidates: None,
             edit: None,
             command: None,
+            mode: None,
+            mode_before: None,
         };
         let told = |version: &Version| format!("x{}", back(version));
         assert_eq!(

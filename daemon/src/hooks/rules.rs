@@ -131,9 +131,11 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         turns::used(daemon, &session, model).await;
     }
     match what {
-        What::Prompt { .. } | What::ChildStart => daemon.memory.turn(&session, true),
+        What::Prompt { .. } | What::ChildStart => {
+            daemon.memory.turn(&daemon.inside, &session, true)
+        }
         What::Stop { .. } | What::Interrupted | What::End | What::ChildEnd => {
-            daemon.memory.turn(&session, false);
+            daemon.memory.turn(&daemon.inside, &session, false);
         }
         _ => {}
     }
@@ -290,7 +292,7 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     };
     let session = SessionId::new(session).map_err(|_| wrong())?;
     if let Ok(count) = late.parse() {
-        daemon.memory.said(&session, count);
+        daemon.memory.said(&daemon.inside, &session, count);
     }
     if cursor != "-" {
         let ack = ModifiedAck {
@@ -473,7 +475,7 @@ async fn never_ran(
 /// The agent's process is gone: what its tools had begun ends with it
 /// (HOOK-3).
 pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
-    daemon.memory.turn(session, false);
+    daemon.memory.turn(&daemon.inside, session, false);
     let standing = daemon.standing(session).await;
     abort_left(daemon, session, &standing).await;
 }

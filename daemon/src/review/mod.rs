@@ -156,7 +156,11 @@ impl Undoer {
         path: &RelPath,
         session: Option<&SessionId>,
     ) -> Result<Option<Queued>, Error> {
-        let chain = Chain::of(&self.inside, &self.log, &ClientPath::from(path)).await?;
+        let chain = Chain::of(&self.inside, &self.log, &self.root, &ClientPath::from(path)).await?;
+        // There are no lines of a link to look at.
+        if chain.has_links() {
+            return Ok(None);
+        }
         let weave = chain.weave();
         let committed = self.committed(path).await;
         let given: BTreeSet<LineName> = self.kept.of(path, |n| {

@@ -32,6 +32,14 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
+    /// Nothing is under way; what is remembered of sessions is in the state.
+    pub(super) fn new(state: &State) -> Self {
+        Self {
+            memory: Arc::new(Memory::new(state)),
+            ..Self::default()
+        }
+    }
+
     /// Whether a hook's rules asked this.
     pub(super) fn is_own(&self, request: RequestId) -> bool {
         self.waiting.contains_key(&request)
@@ -193,6 +201,7 @@ impl Daemon {
                 let _nobody_waits = answer.send(standing(self.engine.state(), &session));
             }
             Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
+            Consult::Noted(session, note) => self.feed(Input::Noted { session, note }),
             Consult::NotUnderstood(session) => self.feed(Input::HookNotUnderstood { session }),
             Consult::Inherit {
                 session,

@@ -156,6 +156,7 @@ impl Daemon {
             },
             events.clone(),
         );
+        let hooks = Hooks::new(engine.state());
         let daemon = Self {
             time,
             newest_fact: engine.state().n,
@@ -191,7 +192,7 @@ impl Daemon {
             subscriptions: Subscriptions::default(),
             searches: Searches::default(),
             sweeper,
-            hooks: Hooks::default(),
+            hooks,
             histories: Histories::default(),
             storage_trouble: refused,
             failed_turns: BTreeMap::new(),

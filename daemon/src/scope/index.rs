@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gix_index::hash::ObjectId;
 use touchmark_engine::Held;
+use touchmark_proto::FileMode;
 
 use super::rules::Rules;
 
@@ -34,9 +35,13 @@ pub(super) struct Directory {
 
 /// What stands under a name.
 pub(super) enum Entry {
+    /// A regular file, or a symlink.
     File(File),
-    Directory,
-    /// It is left alone: ignored, or no regular file.
+    Directory {
+        /// All below is ignored but what git's index has.
+        ignored: bool,
+    },
+    /// It is left alone: ignored, or no file.
     Passed(Kind),
 }
 
@@ -44,14 +49,17 @@ pub(super) enum Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
+    Link,
     Directory,
     Other,
 }
 
-/// A regular file.
+/// A regular file, or a symlink.
 #[derive(Clone, Copy)]
 pub(super) struct File {
     pub(super) stat: Stat,
+    /// It is ignored, but git's index has it.
+    pub(super) ignored: bool,
     pub(super) known: Known,
 }
 
@@ -74,9 +82,23 @@ pub(super) struct Stat {
     /// In nanoseconds since 1970.
     pub(super) modified: i64,
     pub(super) changed: i64,
+    pub(super) mode: Option<FileMode>,
+}
+
+impl File {
+    pub(super) fn kind(&self) -> Kind {
+        match self.stat.is_link() {
+            true => Kind::Link,
+            false => Kind::File,
+        }
+    }
 }
 
 impl Stat {
+    pub(super) fn is_link(&self) -> bool {
+        self.mode.is_some_and(FileMode::is_link)
+    }
+
     /// When it was changed, in milliseconds.
     pub(super) fn changed_ms(&self) -> Option<u64> {
         u64::try_from(self.changed / 1_000_000).ok()

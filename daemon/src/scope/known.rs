@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Found, Held, ReadOrder, Swept, SweptFile};
-use touchmark_proto::{Hash, RelPath, native};
+use touchmark_proto::{FileMode, Hash, RelPath, native};
 
 use super::index::{Entry, File, Index, Known, Stat};
-use super::repository::Repository;
+use super::repository::{Repository, Tracked};
 use super::rules::Everywhere;
 use super::walk::{Difference, Task, Walk, Walked, What, moment};
 use super::{Met, Settings};
 use crate::content::{Report, Visit};
+use crate::system::stat as tell;
 use crate::tools::GIT;
 
 /// The largest file that is read although nobody has changed it, in bytes.
@@ -40,6 +41,8 @@ pub(super) struct Workspace<'a> {
     unmet: Vec<Task>,
     /// Bytes kept of what nobody has changed yet.
     kept: u64,
+    /// An index of git's was read since the last look.
+    have_changed: bool,
 }
 
 /// A file's content.
@@ -61,6 +64,7 @@ impl<'a> Workspace<'a> {
             unread: VecDeque::new(),
             unmet: Vec::new(),
             kept: 0,
+            have_changed: false,
         }
     }
 
@@ -69,7 +73,9 @@ impl<'a> Workspace<'a> {
     pub(super) fn sweep(&mut self, claims: bool, until: Instant) -> (Swept, Vec<Met>) {
         let began = moment();
         let is_first = self.index.is_empty();
+        self.look_at_indexes();
         let walked = self.walk(vec![Task::root()], until);
+        self.have_changed = false;
         let Walked {
             differences,
             looked,
@@ -121,9 +127,11 @@ impl<'a> Workspace<'a> {
                 continue;
             };
             let keep = self.kept.saturating_add(stat.size) <= self.settings.keep_total;
-            let content = (stat.size <= LARGE)
-                .then(|| content(&visit, &path, keep))
-                .flatten();
+            let content = match stat.is_link() {
+                true => link(self.settings, &path),
+                false if stat.size > LARGE => None,
+                false => content(&visit, &path, keep),
+            };
             let Some(content) = content.filter(|content| content.stat == stat) else {
                 continue;
             };
@@ -143,7 +151,10 @@ impl<'a> Workspace<'a> {
     }
 
     fn walk(&mut self, tasks: Vec<Task>, until: Instant) -> Walked {
+        let known = self.repositories.iter();
+        let known = known.filter_map(|(top, found)| Some((top.as_slice(), found.as_ref()?)));
         let walk = Walk {
+            tracked: &Tracked::new(known, self.have_changed),
             root: &self.settings.root,
             rules: &self.rules,
             until,
@@ -172,11 +183,17 @@ impl<'a> Workspace<'a> {
         })
     }
 
-    fn look_at_tops(&mut self, tops: HashSet<Vec<u8>>) {
+    fn look_at_indexes(&mut self) {
         if !self.repositories.contains_key([].as_slice()) {
             let found = outer(&self.settings.root);
             self.repositories.insert(Vec::new(), found);
         }
+        for repository in self.repositories.values_mut().flatten() {
+            self.have_changed |= repository.refresh();
+        }
+    }
+
+    fn look_at_tops(&mut self, tops: HashSet<Vec<u8>>) {
         for top in tops {
             if !top.is_empty() && !self.repositories.contains_key(&top) {
                 let place = self.settings.root.join(native::name(&top));
@@ -186,9 +203,7 @@ impl<'a> Workspace<'a> {
         }
         self.repositories
             .retain(|top, _| top.is_empty() || self.index.get(top).is_some_and(|top| top.is_top));
-        for repository in self.repositories.values_mut().flatten() {
-            repository.refresh();
-        }
+        self.look_at_indexes();
     }
 
     /// Takes note of what is there, without asking who made it so.
@@ -262,7 +277,10 @@ impl<'a> Workspace<'a> {
                     };
                     let before = self.before(&path, was, &mut met);
                     let the_same = match before {
-                        Some(before) => before.hash == after.held.hash,
+                        // One that was kept before modes were has none.
+                        Some(before) => {
+                            before.hash == after.held.hash && before.mode == after.held.mode
+                        }
                         // Nothing says that it has changed.
                         None => was.stat == after.stat,
                     };
@@ -303,6 +321,7 @@ impl<'a> Workspace<'a> {
             size: bytes.len() as u64,
             lines: u32::try_from(feeds + usize::from(!ends)).unwrap_or(u32::MAX),
             mtime_ms: u64::try_from(was.stat.modified / 1_000_000).unwrap_or(0),
+            mode: was.stat.mode,
         };
         let secret = self.settings.reader.is_secret(path) || tokens::any(&bytes);
         if secret && !bytes.is_empty() {
@@ -315,7 +334,11 @@ impl<'a> Workspace<'a> {
 
     /// What a file holds now.
     fn after(&mut self, visit: &Visit<'_>, path: &RelPath, met: &mut Vec<Met>) -> Option<Content> {
-        let content = content(visit, path, true)?;
+        let is_link = self.file(path).is_some_and(|file| file.stat.is_link());
+        let content = match is_link {
+            true => link(self.settings, path)?,
+            false => content(visit, path, true)?,
+        };
         if let Some(file) = self.file(path) {
             file.stat = content.stat;
             file.known = Known::Held(content.held);
@@ -402,8 +425,43 @@ fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
             size: content.stamp.size,
             modified: content.stamp.modified,
             changed: content.stamp.changed,
+            mode: content.mode,
         },
         met,
+    })
+}
+
+/// What a symlink leads to is its content (SCOPE-7); `None` where there is none
+/// that holds still.
+fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
+    let place = settings.root.join(native::name(path.as_bytes()));
+    let stat = || {
+        let found = rustix::fs::lstat(&place).ok()?;
+        let (modified, changed) = tell::times(&found);
+        Some(Stat {
+            inode: tell::inode(&found),
+            size: tell::size(&found),
+            modified,
+            changed,
+            mode: tell::mode(&found),
+        })
+    };
+    let before = stat().filter(Stat::is_link)?;
+    let target = std::fs::read_link(&place).ok()?;
+    let bytes = native::bytes(&target);
+    let stat = stat().filter(|after| *after == before)?;
+    let hash = Hash::of(&bytes);
+    let secret = settings.reader.is_secret(path) || tokens::any(&bytes);
+    Some(Content {
+        held: Held {
+            hash: Some(hash),
+            size: bytes.len() as u64,
+            lines: 1,
+            mtime_ms: u64::try_from(stat.modified / 1_000_000).unwrap_or(0),
+            mode: stat.mode,
+        },
+        stat,
+        met: Some((hash, (!secret).then(|| Arc::from(&*bytes)))),
     })
 }
 
@@ -432,7 +490,10 @@ fn name_renames(gone: &[(Stat, SweptFile)], came: &mut [(Stat, SweptFile)]) {
         let Some(hash) = file.after.hash else {
             continue;
         };
+        let is_link =
+            |held: Option<Held>| held.is_some_and(|held| held.mode.is_some_and(FileMode::is_link));
         if let Some([old]) = by_content.get(&hash).map(Vec::as_slice)
+            && is_link(old.before) == is_link(Some(file.after))
             && taken.insert(&old.path)
         {
             file.from = Some(old.path.clone());

@@ -2,6 +2,7 @@
 //! (SCOPE-3). Both come with whatever was cloned: they are read as far as they
 //! are the user's own, and what cannot be read vouches for nothing.
 
+use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -72,8 +73,8 @@ impl Repository {
         })
     }
 
-    /// Reads the index anew, if it is another.
-    pub(super) fn refresh(&mut self) {
+    /// Reads the index anew, if it is another; whether it was.
+    pub(super) fn refresh(&mut self) -> bool {
         let path = self.own.join("index");
         let stamp = path.symlink_metadata().ok().map(|found| {
             use std::os::unix::fs::MetadataExt as _;
@@ -85,13 +86,14 @@ impl Repository {
             )
         });
         if self.index.as_ref().map(|(stamp, _)| *stamp) == stamp {
-            return;
+            return false;
         }
         self.index = stamp.and_then(|stamp| {
             let read = read_index(&path, stamp.1);
             let read = read.inspect_err(|error| tracing::debug!("{}: {error}", path.display()));
             Some((stamp, read.ok()?))
         });
+        true
     }
 
     /// The blob that a file of this stat holds, if the index says so. `name` is
@@ -101,8 +103,11 @@ impl Repository {
         let name = [self.prefix.as_slice(), name].concat();
         let entry = index.entry_by_path(name.as_slice().into())?;
         let odd = entry::Flags::SKIP_WORKTREE | entry::Flags::INTENT_TO_ADD;
-        let regular = [entry::Mode::FILE, entry::Mode::FILE_EXECUTABLE];
-        if !regular.contains(&entry.mode) || entry.flags.intersects(odd) {
+        let kinds: &[entry::Mode] = match stat.is_link() {
+            true => &[entry::Mode::SYMLINK],
+            false => &[entry::Mode::FILE, entry::Mode::FILE_EXECUTABLE],
+        };
+        if !kinds.contains(&entry.mode) || entry.flags.intersects(odd) {
             return None;
         }
         let known = &entry.stat;
@@ -129,6 +134,54 @@ impl Repository {
         let (found, _) = objects.try_find(&id, &mut bytes).ok()??;
         let whole = found.data.len() as u64 == size;
         whole.then_some(bytes)
+    }
+}
+
+/// What the indexes of the workspace's repositories have. Threads share it.
+#[derive(Default)]
+pub(super) struct Tracked<'a> {
+    /// By their tops.
+    indexes: HashMap<&'a [u8], (&'a [u8], &'a State)>,
+    /// One was read since the last look.
+    pub(super) have_changed: bool,
+}
+
+impl<'a> Tracked<'a> {
+    pub(super) fn new(
+        repositories: impl Iterator<Item = (&'a [u8], &'a Repository)>,
+        have_changed: bool,
+    ) -> Self {
+        let indexes = repositories.filter_map(|(top, repository)| {
+            let (_, index) = repository.index.as_ref()?;
+            Some((top, (repository.prefix.as_slice(), index)))
+        });
+        Self {
+            indexes: indexes.collect(),
+            have_changed,
+        }
+    }
+
+    /// Whether the index of its repository has a name, or one below it.
+    pub(super) fn have(&self, path: &[u8], is_directory: bool) -> bool {
+        let slashes = path.iter().enumerate().rev();
+        let mut tops = slashes.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let inner = tops.find(|at| self.indexes.contains_key(&path[..*at]));
+        let (top, name) = match inner {
+            Some(at) => (&path[..at], &path[at + 1..]),
+            None => ([].as_slice(), path),
+        };
+        let Some((prefix, index)) = self.indexes.get(top) else {
+            return false;
+        };
+        let mut name = [prefix, name].concat();
+        if index.entry_by_path(name.as_slice().into()).is_some() {
+            return true;
+        }
+        name.push(b'/');
+        is_directory
+            && index
+                .prefixed_entries_range(name.as_slice().into())
+                .is_some()
     }
 }
 

@@ -92,11 +92,13 @@ impl Everywhere {
         })
     }
 
-    /// Whether a name is left alone.
+    /// Whether `scope.exclude` names it.
+    pub(super) fn exclude(&self, relative: &RelPath) -> bool {
+        self.exclude.has(relative)
+    }
+
+    /// Whether git ignores a name that its index does not have.
     pub(super) fn ignore(&self, rules: &Rules, relative: &RelPath, is_directory: bool) -> bool {
-        if self.exclude.has(relative) {
-            return true;
-        }
         let path = self.files.root.join(native::name(relative.as_bytes()));
         let [mut git, mut exclude] = [Match::None, Match::None];
         let mut next = Some(rules);

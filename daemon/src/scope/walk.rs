@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use touchmark_proto::{RelPath, native};
 
 use super::index::{Directory, Entry, File, Index, Kind, Known, Stat, settled};
+use super::repository::Tracked;
 use super::rules::{Everywhere, Rules};
 use crate::guard::is_temporary;
 use crate::system::{look, stat as tell};
@@ -62,6 +63,8 @@ pub(super) struct Task {
     afresh: bool,
     /// It was not there at the last look.
     came: bool,
+    /// All below is ignored but what git's index has.
+    ignored: bool,
 }
 
 impl Task {
@@ -72,6 +75,7 @@ impl Task {
             above: None,
             afresh: false,
             came: false,
+            ignored: false,
         }
     }
 }
@@ -84,6 +88,19 @@ pub(super) struct Walk<'a> {
     pub(super) until: Instant,
     /// The last look's moment, by the wall.
     pub(super) before: i64,
+    /// What git's indexes have.
+    pub(super) tracked: &'a Tracked<'a>,
+}
+
+/// What becomes of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rank {
+    /// It is looked at.
+    Looked,
+    /// It is ignored; it is looked at, since git's index has it or some below.
+    Ignored,
+    /// It is left alone.
+    Passed,
 }
 
 /// Directories that wait, and how many are being looked into.
@@ -252,6 +269,8 @@ impl Walk<'_> {
             Some(known) if known.stamp == Some(stamp) => known.is_top,
             _ => rustix::fs::statat(&handle, GIT, AtFlags::SYMLINK_NOFOLLOW).is_ok(),
         };
+        // What is ignored further out is of no account in a repository.
+        let ignored = task.ignored && !is_top;
         let rules_from = has(b".gitignore")
             .then(|| stat_of(&handle, b".gitignore").ok().flatten())
             .flatten();
@@ -279,20 +298,30 @@ impl Walk<'_> {
             }
             let old = was.pop_if(|(known, _)| **known == *name);
             let old = old.map(|(_, entry)| entry);
-            let passed = match &old {
-                Some(Entry::Passed(was)) if !afresh && *was == kind => true,
-                Some(Entry::File(_)) if !afresh && kind == Kind::File => false,
-                Some(Entry::Directory) if !afresh && kind == Kind::Directory => false,
-                _ => {
-                    kind == Kind::Other
-                        || is_temporary(&path)
-                        || self.rules.ignore(&rules, &path, kind == Kind::Directory)
+            let asks_again = afresh || self.tracked.have_changed;
+            let rank = match &old {
+                Some(Entry::Passed(was)) if *was == kind && !asks_again => Rank::Passed,
+                Some(Entry::File(file)) if !afresh && file.kind() == kind && !file.ignored => {
+                    Rank::Looked
                 }
+                Some(Entry::Directory { ignored: false })
+                    if !afresh && kind == Kind::Directory && !ignored =>
+                {
+                    Rank::Looked
+                }
+                Some(Entry::File(file)) if !asks_again && file.kind() == kind => Rank::Ignored,
+                Some(Entry::Directory { ignored: true })
+                    if !asks_again && kind == Kind::Directory =>
+                {
+                    Rank::Ignored
+                }
+                _ => self.rank(&rules, &path, kind, ignored),
             };
-            if passed {
+            if rank == Rank::Passed {
+                let is_file = matches!(kind, Kind::File | Kind::Link);
                 match old {
-                    Some(Entry::File(file)) if kind != Kind::File => part.gone_file(path, file),
-                    Some(Entry::Directory) => {
+                    Some(Entry::File(file)) if !is_file => part.gone_file(path, file),
+                    Some(Entry::Directory { .. }) => {
                         let is_there = kind == Kind::Directory;
                         looked.gone.push((path.as_bytes().to_vec(), is_there));
                     }
@@ -307,17 +336,22 @@ impl Walk<'_> {
                 }
                 let came = task.came
                     || is_known
-                        && !matches!(old, Some(Entry::Directory | Entry::Passed(Kind::Directory)));
+                        && !matches!(
+                            old,
+                            Some(Entry::Directory { .. } | Entry::Passed(Kind::Directory))
+                        );
                 looked.below.push(Task {
                     path: path.as_bytes().to_vec(),
                     above: Some(Arc::clone(&rules)),
                     afresh,
                     came,
+                    ignored: rank == Rank::Ignored,
                 });
-                entries.push((name, Entry::Directory));
+                let ignored = rank == Rank::Ignored;
+                entries.push((name, Entry::Directory { ignored }));
                 continue;
             }
-            if let Some(Entry::Directory) = old {
+            if let Some(Entry::Directory { .. }) = old {
                 looked.gone.push((path.as_bytes().to_vec(), false));
             }
             let stat = match stat_of(&handle, &name) {
@@ -349,12 +383,17 @@ impl Walk<'_> {
                         let what = What::Changed(file, stat);
                         part.differences.push(Difference { path, what });
                     }
-                    File { stat, ..file }
+                    let ignored = rank == Rank::Ignored;
+                    File {
+                        stat,
+                        ignored,
+                        ..file
+                    }
                 }
                 old => {
                     // What was ignored may have been there.
                     let met = match old {
-                        Some(Entry::Passed(kind)) => kind == Kind::File,
+                        Some(Entry::Passed(was)) => was == kind,
                         _ => !task.came && !is_known,
                     };
                     let what = if met {
@@ -365,6 +404,7 @@ impl Walk<'_> {
                     part.differences.push(Difference { path, what });
                     File {
                         stat,
+                        ignored: rank == Rank::Ignored,
                         known: Known::Nothing,
                     }
                 }
@@ -389,8 +429,23 @@ impl Walk<'_> {
         let Ok(path) = join(above, name) else { return };
         match entry {
             Entry::File(file) => part.gone_file(path, file),
-            Entry::Directory => looked.gone.push((path.as_bytes().to_vec(), false)),
+            Entry::Directory { .. } => looked.gone.push((path.as_bytes().to_vec(), false)),
             Entry::Passed(_) => {}
+        }
+    }
+
+    /// What is to become of a name. What git's index has is not ignored.
+    fn rank(&self, rules: &Rules, path: &RelPath, kind: Kind, ignored: bool) -> Rank {
+        let is_directory = kind == Kind::Directory;
+        if kind == Kind::Other || is_temporary(path) || self.rules.exclude(path) {
+            return Rank::Passed;
+        }
+        if !ignored && !self.rules.ignore(rules, path, is_directory) {
+            return Rank::Looked;
+        }
+        match self.tracked.have(path.as_bytes(), is_directory) {
+            true => Rank::Ignored,
+            false => Rank::Passed,
         }
     }
 
@@ -425,7 +480,7 @@ fn forget(index: &mut Index, path: Vec<u8>, is_there: bool, differences: &mut Ve
         return;
     };
     for (name, entry) in &directory.entries {
-        if let (Entry::Directory, Ok(below)) = (entry, join(&path, name)) {
+        if let (Entry::Directory { .. }, Ok(below)) = (entry, join(&path, name)) {
             forget(index, below.as_bytes().to_vec(), is_there, differences);
         }
     }
@@ -457,8 +512,8 @@ fn names_known(directory: &Directory) -> Vec<Name> {
     entries
         .map(|(name, entry)| {
             let kind = match entry {
-                Entry::File(_) => Kind::File,
-                Entry::Directory => Kind::Directory,
+                Entry::File(file) => file.kind(),
+                Entry::Directory { .. } => Kind::Directory,
                 Entry::Passed(kind) => *kind,
             };
             (name.clone(), kind)
@@ -486,6 +541,7 @@ fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
         };
         let kind = match file_type {
             FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Link,
             FileType::Directory => Kind::Directory,
             _ => Kind::Other,
         };
@@ -495,10 +551,11 @@ fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
     Ok(names)
 }
 
-/// The stat of a regular file; `None` of anything else.
+/// The stat of a regular file or a symlink; `None` of anything else.
 fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
     let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+    let file_type = FileType::from_raw_mode(found.st_mode);
+    if !matches!(file_type, FileType::RegularFile | FileType::Symlink) {
         return Ok(None);
     }
     let (modified, changed) = times(&found);
@@ -507,6 +564,7 @@ fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
         size: tell::size(&found),
         modified,
         changed,
+        mode: tell::mode(&found),
     }))
 }
 

@@ -2,6 +2,8 @@
 
 pub(crate) use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
+use touchmark_proto::FileMode;
+
 /// The number of the device that a file is on, as
 /// [`MetadataExt::dev`] gives it.
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)] // an `i32` on macOS
@@ -19,6 +21,18 @@ pub(crate) fn inode(stat: &rustix::fs::Stat) -> u64 {
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
 pub(crate) fn size(stat: &rustix::fs::Stat) -> u64 {
     stat.st_size as u64
+}
+
+/// Its kind and permissions.
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion)] // 16 bits on macOS
+pub(crate) fn mode(stat: &rustix::fs::Stat) -> Option<FileMode> {
+    FileMode::new(u32::from(stat.st_mode))
+}
+
+/// When an open file, or a link, was modified, in milliseconds since 1970.
+pub(crate) fn modified_ms(found: &std::fs::Metadata) -> u64 {
+    let ms = found.mtime().saturating_mul(1_000) + found.mtime_nsec() / 1_000_000;
+    u64::try_from(ms).unwrap_or(0)
 }
 
 /// When it was modified and when it was changed, in nanoseconds since 1970.

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use touchmark_proto::undo::UndoRow;
-use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, Millis, RelPath, SessionId};
+use touchmark_proto::{
+    Author, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, RelPath, SessionId,
+};
 
 use super::plan::Plan;
 use crate::failpoint;
@@ -71,11 +73,21 @@ pub(super) struct FileEntry {
     /// `None` for no file.
     pub(super) before: Option<Hash>,
     pub(super) after: Option<Hash>,
-    /// Of a file that is made anew.
-    pub(super) mode: Option<u32>,
+    /// The mode that it is to have, where that is known.
+    mode: Option<u32>,
+    /// The mode that it had.
+    #[serde(default)]
+    was: Option<u32>,
     /// The name that it gets instead; it goes only where that was written.
     #[serde(default)]
     pub(super) to: Option<RelPath>,
+}
+
+impl FileEntry {
+    /// Its modes before and after.
+    pub(super) fn modes(&self) -> [Option<FileMode>; 2] {
+        [self.was, self.mode].map(|mode| FileMode::new(mode?))
+    }
 }
 
 /// What a file held, or is to hold; `None` for no file.
@@ -158,7 +170,8 @@ impl Journal {
             path: plan.path.clone(),
             before: plan.before.as_deref().map(Hash::of),
             after: plan.after.as_deref().map(Hash::of),
-            mode: plan.mode,
+            mode: plan.mode.map(FileMode::bits),
+            was: plan.was.map(FileMode::bits),
             to: plan.to.clone(),
         };
         match entry.files.get_mut(at) {
@@ -169,11 +182,16 @@ impl Journal {
     }
 
     /// Of a redo, what the undo of a file had changed; `None` for an undo.
-    pub(super) fn redo_of(&self, entry: &Entry, at: usize) -> Option<[Bytes; 2]> {
+    pub(super) fn redo_of(
+        &self,
+        entry: &Entry,
+        at: usize,
+    ) -> Option<([Bytes; 2], [Option<FileMode>; 2])> {
         let undone = self.read(entry.redo_of?)?;
         let path = &entry.files.get(at)?.path;
         let at = undone.files.iter().position(|file| file.path == *path)?;
-        self.contents(&undone, at).ok()
+        let contents = self.contents(&undone, at).ok()?;
+        Some((contents, undone.files[at].modes()))
     }
 
     /// All of it is written, or left as it was: `files` says which are.

@@ -22,6 +22,7 @@ use touchmark_proto::{
 };
 
 use crate::guard::{Guard, Umask};
+use crate::history::Chain;
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
 use crate::review::Kept;
@@ -86,7 +87,7 @@ impl Undoer {
             let is_new = |plan: &Plan| !plans.iter().any(|other: &Plan| other.is_same(plan));
             plans.extend(plan.filter(is_new));
         }
-        plan::join_renames(&mut plans, &self.root);
+        plan::join_renames(&mut plans);
         let authors = chosen.authors.clone();
         if ask.dry_run {
             return Ok(Undone {
@@ -118,10 +119,10 @@ impl Undoer {
         let mut plans = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
             let [before, after] = self.journal.contents(&entry, at)?;
-            let plan = Plan::back(self, &file.path, before, after, file.mode).await;
+            let plan = Plan::back(self, &file.path, before, after, file.modes()).await;
             plans.push(plan.unwrap_or_else(|error| Plan::failed(&file.path, error)));
         }
-        plan::rename_again(&mut plans, &entry.files, &self.root);
+        plan::rename_again(&mut plans, &entry.files);
         if ask.dry_run {
             return Ok(Undone {
                 undo: None,
@@ -168,6 +169,11 @@ impl Undoer {
         UndoRows {
             undos: self.journal.rows(),
         }
+    }
+
+    /// What is known of a file.
+    async fn chain(&self, path: &RelPath) -> Result<Chain, Error> {
+        Chain::of(&self.inside, &self.log, &self.root, &path.into()).await
     }
 
     /// A path that a request names.

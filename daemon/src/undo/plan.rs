@@ -1,18 +1,17 @@
 //! What one file would hold without some of its versions.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use touchmark_engine::history::{Conflict, Step, Weave, Without};
 use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
-use touchmark_proto::{Author, Error, Hash, LineRange, RelPath, VersionKind, native};
+use touchmark_proto::{Author, Error, FileMode, Hash, LineRange, RelPath, VersionKind, native};
 
 use super::Undoer;
-use super::journal::FileEntry;
+use super::journal::{Bytes, FileEntry};
 use super::whose::Chosen;
 use crate::history::Chain;
+use crate::system::stat as tell;
 
 /// Bytes of a conflict's older lines that are told.
 const BEFORE: usize = 4 << 10;
@@ -27,8 +26,11 @@ pub(crate) struct Plan {
     pub(super) before: Option<Arc<[u8]>>,
     /// What it is to hold; `None` for no file.
     pub(super) after: Option<Arc<[u8]>>,
-    /// The permissions of a file that is made anew; `None` for the usual ones.
-    pub(super) mode: Option<u32>,
+    /// Its mode then; `None` where that is not known.
+    pub(super) was: Option<FileMode>,
+    /// The mode that it is to have; `None` for that which it has, or the usual
+    /// one of a file that is made anew.
+    pub(super) mode: Option<FileMode>,
     pub(super) outcome: UndoOutcome,
     pub(super) cause: Option<String>,
     hunks: u32,
@@ -51,7 +53,7 @@ impl Plan {
         chosen: &Chosen,
         style: Conflicts,
     ) -> Result<Option<Self>, Error> {
-        let chain = Chain::of(&undoer.inside, &undoer.log, &path.into()).await?;
+        let chain = undoer.chain(path).await?;
         let meant = |at: usize| chosen.has(chain.versions[at].clock);
         let (Some(newest), true) = (chain.versions.last(), (0..chain.versions.len()).any(meant))
         else {
@@ -71,7 +73,8 @@ impl Plan {
             base: newest.hash,
             before,
             after: without.bytes.as_deref().map(Arc::from),
-            mode: None,
+            was: chain.mode,
+            mode: chain.mode_without(meant),
             outcome: UndoOutcome::Unchanged,
             cause: None,
             hunks: without.hunks,
@@ -85,12 +88,14 @@ impl Plan {
             versions: chain
                 .versions
                 .iter()
-                .map(|version| version.clock.n)
+                // What nobody has recorded has no number of its own.
+                .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
                 .collect(),
         };
         plan.from = renamed(undoer, &chain, chosen).await?;
         let is_lost = newest.hash.is_some() && plan.before.is_none();
         plan.judge(&without, is_lost);
+        plan.check_kind(&chain, meant, undoer);
         if style == Conflicts::Markers && plan.outcome != UndoOutcome::NotKept {
             plan.mark(&without.conflicts);
         }
@@ -103,9 +108,9 @@ impl Plan {
         path: &RelPath,
         before: Option<Arc<[u8]>>,
         after: Option<Arc<[u8]>>,
-        mode: Option<u32>,
+        [was, mode]: [Option<FileMode>; 2],
     ) -> Result<Self, Error> {
-        let chain = Chain::of(&undoer.inside, &undoer.log, &path.into()).await?;
+        let chain = undoer.chain(path).await?;
         let now = chain.steps.last().cloned().unwrap_or(Step::Absent);
         let base = chain.versions.last().and_then(|version| version.hash);
         let step = |bytes: &Option<Arc<[u8]>>| match bytes {
@@ -124,7 +129,12 @@ impl Plan {
                 _ => None,
             },
             after: without.bytes.as_deref().map(Arc::from),
-            mode,
+            was: chain.mode,
+            // What the undo gave it is taken back, what others gave it stays.
+            mode: match chain.mode {
+                Some(now) if mode.is_some() && Some(now) != mode => Some(now),
+                _ => was.or(mode),
+            },
             outcome: UndoOutcome::Unchanged,
             cause: None,
             hunks: without.hunks,
@@ -138,6 +148,7 @@ impl Plan {
             versions: BTreeSet::new(),
         };
         plan.judge(&without, now == Step::NotKept);
+        plan.check_pair(&[(&before, was), (&after, mode)]);
         Ok(plan)
     }
 
@@ -158,6 +169,7 @@ impl Plan {
             base: chain.versions.last().and_then(|version| version.hash),
             before,
             after: after.map(Arc::from),
+            was: None,
             mode: None,
             outcome: UndoOutcome::Unchanged,
             cause: None,
@@ -184,6 +196,7 @@ impl Plan {
             base: None,
             before: None,
             after: None,
+            was: None,
             mode: None,
             outcome: UndoOutcome::Failed,
             cause: Some(error.message),
@@ -206,6 +219,10 @@ impl Plan {
             return;
         }
         self.outcome = match (&self.before, &self.after) {
+            (before, after) if before == after && self.permits() => {
+                self.hunks += 1;
+                UndoOutcome::Undone
+            }
             (before, after) if before == after && self.conflicts.is_empty() => {
                 UndoOutcome::Unchanged
             }
@@ -223,7 +240,65 @@ impl Plan {
 
     /// Whether there is anything to be written.
     pub(super) fn writes(&self) -> bool {
-        self.before != self.after
+        self.before != self.after || self.permits()
+    }
+
+    /// Whether a file that stays is to have another mode.
+    fn permits(&self) -> bool {
+        self.after.is_some() && self.was.is_some() && self.mode.is_some() && self.mode != self.was
+    }
+
+    /// It stays as it is.
+    fn keep(&mut self, cause: &str) {
+        self.after.clone_from(&self.before);
+        self.mode = self.was;
+        self.outcome = UndoOutcome::Conflict;
+        self.cause = Some(cause.into());
+        self.hunks = 0;
+    }
+
+    /// A link's content is one word: it is given back as it was, or left alone
+    /// (SCOPE-7).
+    fn check_kind(&mut self, chain: &Chain, meant: impl Fn(usize) -> bool, undoer: &Undoer) {
+        if chain.has_links() {
+            let steps = chain.versions.iter().zip(&chain.steps);
+            let held: Vec<(Bytes, Option<FileMode>)> = steps
+                .filter_map(|(version, step)| match step {
+                    Step::Held(bytes) => Some((Some(Arc::clone(bytes)), version.mode)),
+                    _ => None,
+                })
+                .collect();
+            let held: Vec<_> = held.iter().map(|(bytes, mode)| (bytes, *mode)).collect();
+            return self.check_pair(&held);
+        }
+        // A link that came in the place of the file is not written through.
+        let place = undoer.root.join(native::name(self.path.as_bytes()));
+        let link = place.symlink_metadata().ok();
+        let made = link
+            .filter(std::fs::Metadata::is_symlink)
+            .map(|link| tell::modified_ms(&link));
+        let first = (0..chain.versions.len()).find(|at| meant(*at));
+        let before = first.and_then(|first| chain.versions.get(first.checked_sub(1)?));
+        if let (Some(made), Some(before)) = (made, before)
+            && made > before.time
+            && self.writes()
+        {
+            self.keep("a symbolic link stands in its place");
+        }
+    }
+
+    fn check_pair(&mut self, held: &[(&Bytes, Option<FileMode>)]) {
+        let link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_link);
+        let has = |mode| held.iter().any(|(_, own)| link(*own) == mode);
+        if !has(true) || self.after.is_none() {
+            return;
+        }
+        let known = held
+            .iter()
+            .any(|(bytes, mode)| **bytes == self.after && link(*mode) == link(self.mode));
+        if !known {
+            self.keep("a symbolic link stood under the name, and somebody has changed it since");
+        }
     }
 
     /// It could not be done.
@@ -299,7 +374,7 @@ async fn renamed(
     let Some((at, Some(from))) = came.map(|at| (at, chain.versions[at].from.clone())) else {
         return Ok(None);
     };
-    let old = Chain::of(&undoer.inside, &undoer.log, &(&from).into()).await?;
+    let old = undoer.chain(&from).await?;
     let until = chain.versions[at].clock.n;
     let mut steps: Vec<(bool, Step)> = Vec::new();
     for (version, step) in old.versions.iter().zip(&old.steps) {
@@ -320,7 +395,7 @@ async fn renamed(
 /// A file that came from another name gets that one back, with what others
 /// have written in it since; it stays where the old name is somebody else's by
 /// now.
-pub(super) fn join_renames(plans: &mut [Plan], root: &Path) {
+pub(super) fn join_renames(plans: &mut [Plan]) {
     for at in 0..plans.len() {
         let Some((from, text)) = plans[at].from.take() else {
             continue;
@@ -335,7 +410,7 @@ pub(super) fn join_renames(plans: &mut [Plan], root: &Path) {
         };
         plans[old].after = text;
         plans[old].outcome = UndoOutcome::Restored;
-        plans[old].mode = mode(root, &plans[at].path);
+        plans[old].mode = plans[at].mode.or(plans[at].was).or(plans[old].mode);
         plans[at].after = None;
         plans[at].outcome = UndoOutcome::Renamed;
         plans[at].to = Some(from);
@@ -344,7 +419,7 @@ pub(super) fn join_renames(plans: &mut [Plan], root: &Path) {
 
 /// A file that an undo gave its old name back gets the newer one again, and
 /// keeps the old one where it cannot.
-pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry], root: &Path) {
+pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry]) {
     for file in files {
         let Some(old) = &file.to else { continue };
         let at = |path: &RelPath| plans.iter().position(|plan| plan.path == *path);
@@ -352,17 +427,11 @@ pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry], root: &Path)
             continue;
         };
         if plans[old].outcome == UndoOutcome::Deleted {
-            plans[new].mode = mode(root, &plans[old].path);
+            plans[new].mode = plans[old].mode.or(plans[old].was).or(plans[new].mode);
             plans[old].outcome = UndoOutcome::Renamed;
             plans[old].to = Some(file.path.clone());
         }
     }
-}
-
-/// The permissions of a file.
-fn mode(root: &Path, path: &RelPath) -> Option<u32> {
-    let now = std::fs::metadata(root.join(native::name(path.as_bytes())));
-    Some(now.ok()?.permissions().mode())
 }
 
 mod markers {

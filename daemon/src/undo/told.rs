@@ -22,7 +22,8 @@ pub(super) fn tell(undoer: &Undoer, authors: &[Author], plans: &[Plan]) {
     }
     for author in authors {
         if let Some(session) = &author.session {
-            undoer.memory.say_later(session, Some(sentence(&written)));
+            let text = Some(sentence(&written));
+            undoer.memory.say_later(&undoer.inside, session, text);
         }
     }
 }

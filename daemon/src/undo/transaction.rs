@@ -7,7 +7,7 @@ use std::sync::Arc;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{Author, ClientPath, Error, Hash, RelPath};
+use touchmark_proto::{Author, ClientPath, Error, FileMode, Hash, RelPath};
 
 use super::journal::{Bytes, Entry, Journal, name};
 use super::plan::Plan;
@@ -40,8 +40,21 @@ impl<'u> Transaction<'u> {
         redo_of: Option<&Entry>,
     ) -> Result<Self, Error> {
         // What is written comes first, in the entry's order, and what is
-        // removed after that: it may have got another name.
-        plans.sort_by_key(|plan| (!plan.writes(), plan.after.is_none()));
+        // removed after that: it may have got another name. But what stands in
+        // the way of others goes before them: a file where a directory is to
+        // be, or one in a directory where a file is to be.
+        let made: Vec<RelPath> = plans
+            .iter()
+            .filter(|plan| plan.before.is_none() && plan.after.is_some())
+            .map(|plan| plan.path.clone())
+            .collect();
+        plans.sort_by_cached_key(|plan| {
+            let is_in_the_way = plan.after.is_none()
+                && made.iter().any(|made| {
+                    made.below(&plan.path).is_some() || plan.path.below(made).is_some()
+                });
+            (!plan.writes(), !is_in_the_way, plan.after.is_none())
+        });
         let writes: Vec<&Plan> = plans.iter().filter(|plan| plan.writes()).collect();
         let number = redo_of.map(|entry| entry.number);
         let entry = match writes.is_empty() {
@@ -114,9 +127,8 @@ impl<'u> Transaction<'u> {
                 return self.plans[at].fail(UndoOutcome::Changed, cause.into());
             }
             let anew = match self.undoer.journal.redo_of(entry, at) {
-                Some([before, after]) => {
-                    let mode = self.plans[at].mode;
-                    let back = Plan::back(self.undoer, &path, before, after, mode);
+                Some(([before, after], modes)) => {
+                    let back = Plan::back(self.undoer, &path, before, after, modes);
                     back.await.map(Some)
                 }
                 None => Plan::new(self.undoer, &path, chosen, style).await,
@@ -150,10 +162,15 @@ impl<'u> Transaction<'u> {
 
     async fn write(&self, plan: &Plan) -> WriteOutcome {
         let (guard, umask) = (Arc::clone(&self.undoer.guard), self.undoer.umask);
-        let (path, base) = (plan.path.clone(), plan.base);
-        let (after, mode) = (plan.after.clone(), plan.mode);
-        let written =
-            tokio::task::spawn_blocking(move || write(&guard, &path, base, after, mode, umask));
+        let change = Change {
+            path: plan.path.clone(),
+            base: plan.base,
+            before: plan.before.clone(),
+            after: plan.after.clone(),
+            was: plan.was,
+            mode: plan.mode,
+        };
+        let written = tokio::task::spawn_blocking(move || change.write(&guard, umask));
         written.await.unwrap_or_else(|error| {
             let code = touchmark_proto::ErrorCode::InternalError;
             WriteOutcome::Failed(Error::new(code, error.to_string()))
@@ -182,37 +199,101 @@ async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
     }
 }
 
-fn write(
-    guard: &Guard,
-    path: &RelPath,
+/// What is done to one file.
+struct Change {
+    path: RelPath,
+    /// The content that it has; `None` for no file.
     base: Option<Hash>,
+    /// The same, in bytes.
+    before: Bytes,
+    /// What it is to hold; `None` for no file.
     after: Bytes,
-    mode: Option<u32>,
-    umask: Umask,
-) -> WriteOutcome {
-    let (bytes, base) = match (after, base) {
-        (Some(bytes), base) => (bytes, base),
-        (None, Some(base)) => return guard.remove(path, base),
-        (None, None) => {
-            return WriteOutcome::Done {
-                guard: touchmark_proto::writes::Guard::Noreplace,
-                lease: false,
-                recovered: Vec::new(),
-            };
+    was: Option<FileMode>,
+    mode: Option<FileMode>,
+}
+
+fn is_link(mode: Option<FileMode>) -> bool {
+    mode.is_some_and(FileMode::is_link)
+}
+
+fn is_done(outcome: &WriteOutcome) -> bool {
+    matches!(outcome, WriteOutcome::Done { .. })
+}
+
+impl Change {
+    fn write(&self, guard: &Guard, umask: Umask) -> WriteOutcome {
+        let path = &self.path;
+        let turns = is_link(self.was) || self.after.is_some() && is_link(self.mode);
+        let Some(base) = self.base.filter(|_| turns || self.after.is_none()) else {
+            return self.put(guard, umask, self.base);
+        };
+        // A link is not written through, and none takes a file's place: what
+        // is there goes first.
+        let gone = match is_link(self.was) {
+            true => guard.remove_link(path, base),
+            false => guard.remove(path, base),
+        };
+        if !is_done(&gone) || self.after.is_none() {
+            return gone;
         }
-    };
-    let order = WriteOrder {
-        path: path.clone(),
-        ticket: 0,
-        base,
-        hash: Hash::of(&bytes),
-        bytes,
-        // What it replaces is in the journal.
-        keep_base: false,
-        base_author: None,
-        create_directories: true,
-    };
-    guard.write_with_mode(&order, umask, mode)
+        let put = self.put(guard, umask, None);
+        if !is_done(&put) && self.before.is_some() {
+            let back = Self {
+                after: self.before.clone(),
+                mode: self.was,
+                path: path.clone(),
+                before: None,
+                ..*self
+            };
+            let outcome = back.put(guard, umask, None);
+            tracing::warn!(%path, "an undo of {path} is taken back: {outcome:?}");
+        }
+        put
+    }
+
+    /// Writes what it is to hold in the place of that base.
+    fn put(&self, guard: &Guard, umask: Umask, base: Option<Hash>) -> WriteOutcome {
+        let path = &self.path;
+        let done = WriteOutcome::Done {
+            guard: touchmark_proto::writes::Guard::Noreplace,
+            lease: false,
+            recovered: Vec::new(),
+        };
+        let Some(bytes) = &self.after else {
+            return done;
+        };
+        if base.is_none() {
+            guard.make_room(path);
+        }
+        if is_link(self.mode) {
+            return guard.make_link(path, bytes, umask);
+        }
+        let hash = Hash::of(bytes);
+        if base != Some(hash) {
+            let order = WriteOrder {
+                path: path.clone(),
+                ticket: 0,
+                base,
+                hash,
+                bytes: Arc::clone(bytes),
+                // What it replaces is in the journal.
+                keep_base: false,
+                base_author: None,
+                create_directories: true,
+            };
+            let mode = self.mode.map(FileMode::permissions);
+            let written = guard.write_with_mode(&order, umask, mode);
+            if !is_done(&written) {
+                return written;
+            }
+        }
+        match (self.was, self.mode) {
+            (Some(was), Some(mode)) if base.is_some() && was != mode => {
+                guard.permit(path, was, mode)
+            }
+            _ => done,
+        }
+    }
 }
 
 /// Completes what an earlier daemon did not come to the end of: each file that
@@ -237,20 +318,36 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(Rel
                     continue;
                 }
             };
-            let outcome = match guard.holds(&file.path) {
-                // It was written before, and maybe nobody was told.
-                now if now == file.after => {
-                    written.extend(file.after.map(|hash| (file.path.clone(), hash)));
-                    continue;
-                }
-                now if now == file.before => {
-                    write(guard, &file.path, file.before, after, file.mode, umask)
-                }
-                _ => {
-                    left_out.push(at);
-                    continue;
-                }
+            let [was, mode] = file.modes();
+            let turns = is_link(was) || is_link(mode);
+            let (now, now_mode) = match turns {
+                true => guard.stands(&file.path),
+                false => (guard.holds(&file.path), guard.stands(&file.path).1),
             };
+            let same_kind = |mode| !turns || now.is_none() || is_link(now_mode) == is_link(mode);
+            let permits = mode.is_some() && mode != was && now_mode == was && now.is_some();
+            let is_after = now == file.after && same_kind(mode);
+            let is_before = now == file.before && same_kind(was)
+                // It went, and what takes its place has not come yet.
+                || turns && now.is_none() && file.after.is_some();
+            if is_after && !permits {
+                // It was written before, and may not have been reported.
+                written.extend(file.after.map(|hash| (file.path.clone(), hash)));
+                continue;
+            }
+            if !is_after && !is_before {
+                left_out.push(at);
+                continue;
+            }
+            let change = Change {
+                path: file.path.clone(),
+                base: now,
+                before: None,
+                after,
+                was: now_mode,
+                mode,
+            };
+            let outcome = change.write(guard, umask);
             match (outcome, file.after) {
                 (WriteOutcome::Done { .. }, Some(hash)) => written.push((file.path.clone(), hash)),
                 (WriteOutcome::Done { .. }, None) => {}

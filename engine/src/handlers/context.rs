@@ -81,7 +81,7 @@ impl Context<'_> {
     }
 
     /// Records a note in a session's memory.
-    pub(super) fn note(&mut self, session: &SessionId, note: Note) {
+    pub(crate) fn note(&mut self, session: &SessionId, note: Note) {
         self.0.record(Fact::Noted {
             session: session.clone(),
             note,

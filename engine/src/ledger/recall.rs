@@ -55,6 +55,8 @@ pub fn version_of(
             .filter(|_| matches!(fact.evidence, Evidence::Declared | Evidence::Marked))
             .map(edit_name),
         command: fact.command.map(command_name),
+        mode: fact.held.mode,
+        mode_before: fact.mode_before,
     }
 }
 
@@ -79,8 +81,8 @@ pub fn spans<'a>(
 /// `records` has one more than `limit` if there are more.
 pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
     let held = |record: &Record| match &record.fact {
-        Fact::Version(fact) => Some(fact.held.hash),
-        Fact::Baseline { held, .. } => Some(held.hash),
+        Fact::Version(fact) => Some(fact.held),
+        Fact::Baseline { held, .. } => Some(*held),
         _ => None,
     };
     let older = records.iter().skip(1).map(Some).chain([None]);
@@ -98,7 +100,12 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
                     ..
                 }
             );
-            !(again && older.is_some_and(|older| held(older) == held(record)))
+            let the_same = |older| {
+                let [older, newer] = [held(older)?, held(record)?];
+                let changed = older.mode.is_some() && newer.mode != older.mode;
+                Some(older.hash == newer.hash && !changed)
+            };
+            !(again && older.and_then(the_same).unwrap_or(false))
         })
         .filter_map(|(record, _)| match &record.fact {
             Fact::Version(fact) => Some(version_of(

@@ -5,7 +5,8 @@ use touchmark_proto::daemon::Program;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::{
-    Author, Evidence, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId, VersionKind,
+    Author, Evidence, FileMode, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId,
+    VersionKind,
 };
 
 use crate::globs::Globs;
@@ -299,6 +300,9 @@ pub struct Held {
     pub lines: u32,
     /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
+    /// Its kind and permissions, where they are known. The content of a symlink
+    /// is the name that it leads to (SCOPE-7).
+    pub mode: Option<FileMode>,
 }
 
 impl Held {
@@ -308,6 +312,7 @@ impl Held {
         size: 0,
         lines: 0,
         mtime_ms: 0,
+        mode: None,
     };
 }
 
@@ -345,6 +350,8 @@ pub struct VersionFact {
     pub before: Option<Hash>,
     /// The command whose window was open when it was written (ATTR-6).
     pub command: Option<u64>,
+    /// The mode before, where it is known to have been another.
+    pub mode_before: Option<FileMode>,
 }
 
 impl VersionFact {
@@ -372,6 +379,7 @@ impl VersionFact {
             candidates: Vec::new(),
             before: None,
             command: None,
+            mode_before: None,
         }
     }
 }

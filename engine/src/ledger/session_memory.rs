@@ -82,7 +82,26 @@ pub enum Note {
         /// The message's name.
         message: String,
     },
+    /// A turn begins with a prompt, or is over (UNDO-3).
+    Turn {
+        /// It begins.
+        begins: bool,
+    },
+    /// The session's next event is to say something as well (UNDO-5).
+    ToSay {
+        /// What.
+        text: String,
+    },
+    /// The oldest of that were said.
+    Said {
+        /// How many.
+        count: u64,
+    },
 }
+
+/// Words that a session is still to be told: who does not come back is told
+/// the newest.
+const TO_SAY: usize = 64;
 
 /// The maximum number of messages that are remembered for a session. A repeat
 /// mostly comes soon.
@@ -221,6 +240,10 @@ pub struct SessionMemory {
     pub tally: CallTally,
     /// What repeats and refusals saved.
     pub savings: Savings,
+    /// It is in a turn, as far as its hooks say.
+    pub in_turn: bool,
+    /// What it is still to be told, the oldest first.
+    pub to_say: VecDeque<String>,
 }
 
 impl SessionMemory {
@@ -298,6 +321,17 @@ impl SessionMemory {
                 }
             }
             Note::Saved(more) => self.savings = sum(self.savings, *more),
+            Note::Turn { begins } => self.in_turn = *begins,
+            Note::ToSay { text } => {
+                self.to_say.push_back(text.clone());
+                if self.to_say.len() > TO_SAY {
+                    self.to_say.pop_front();
+                }
+            }
+            Note::Said { count } => {
+                let count = usize::try_from(*count).unwrap_or(usize::MAX);
+                self.to_say.drain(..count.min(self.to_say.len()));
+            }
         }
     }
 

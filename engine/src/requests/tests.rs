@@ -37,6 +37,7 @@ impl Fixture {
                 size: 1,
                 lines: 1,
                 mtime_ms: 1,
+                mode: None,
                 stamp: Stamp::default(),
                 settled: true,
             })

@@ -253,6 +253,7 @@ mod tests {
             size: 1,
             lines: 1,
             mtime_ms: 1,
+            mode: None,
             stamp: Stamp {
                 modified: number.into(),
                 ..Stamp::default()

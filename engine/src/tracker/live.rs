@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use touchmark_proto::{Millis, SessionId};
+use touchmark_proto::{FileMode, Millis, SessionId};
 
 use crate::input::{Found, Stamp};
 use crate::ledger::record::Held;
@@ -49,6 +49,8 @@ pub(crate) struct LastRead {
     pub stamp: Option<Stamp>,
     /// The file's modification time, if it differs from the recorded one.
     pub mtime_ms: Option<Millis>,
+    /// Its kind and permissions, where they are not the recorded ones.
+    pub mode: Option<FileMode>,
     /// The reason why the path cannot be read as a file; `None` if it can.
     pub obstacle: Option<Obstacle>,
     /// The number of reads in a row during which the file changed.
@@ -120,6 +122,7 @@ impl Live {
             && self.save.is_idle()
             && self.seen.obstacle.is_none()
             && self.seen.mtime_ms.is_none()
+            && self.seen.mode.is_none()
     }
 }
 

@@ -26,6 +26,7 @@ impl From<Content> for Held {
             size: content.size,
             lines: content.lines,
             mtime_ms: content.mtime_ms,
+            mode: content.mode,
         }
     }
 }
@@ -180,6 +181,10 @@ impl Engine {
 
         if recorded.hash == Some(content.hash) {
             let moved = content.mtime_ms != recorded.mtime_ms;
+            live.seen.mode = recorded
+                .mode
+                .and(content.mode)
+                .filter(|mode| recorded.mode != Some(*mode));
             live.seen.mtime_ms = moved.then_some(content.mtime_ms);
             if rewritten {
                 // The same bytes were written again, for example by an editor

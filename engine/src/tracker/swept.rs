@@ -1,7 +1,7 @@
 //! Records what commands did to untracked files (SCOPE-1). It goes to the log,
 //! not to the state: untracked files cost neither watches nor memory.
 
-use touchmark_proto::{Author, Evidence, Hash, Millis, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Author, Evidence, FileMode, Hash, Millis, RelPath, SessionId, VersionKind};
 
 use crate::attribution::Decision;
 use crate::engine::Engine;
@@ -41,8 +41,11 @@ impl Engine {
         // A tracked file was read already, and so was a file that a rename
         // brought, since the window's end comes after a fence (ATTR-16).
         let file = self.view().file_of(path);
-        let known = self.state.paths.contains_key(&file);
-        if known || self.tracker.passing(path).copy_of().is_some() {
+        if self.tracker.passing(path).copy_of().is_some() {
+            return;
+        }
+        let is_known = self.state.paths.contains_key(&file);
+        if is_known && !self.is_mode_alone(&file, change) {
             return;
         }
         let Some((command, decision)) = self.swept_by(change) else {
@@ -60,7 +63,7 @@ impl Engine {
         let before = change.before.unwrap_or(Held::ABSENT);
         // The log of the file continues here. No author is named for the
         // content before.
-        if change.before.is_some() {
+        if change.before.is_some() && !is_known {
             self.record(Fact::Baseline {
                 path: path.clone(),
                 held: match change.from {
@@ -79,9 +82,10 @@ impl Engine {
         let fact = VersionFact {
             from: change.from.clone(),
             before: before.hash,
+            mode_before: before.mode.filter(|mode| change.after.mode != Some(*mode)),
             command,
             candidates,
-            ..VersionFact::new(path.clone(), kind, change.after, author, evidence)
+            ..VersionFact::new(file, kind, change.after, author, evidence)
         };
         let n = self.record(Fact::Version(fact.clone()));
         self.counts.versions += 1;
@@ -97,6 +101,27 @@ impl Engine {
                 lines,
             );
         }
+    }
+
+    /// Whether a tracked file has another mode by the window that opened last,
+    /// which no event's version tells: those are of contents (SCOPE-7).
+    fn is_mode_alone(&self, file: &RelPath, change: &SweptFile) -> bool {
+        let (Some(state), Some(before)) = (self.state.paths.get(file), change.before) else {
+            return false;
+        };
+        let other = change.after.mode.is_some()
+            && before
+                .mode
+                .is_some_and(|mode| change.after.mode != Some(mode));
+        let told = state.latest().is_some_and(|latest| {
+            latest
+                .command()
+                .is_some_and(|command| self.state.commands.contains_key(&command))
+                && latest.mode == change.after.mode
+        });
+        let is_link = |held: &Held| held.mode.is_some_and(FileMode::is_link);
+        let by_itself = *file == change.path && !is_link(&before) && !is_link(&change.after);
+        by_itself && other && !told && state.held.hash == change.after.hash
     }
 
     /// Returns who changed an untracked file, and in which command, or `None`
@@ -156,6 +181,7 @@ mod tests {
             size: 1,
             lines: 1,
             mtime_ms: 0,
+            mode: None,
         }
     }
 

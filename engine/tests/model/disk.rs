@@ -474,6 +474,7 @@ impl Disk {
                 size: all.len() as u64,
                 lines: node.text.len() as u32,
                 mtime_ms: node.modified,
+                mode: None,
                 stamp,
                 settled: node.modified.max(node.changed) + VOUCHES < self.now,
             }),

@@ -253,6 +253,7 @@ impl Disk {
                 size,
                 lines: lines(&node.bytes),
                 mtime_ms: (node.modified / 1_000_000) as Millis,
+                mode: None,
                 stamp: self.stat(path).unwrap_or_default(),
                 settled: node.modified.max(node.changed) < self.stamp(now),
             }),

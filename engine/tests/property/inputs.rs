@@ -229,6 +229,7 @@ impl Stage {
                 size,
                 lines: lines(&bytes),
                 mtime_ms: time,
+                mode: None,
                 stamp: Stamp {
                     inode: self.rng.next(),
                     size,

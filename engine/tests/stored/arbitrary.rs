@@ -9,7 +9,8 @@ use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::tasks::{Task, TaskType};
 use touchmark_proto::{
-    Author, AuthorKind, Evidence, Hash, HashOrAbsent, LineRange, RelPath, SessionId, VersionKind,
+    Author, AuthorKind, Evidence, FileMode, Hash, HashOrAbsent, LineRange, RelPath, SessionId,
+    VersionKind,
 };
 
 /// A splitmix64 generator. It uses few names, so that facts concern the same
@@ -108,12 +109,18 @@ impl Arbitrary {
         }
     }
 
+    fn mode(&mut self) -> Option<FileMode> {
+        self.maybe(|from| 0o100_000 | from.small() & 0o7777)
+            .and_then(FileMode::new)
+    }
+
     fn held(&mut self) -> Held {
         Held {
             hash: self.maybe(Self::hash),
             size: self.number(),
             lines: self.small(),
             mtime_ms: self.number(),
+            mode: self.mode(),
         }
     }
 
@@ -160,6 +167,7 @@ impl Arbitrary {
             candidates: self.list(Self::session),
             before: self.maybe(Self::hash),
             command: self.maybe(|from| from.below(80)),
+            mode_before: self.mode(),
         }
     }
 
@@ -202,7 +210,7 @@ impl Arbitrary {
     }
 
     fn note(&mut self) -> Note {
-        match self.below(12) {
+        match self.below(15) {
             0 => Note::CheckpointCreated {
                 checkpoint: self.number(),
                 label: self.maybe(Self::text),
@@ -266,6 +274,13 @@ impl Arbitrary {
                 unanswered_hooks: self.below(9),
                 unclear_hooks: self.below(9),
             }),
+            11 => Note::Turn {
+                begins: self.flag(),
+            },
+            12 => Note::ToSay { text: self.text() },
+            13 => Note::Said {
+                count: self.below(3),
+            },
             _ => Note::MessageSeen {
                 message: self.text(),
             },

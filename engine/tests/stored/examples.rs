@@ -14,7 +14,7 @@ use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
 use touchmark_proto::tasks::{Task, TaskType};
 use touchmark_proto::{
-    Author, Evidence, Hash, HashOrAbsent, LineRange, RelPath, SessionId, VersionKind,
+    Author, Evidence, FileMode, Hash, HashOrAbsent, LineRange, RelPath, SessionId, VersionKind,
 };
 
 fn path(name: &str) -> RelPath {
@@ -39,6 +39,7 @@ fn held(number: u8) -> Held {
         size: 70_000,
         lines: 300,
         mtime_ms: 1_700_000_000_123,
+        mode: None,
     }
 }
 
@@ -124,6 +125,25 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 candidates: vec![s(), session("t")],
                 before: Some(hash(1)),
                 command: None,
+                mode_before: None,
+            }),
+        ),
+        (
+            "version-of-a-mode",
+            Fact::Version(VersionFact {
+                before: Some(hash(3)),
+                command: Some(2),
+                mode_before: FileMode::new(0o100_644),
+                ..VersionFact::new(
+                    path("a"),
+                    VersionKind::Modified,
+                    Held {
+                        mode: FileMode::new(0o100_755),
+                        ..held(3)
+                    },
+                    Author::agent(s()),
+                    Evidence::Command,
+                )
             }),
         ),
         (
@@ -531,6 +551,14 @@ fn notes() -> Vec<(&'static str, Note)> {
             },
         ),
         ("note-warning-taken", Note::WarningTaken),
+        ("note-turn", Note::Turn { begins: true }),
+        (
+            "note-to-say",
+            Note::ToSay {
+                text: "undone".into(),
+            },
+        ),
+        ("note-said", Note::Said { count: 1 }),
         (
             "note-model-recorded",
             Note::ModelRecorded {

@@ -534,6 +534,7 @@ impl Stage {
             size: content.len() as u64,
             lines: 1,
             mtime_ms: *stamp,
+            mode: None,
             stamp: Stamp {
                 inode: 1,
                 size: content.len() as u64,

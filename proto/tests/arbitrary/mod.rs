@@ -133,12 +133,15 @@ prop_compose! {
         flags in any::<[Option<bool>; 5]>(),
         candidates in of(vec(session(), 0..3)),
         (edit, command) in any::<(Option<String>, Option<String>)>(),
+        modes in any::<[Option<u8>; 2]>(),
     ) -> Version {
         let [overwritten, unobserved, provisional, late, formatted] = flags;
+        let [mode, mode_before] =
+            modes.map(|mode| FileMode::new(0o100_000 | u32::from(mode?)));
         Version {
             clock, path, kind, from, hash, size, time, author, evidence, amends,
             overwritten, unobserved, provisional, late, formatted, candidates,
-            edit, command,
+            edit, command, mode, mode_before,
         }
     }
 }

@@ -3,374 +3,343 @@
 /** The version of the protocol. */
 export const PROTOCOL = 1;
 
-/** When a delivery of changes takes effect. */
+/** When a delivery counts. */
 export type Ack = "implicit" | "explicit";
 
-/** The events of one agent's hooks since the daemon started. */
+/** What was heard of an agent's hooks since the daemon started. */
 export interface AgentHeard {
-  /** The agent's name, as in `touchmark hook AGENT`. */
+  /** The agent, as in `touchmark hook AGENT`. */
   agent: string;
-  /** The number of its events that were understood. */
+  /** Its events that were understood. */
   events: number;
-  /** The time since the newest event, in milliseconds. */
+  /** How long ago it came. */
   lastAgoMs: number;
-  /** The newest event that was understood, by the agent's name for it. */
+  /** The last of them, by the agent's own name for it. */
   lastEvent: string;
-  /** The session of the newest event. */
+  /** Whose it was. */
   lastSession: SessionId;
 }
 
 export type At = string;
 
-/** Compares everything on record with the disk. */
+/** Compare everything that is believed with the disk. */
 export interface Audit {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/**
- * The result of comparing the record with the disk. What was found on disk is
- * on record from then on.
- */
+/** What is believed against the disk. What was found is believed from now on. */
 export interface Audited {
-  /** The number of paths compared: all that are tracked. */
+  /** Paths compared: all that are tracked. */
   checked: number;
-  /** The paths that differ; empty if the record was right. */
+  /** Where belief and disk differ; none, if all is well. */
   differences: Difference[];
   /**
-   * Paths that could not be read in time; `None` if there are none. The
-   * answer describes their previous state. Repeat the request later
-   * (LOSS-4).
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
 /**
- * The author of a version. Two authors are equal if kind and session are; the
- * label is only for display.
+ * Who wrote. Two authors are equal where sort and session are: the label is
+ * for the eyes.
  */
 export interface Author {
-  /** The kind of the author. */
+  /** What sort of writer. */
   kind: AuthorKind;
-  /** The session's label; `None` if it has none or was forgotten (SES-2). */
+  /**
+   * The session's label; `None` where it has none, or was forgotten
+   * (SES-2).
+   */
   label?: string | null;
-  /** The session, if the author is an agent; else `None`. */
+  /** The session, where the writer is an agent. */
   session?: SessionId | null;
 }
 
-/** The kinds of authors. */
+/** The sorts of writers. */
 export type AuthorKind = "agent" | "user" | "unknown";
 
-/** The authors of a file's lines. */
+/** Who wrote a file. */
 export interface Blame {
-  /** The version's clock; `None` for a file that was never tracked. */
+  /** The version; `None` for a file that nobody has named. */
   clock?: Clock | null;
-  /** The hash of the version's content. */
+  /** Its content. */
   hash: Hash;
-  /** One entry per line. */
+  /** One for each line of the file. */
   lines: BlameLine[];
-  /** The file. */
+  /** Which. */
   path: RelPath;
-  /** The line number of the first entry of `lines`. */
+  /** The number of the first of `lines`. */
   start: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** A line with its author. */
+/** A line, with who put it there. */
 export interface BlameLine {
   /**
-   * The author of the line. `unknown` if the line is older than the first
-   * version on record, or if versions of several authors count as one
-   * because not all are kept.
+   * Who; unknown for what was there before touchmark looked, and where
+   * versions of several authors count as one, since not all are kept.
    */
   author: Author;
-  /** The line's bytes as base64, if they are not UTF-8; else `None`. */
+  /** The bytes, where they are not UTF-8. */
   base64?: string | null;
   /**
-   * The version that added the line; `None` in a file that was never
-   * tracked.
+   * The version that the line came with; `None` in a file that nobody has
+   * named.
    */
   clock?: Clock | null;
-  /**
-   * The id of the command in whose window the line was written, if there was
-   * one.
-   */
+  /** The command in whose window it was written. */
   command?: string | null;
-  /** The id of the edit that wrote the line, if one did. */
+  /** The edit that wrote it. */
   edit?: string | null;
-  /** The evidence for the author. */
+  /** What the name rests on. */
   evidence: Evidence;
-  /** The line without its line feed. Bytes that are not UTF-8 are replaced. */
+  /** Without its line feed. Bytes that are not UTF-8 are replaced. */
   text: string;
-  /** When the daemon saw the version that added the line. */
+  /** When that was seen. */
   time: number;
 }
 
-/** Checks whether a tool call repeats an earlier call of the session. */
+/** Does this call repeat one of the session's? */
 export interface CallCheck {
-  /** The tool's arguments, as the agent gave them. */
+  /** Its arguments, as the agent gave them. */
   args?: unknown;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /** The name of the tool. */
+  /** The tool. */
   tool: string;
-  /**
-   * Whether to read and hash the files that the stored result depends on
-   * first (SYNC-4); default false.
-   */
+  /** Read and hash the files that the kept result rests on (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `call/check`. */
+/** What a call repeats. */
 export interface CallChecked {
-  /** The time since the earlier call, in milliseconds. */
+  /** How old it is. */
   ageMs?: number | null;
   /**
-   * Whether `result` may replace running the tool: the call is identical and
-   * its result is stored.
+   * `result` may stand in place of running the tool: the call is identical
+   * and its result is kept.
    */
   cached: boolean;
-  /** The id of the earlier call. */
+  /** The earlier call. */
   callId?: string | null;
-  /** How similar the call is to an earlier one. */
+  /** How much. */
   duplicate: Duplicate;
-  /** One sentence for the model, to put before the result. */
+  /** One line to say before it. */
   message?: string | null;
-  /** The result of the earlier call, if it is stored. */
+  /** The earlier result, where it is kept. */
   result?: unknown;
-  /** How it is known that the result is still valid. */
+  /** What its validity rests on. */
   validity?: Validity | null;
 }
 
-/** Removes the stored calls of a session. */
+/** Forgets a session's calls. */
 export interface CallClear {
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Counts of stored calls and of checks. */
+/** Counts of calls. */
 export interface CallCounts {
-  /** The size in bytes of the results that are stored now. */
+  /** Bytes of results held now. */
   bytes: number;
-  /** The number of calls that are stored now. */
+  /** Calls held now. */
   calls: number;
-  /** The number of calls removed because of their number, age or size. */
+  /** Calls dropped for their number, age or size. */
   evicted: number;
-  /** The number of checks that found a stored call. */
+  /** Checks that found one. */
   hits: number;
-  /** The number of calls removed because a file that they depend on changed. */
+  /** Calls dropped since a file they rest on changed. */
   invalidated: number;
-  /** The number of checks that found none. */
+  /** Checks that found none. */
   misses: number;
 }
 
-/** Stores a tool call and its result. */
+/** Remembers a call and its result. */
 export interface CallRecord {
-  /** The tool's arguments, as the agent gave them. */
+  /** Its arguments, as the agent gave them. */
   args?: unknown;
   /**
-   * The files that the result depends on, in addition to those that the
-   * arguments name.
+   * The files that the result rests on, beside those that the arguments
+   * name.
    */
   paths?: ClientPath[] | null;
-  /** The tool's result. */
+  /** What it answered. */
   result?: unknown;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /** The name of the tool. */
+  /** The tool. */
   tool: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `call/record`. */
+/** A call that was remembered. */
 export interface CallRecorded {
   /**
-   * The id of the stored call. `None` if it was not stored: calls of the
-   * tool are never stored (`calls.never`), or the call names a file whose
-   * content may not be stored (SEC-3).
+   * Its name; absent where it was not kept: the tool is one whose calls
+   * never are, or it names a file whose content may not be (SEC-3).
    */
   callId?: string | null;
 }
 
-/** Requests counts of stored calls and of checks. */
+/** How much is kept, and how often it served. */
 export interface CallStats {
-  /** Only this session, by its id or label; `None` means all sessions. */
+  /** Whose; all sessions' if absent. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Several versions of one path, folded into one change. */
+/** What happened to one path, folded. */
 export interface Change {
-  /** The authors, in the order of their first version. */
+  /** Everybody who wrote, in the order of their first write. */
   changedBy: Author[];
-  /** The kinds of evidence for the authors, in the order of their first use. */
+  /** What each attribution rests on, in the same order of first use. */
   evidence: Evidence[];
-  /** When the daemon saw the first of the change's versions. */
+  /** When the first of these versions was seen. */
   firstTime: number;
-  /** The path before a rename; else `None`. */
+  /** The name it had before, where it was renamed. */
   from?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   fromUri?: string;
-  /** The hash of the current content; null if the file was removed. */
+  /** The content now; null where the file is gone. */
   hash?: Hash | null;
-  /** The overall change from the first version to the last. */
+  /** What became of it, all in all. */
   kind: VersionKind;
-  /** When the daemon saw the last of the change's versions. */
+  /** When the last of them was seen. */
   lastTime: number;
-  /** Lines added and removed; `None` if a text is not available. */
+  /** Lines, where both texts are at hand. */
   lines?: LineCounts | null;
-  /** A version that an agent overwrote without having seen it (ATTR-10). */
+  /** Somebody's version that was overwritten unseen (ATTR-10). */
   lost?: Version | null;
-  /** The file's path. */
+  /** The path. */
   path: RelPath;
   /**
-   * The lines that the edits in `reverts` had written, numbered in the
-   * content that the session wrote last. Without `reverts`: the lines of the
-   * session's last edits that have their previous text again. `None` if
-   * there are none, or if the texts are not kept.
+   * The lines that those edits had written, counted in the content that
+   * the session wrote last; without `reverts`, those lines of the session's
+   * last edits in whose place is again what was there before. `None` where
+   * there are none, or the texts are not kept.
    */
   revertedLines?: LineRange[] | null;
   /**
-   * The session's own edits that this change reverted, oldest first
-   * (SEEN-7).
+   * Edits of the session's own that this change took back, the oldest
+   * first (SEEN-7).
    */
   reverts?: string[] | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** The number of versions. */
+  /** How many versions. */
   versions: number;
-  /** Whether the writer has not closed the file yet (MOD-2). */
+  /** The writer has not closed the file yet (MOD-2). */
   writing?: boolean | null;
 }
 
-/** A list of changes. */
+/** Changes. */
 export interface Changes {
-  /** One change per path. */
+  /** One per path. */
   changes: Change[];
-  /** The current clock: the number of the newest fact. */
+  /** Now. */
   clock: Clock;
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
   /**
-   * Paths that could not be read in time; `None` if there are none. The
-   * answer describes their previous state. Repeat the request later
-   * (LOSS-4).
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
-/** Creates a checkpoint at the current moment. */
+/** Remembers this moment. */
 export interface CheckpointCreate {
-  /** A name for people to read; it need not be unique. */
+  /** A name for people. */
   label?: string | null;
-  /** The agent's id for the message that the checkpoint belongs to. */
+  /** The agent's own name of the message it belongs to. */
   message?: string | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A checkpoint that was created. */
+/** A moment remembered. */
 export interface CheckpointCreated {
-  /** The checkpoint's id, such as `k3`. */
+  /** Its name. */
   checkpoint: string;
-  /** The clock of the checkpoint. */
+  /** The moment, in the order of all facts. */
   clock: Clock;
-  /** The time of the checkpoint. */
+  /** The moment, by the clock on the wall. */
   time: number;
 }
 
-/** Deletes a checkpoint. */
+/** Forgets a checkpoint. */
 export interface CheckpointDelete {
-  /** The checkpoint's id. */
+  /** Which. */
   checkpoint: string;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Lists the files that were edited after a moment (CHK-1). Exactly one of
- * `checkpoint`, `clock` and `time` names the moment.
+ * Which files were edited after a moment (CHK-1)? Exactly one of
+ * `checkpoint`, `clock` and `time` names it.
  */
 export interface CheckpointDetect {
-  /** The moment, as the id of one of the session's checkpoints. */
+  /** The moment, as a checkpoint of the session's. */
   checkpoint?: string | null;
-  /** The moment, as a clock. */
+  /** The moment, in the order of all facts. */
   clock?: Clock | null;
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
   /** File operations of the deleted messages. */
   deleted?: DeletedOperation[];
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** Only these files; `None` means all. */
+  /** Only these. */
   paths?: ClientPath[] | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /**
-   * Whether to store a result that is not empty as the session's warning
-   * (CHK-2); default false.
-   */
+  /** Keep a result that is not empty as the session's warning (CHK-2). */
   storeWarning?: boolean;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /** The moment, as a time. */
+  /** The moment, by the clock on the wall. */
   time?: number | null;
-  /**
-   * Whether to read and hash every path that the request covers first
-   * (SYNC-4); default false.
-   */
+  /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The files that were edited after a moment. */
+/** What was edited after a moment. */
 export interface CheckpointDetected {
-  /** One row per path, sorted by path. */
+  /** One per path, by path. */
   files: EditedFile[];
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
-  /** The warning that was stored, if one was. */
+  /** The warning that was kept, if one was. */
   warning?: Warning | null;
 }
 
-/** Lists the checkpoints of a session, oldest first. */
+/** The checkpoints of a session, the oldest first. */
 export interface CheckpointList {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -378,28 +347,25 @@ export interface CheckpointList {
 
 /** A checkpoint. */
 export interface CheckpointRow {
-  /** The checkpoint's id, such as `k3`. */
+  /** Its name. */
   checkpoint: string;
-  /** The clock of the checkpoint. */
+  /** The moment, in the order of all facts. */
   clock: Clock;
-  /** A name for people to read; it need not be unique. */
+  /** A name for people. */
   label?: string | null;
-  /** The agent's id for the message that the checkpoint belongs to. */
+  /** The agent's own name of the message it belongs to. */
   message?: string | null;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
-  /** The time of the checkpoint. */
+  /** The moment, by the clock on the wall. */
   time: number;
 }
 
-/** A list of checkpoints. */
+/** Checkpoints. */
 export interface CheckpointRows {
-  /** The checkpoints, oldest first. */
+  /** The oldest first. */
   checkpoints: CheckpointRow[];
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
 }
 
@@ -409,159 +375,142 @@ export type ClientPath = string;
 export type Clock = string;
 
 /**
- * Opens a command window. A change in the window belongs to the session,
- * unless better evidence names another author (ATTR-6).
+ * Opens a window: what is written in it, and claimed by nothing better, is
+ * the session's (ATTR-6).
  */
 export interface CommandBegin {
-  /**
-   * Whether the window ends with this connection, after 2 s of grace;
-   * default false.
-   */
+  /** End it with this connection, after a grace of 2 s. */
   bind?: boolean;
-  /** The agent's id for the tool call. */
+  /** The agent's own name of the tool call. */
   callId?: string | null;
   /**
-   * Whether the command is a formatter: if it changes a file within 5 s
-   * after a session's declared version, the change is that session's
-   * (ATTR-17). Default false.
+   * What runs is a formatter: what it does to a file within 5 s after any
+   * session's declared version of it is that session's (ATTR-17).
    */
   formatter?: boolean;
-  /** The command line or a description, for people. */
+  /** What is run, for people. */
   label?: string | null;
   /**
-   * Only paths that one of these globs matches; `None` means all. Globs are
-   * relative to the workspace. `*` stays within a directory, `**` does not.
-   * A glob without `/` matches at any depth. A glob that matches a directory
-   * matches all files below it.
+   * Only paths that one of these globs matches; all if absent. Relative to
+   * the workspace; `*` stays within a directory, `**` does not; a glob
+   * without `/` may match at any depth; a directory stands for all below.
    */
   paths?: string[] | null;
-  /** The id of a process that ends the window when it exits. */
+  /** End it with this process. */
   pid?: number | null;
-  /** The files that the window covers; default `tracked`. */
+  /** Which files it speaks for; `tracked` if absent. */
   scope?: CommandScope | null;
-  /** The session that runs the command, by its id or label. */
+  /** Who runs it. */
   session: SessionId;
-  /**
-   * How long the window may stay open, in milliseconds; the default is
-   * `marks.command_ttl` (10 minutes).
-   */
+  /** How long the window may stay open; 10 minutes unless told. */
   ttlMs?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A command window that was opened. */
+/** A window that is open. */
 export interface CommandBegun {
-  /** The command's id, such as `c5`. */
+  /** Its name. */
   command: string;
-  /** When the window ends, if it is not ended before. */
+  /** When it ends by itself. */
   deadline: number;
   /**
-   * Why the window does not cover all files of its scope, as a sentence for
-   * people (SCOPE-5). `None` if it covers all.
+   * Why it does not speak for all files of its scope, if it does not
+   * (SCOPE-5): for people.
    */
   partial?: string | null;
 }
 
-/** Ends a command window. */
+/** Ends a window. */
 export interface CommandEnd {
   /**
-   * The agent's id for the tool call; `None` means the session's newest
-   * window.
+   * The agent's own name of the tool call; the session's newest window if
+   * absent.
    */
   callId?: string | null;
-  /**
-   * The command's id. Without it, `session` names the window, with `callId`
-   * if it has one.
-   */
+  /** The window, or `session` and `callId` in its place. */
   command?: string | null;
-  /** The exit code of the command, if it is known. */
+  /** What the command exited with, if that is known. */
   exit?: number | null;
-  /** The session that ran the command, if `command` is not given. */
+  /** Who ran it, where the window is not named. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The changes that a command made to files that its session tracks (MOD-1). */
+/** What a command did to the files that its session holds (MOD-1). */
 export interface CommandEnded {
-  /** One change per path. `modified/take` does not return them again. */
+  /** One per path; not told again by `modified/take`. */
   changes: Change[];
   /**
-   * The command, with the number of versions recorded in it, including those
-   * of files that no session tracks.
+   * The command, with how many versions were recorded in it, of files that
+   * nobody holds too.
    */
   command?: CommandRow | null;
-  /** Whether there are more changes; `modified/take` returns them. */
+  /** There is more, which `modified/take` tells. */
   more?: boolean | null;
   /**
-   * Why the window did not cover all files of its scope, as a sentence for
-   * people (SCOPE-5). `None` if it covered all.
+   * Why it did not speak for all files of its scope, if it did not
+   * (SCOPE-5): for people.
    */
   partial?: string | null;
 }
 
 /** Lists the newest commands. */
 export interface CommandList {
-  /** The maximum number of commands to return; default 100, at most 1,000. */
+  /** At most so many; 100 unless told, 1,000 at most. */
   limit?: number | null;
-  /** Only this session's commands; `None` means all. */
+  /** Only this session's. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A command of a session, running or ended. */
+/** A command, open or ended. */
 export interface CommandRow {
-  /** The clock when the window opened. */
+  /** When its window opened. */
   begun: Clock;
-  /** The time when the window opened. */
+  /** The time of that. */
   begunAt: number;
-  /**
-   * The git branch that was checked out after the command, or the commit if
-   * no branch was. `None` outside git repositories.
-   */
+  /** The same afterwards. */
   branchAfter?: string | null;
   /**
-   * The git branch that was checked out before the command, or the commit if
-   * no branch was. `None` outside git repositories.
+   * The branch that was checked out before, or the commit, where there was
+   * none; `None` outside git repositories.
    */
   branchBefore?: string | null;
-  /** The command's id, such as `c5`. */
+  /** Its name. */
   command: string;
-  /** The clock when the window ended; `None` while it is open. */
+  /** When its window ended; `None` while it is open. */
   ended?: Clock | null;
-  /** The time when the window ended; `None` while it is open. */
+  /** The time of that. */
   endedAt?: number | null;
-  /** The exit code, if it was reported. */
+  /** What it exited with, where that was said. */
   exit?: number | null;
-  /** The command line or a description, for people. */
+  /** What was run, for people. */
   label?: string | null;
-  /** The session that ran the command. */
+  /** Who ran it. */
   session: SessionId;
-  /** The session's label; `None` if it has none (SES-2). */
+  /** The session's label (SES-2). */
   sessionLabel?: string | null;
-  /** The number of versions recorded in the window so far. */
+  /** Versions recorded in it so far. */
   versions: number;
 }
 
-/** A list of commands. */
+/** The newest commands. */
 export interface CommandRows {
-  /** The commands, newest first. The newest 1,000 are kept. */
+  /** The newest first; the newest 1,000 are known. */
   commands: CommandRow[];
 }
 
-/** The files that a command window covers. */
+/** Which files a window speaks for. */
 export type CommandScope = "tracked" | "workspace";
 
 /** One file of a commit. */
 export interface CommitFile {
-  /**
-   * The content that was written, or `absent`; `None` if the writer cannot
-   * tell.
-   */
+  /** What was written there, where the writer knows. */
   hash?: HashOrAbsent | null;
-  /** The file that was written. */
+  /** What was written. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -569,225 +518,192 @@ export interface CommitFile {
 
 /** One committed file. */
 export interface CommittedFile {
-  /**
-   * Whether the commit declares a write that was made before its edit
-   * (ATTR-14).
-   */
+  /** It was declared after it was written (ATTR-14). */
   late?: boolean | null;
-  /** The result of the write. */
+  /** What became of it. */
   outcome: Outcome;
-  /** The file. */
+  /** What. */
   path: RelPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** The version that was written; `None` if no version was recorded. */
+  /** The version that was written. */
   version?: Version | null;
 }
 
-/** What the configuration's files say that is not in effect. */
+/** What the configuration's files say and is not in force. */
 export interface Configuration {
-  /** Keys whose value has changed and takes effect at the next restart. */
+  /** Keys that have changed and wait for a restart. */
   atRestart: string[];
   /**
-   * The entries that are ignored, each with file, line and reason: keys that
-   * are wrong, unknown, or not for a repository to set (SEC-5). As of the
-   * last time the files were read. `None` if every entry is in effect.
+   * What the files said when they were last read and is not in force, each
+   * with file, line and reason: keys that are wrong, unknown, or not a
+   * repository's to say (SEC-5). `None` if all is.
    */
   refused?: string | null;
 }
 
-/** How to treat a change whose lines another author has changed since. */
+/** What becomes of a change whose lines somebody else has changed since. */
 export type Conflicts = "keep" | "markers";
 
-/** The content of a file at a version. */
+/** A content. */
 export interface ContentAt {
   /**
-   * The version's clock. `None` for a file that was never tracked, and for a
-   * content that a session saw but no version has.
+   * The version; `None` for a file that nobody has named before, and for
+   * what a session saw and no version held.
    */
   clock?: Clock | null;
-  /** The encoding of `text`. */
+  /** How it travels in `text`. */
   encoding: TextEncoding;
-  /** The hash of the content. */
+  /** Of the bytes. */
   hash: Hash;
-  /** The file. */
+  /** Which file. */
   path: RelPath;
-  /** The size of the content in bytes. */
+  /** In bytes. */
   size: number;
-  /** The whole content. */
+  /** All of it. */
   text: string;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
 /**
- * Removes every content that is stored for line counts and previews. Facts
- * stay, and so does what guarded writes have kept for recovery.
+ * Remove every content that is kept for line counts and previews. Facts stay,
+ * and so does what guarded writes kept.
  */
 export interface ContentsForget {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Counts since the daemon started. */
+/** Counted since the daemon started. */
 export interface Counters {
-  /** The number of hints from the watcher. */
+  /** Hints from the watcher. */
   events: number;
-  /** The number of fences made. */
+  /** Fences made. */
   fences: number;
-  /** The number of overflows of the system's queue of events. */
+  /** Queue overflows. */
   overflows: number;
-  /** The number of requests answered. */
+  /** Requests answered. */
   requests: number;
-  /**
-   * The number of comparisons with the disk that were begun because coverage
-   * of some or all tracked paths was lost.
-   */
+  /** Times everything tracked was compared with the disk. */
   rescans: number;
-  /** The number of versions recorded. */
+  /** Versions recorded. */
   versions: number;
 }
 
-/** A place where touchmark sees less than it should, with the cause. */
+/** Where touchmark sees less than it should, and why. */
 export interface Degraded {
-  /** The cause, as a sentence for people. */
+  /** Why. */
   cause: string;
-  /** The file or directory that is affected; `None` means everything. */
+  /** What it concerns; everything if absent. */
   path?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/**
- * A file operation of a message that was deleted when the agent went back to a
- * checkpoint.
- */
+/** A file operation of a message that was deleted with the restoring. */
 export interface DeletedOperation {
   /**
-   * The name of the tool. Operations that only read (`read_tool`,
-   * `read_file`, `file_mentioned`) do not count.
+   * Any tool's name; reads alone (`read_tool`, `read_file`,
+   * `file_mentioned`) do not count.
    */
   operation: string;
-  /** The file. */
+  /** What file. */
   path?: ClientPath;
-  /** When the operation happened. */
+  /** When. */
   time?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** A group of changed lines with the unchanged lines around them. */
+/** Lines that changed, with some around them. */
 export interface DiffHunk {
-  /**
-   * The lines in the order of the file. In each change the removed lines are
-   * first.
-   */
+  /** In the order of the file, of each change the removed ones first. */
   lines: DiffLine[];
-  /** The number of the hunk's lines in the newer version. */
+  /** How many lines it has there. */
   newLines: number;
-  /**
-   * The number of the hunk's first line in the newer version. If the hunk
-   * has no line there: the number of the line before it.
-   */
+  /** Its first line in the newer version, likewise. */
   newStart: number;
-  /** The number of the hunk's lines in the older version. */
+  /** How many lines it has there. */
   oldLines: number;
   /**
-   * The number of the hunk's first line in the older version. If the hunk
-   * has no line there: the number of the line before it.
+   * Its first line in the older version; the one before it where it has no
+   * line there.
    */
   oldStart: number;
 }
 
 /** A line of a difference. */
 export interface DiffLine {
-  /** The author who added the line or, for a removed line, removed it. */
+  /** Who put it there or, of a removed line, took it away. */
   author: Author;
-  /** The line's bytes as base64, if they are not UTF-8; else `None`. */
+  /** The bytes, where they are not UTF-8. */
   base64?: string | null;
-  /**
-   * The version that added or removed the line; `None` in a file that was
-   * never tracked.
-   */
+  /** The version that did it; `None` in a file that nobody has named. */
   clock?: Clock | null;
-  /** The evidence for the author. */
+  /** What the name rests on. */
   evidence: Evidence;
-  /** Which of the two versions have the line. */
+  /** In which version it is. */
   kind: LineKind;
-  /** Whether the line is the last of the file and has no line feed. */
+  /** The file ends with it, without a line feed. */
   noNewline?: boolean | null;
-  /** The line without its line feed. Bytes that are not UTF-8 are replaced. */
+  /** Without its line feed. Bytes that are not UTF-8 are replaced. */
   text: string;
-  /** When the daemon saw the version that added or removed the line. */
+  /** When that was seen. */
   time: number;
 }
 
-/** A path whose content on disk differs from the one on record. */
+/** A path of which something else is believed than is so. */
 export interface Difference {
-  /** The content on record, after a fence. */
+  /** What was believed, behind a fence. */
   believed: Holds;
-  /** The content on disk, although no event reported the change. */
+  /** What the disk holds, although nothing said that it had changed. */
   disk: Holds;
-  /** The file. */
+  /** Which. */
   path: RelPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** An empty result: the request was carried out. */
+/** Nothing but "done". */
 export type Done = Record<string, never>;
 
-/** How similar a call is to an earlier one. */
+/** How much two calls are alike. */
 export type Duplicate = "none" | "identical" | "similar";
 
-/** Aborts an edit: none of its writes is the session's. */
+/** Ends an edit: nothing of it counts. */
 export interface EditAbort {
-  /** The agent's id for the tool call, if `edit` is not given. */
+  /** The agent's own name of the tool call. */
   callId?: string | null;
-  /** The edit's id. Without it, `session` and `callId` name the edit. */
+  /** The edit, or `session` and `callId` in its place. */
   edit?: string | null;
-  /** The session of the edit, if `edit` is not given. */
+  /** Who gave up. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/**
- * Begins an edit: marks one or more paths as about to be written. Either all
- * paths are marked or none.
- */
+/** Marks one or more paths as about to be written. All or nothing. */
 export interface EditBegin {
-  /** Whether the edit ends with this connection, after 2 s of grace (ATTR-9). */
+  /** End it with this connection (ATTR-9). */
   bind?: boolean;
-  /** The agent's id for the tool call. */
+  /** The agent's own name of the tool call. */
   callId?: string | null;
-  /** The files that will be written. */
+  /** What. */
   files: EditFile[];
-  /** Whether to proceed where `notRead` or `stale` would refuse. */
+  /** Overrides `notRead` and `stale`. */
   force?: boolean;
-  /**
-   * Whether to refuse files that the session has not read (GUARD-4); default
-   * true.
-   */
+  /** Refuse files not read (GUARD-4); true unless told. */
   requireRead?: boolean | null;
-  /** The session that writes, by its id or label. */
+  /** Who writes. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
-  /** The name of the tool that writes. */
+  /** The tool's name. */
   tool?: string | null;
-  /**
-   * How long the edit may stay open, in milliseconds. The default is
-   * `marks.edit_ttl`, or `marks.hook_ttl` with a `callId`.
-   */
+  /** How long the edit may stay open. */
   ttlMs?: number | null;
-  /**
-   * How long to wait for another session's edit of a path to end, in
-   * milliseconds (GUARD-5). `None` does not wait.
-   */
+  /** Wait that long for another session's edit to end (GUARD-5). */
   waitMs?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -795,87 +711,63 @@ export interface EditBegin {
 
 /** An edit that has begun. */
 export interface EditBegun {
-  /** When the edit ends, if it is not committed or aborted before. */
+  /** When it ends by itself. */
   deadline: number;
-  /** The edit's id, such as `e7`. */
+  /** Its name. */
   edit: string;
-  /** The current states of the files. */
+  /** The files as they are. */
   files: FileState[];
 }
 
-/** Commits an edit: the writes are done. */
+/** Ends an edit: the writes are done. */
 export interface EditCommit {
-  /** The agent's id for the tool call, if `edit` is not given. */
+  /** The agent's own name of the tool call. */
   callId?: string | null;
-  /**
-   * The edit's id. Without it, `session` names the edit, with `callId` if it
-   * has one.
-   */
+  /** The edit, or `session` (with `callId`) in its place. */
   edit?: string | null;
-  /** The paths whose writes are done; empty means all paths of the edit. */
+  /** These paths are done; all of the edit's if absent. */
   files?: CommitFile[];
-  /** The session that wrote, if `edit` is not given. */
+  /** Who wrote, where the edit is not named. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of a commit. */
+/** A commit's answer. */
 export interface EditCommitted {
-  /** The changes that others made to the edit's files while it was open. */
+  /** What others did to those files meanwhile. */
   changes: Change[];
-  /** One row per file. */
+  /** Each file. */
   files: CommittedFile[];
 }
 
 /** One file of an edit. */
 export interface EditFile {
-  /**
-   * The content that the edit was computed from; default: the content the
-   * session saw last.
-   */
+  /** The content the edit was computed from: the seen one unless told. */
   base?: Hash | null;
-  /**
-   * The content that the file will have, or `absent`; `None` if the writer
-   * cannot tell.
-   */
+  /** What it will hold then, where the writer knows. */
   expect?: HashOrAbsent | null;
-  /** The file that will be written. */
+  /** What will be written. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/**
- * Sets a one-call mark: the next closed change of the path is the session's
- * (ATTR-8).
- */
+/** The classic flag: the next closed change of the path is mine (ATTR-8). */
 export interface EditMark {
-  /** Whether the edit ends with this connection, after 2 s of grace (ATTR-9). */
+  /** End it with this connection (ATTR-9). */
   bind?: boolean;
-  /**
-   * The content that the file will have, or `absent`; `None` if the writer
-   * cannot tell.
-   */
+  /** What it will hold then, where the writer knows. */
   expect?: HashOrAbsent | null;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /**
-   * Whether to refuse a file that the session has not read (GUARD-4);
-   * default false.
-   */
+  /** Refuse a file not read (GUARD-4); false unless told. */
   requireRead?: boolean;
-  /** The session that writes, by its id or label. */
+  /** Who writes. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
-  /**
-   * How long the mark stays open, in milliseconds; the default is
-   * `marks.flag_ttl`.
-   */
+  /** How long the mark holds. */
   ttlMs?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -885,51 +777,48 @@ export interface EditMark {
 
 /** A mark that has been set. */
 export interface EditMarked {
-  /** When the mark lapses; null if the mark came after the write. */
+  /** When it lapses; null where it came after the write. */
   deadline?: number | null;
-  /** The edit's id; null if the mark came after the write. */
+  /** Its name; null where it came after the write. */
   edit?: string | null;
-  /** The current state of the file. */
+  /** The file as it is. */
   file: FileState;
-  /**
-   * Whether the mark came after the write, which is now the session's
-   * (ATTR-14).
-   */
+  /** It came after the write and has spoken for it (ATTR-14). */
   late?: boolean | null;
 }
 
-/** The state of an edit. */
+/** How an edit goes. */
 export type EditPhase = "begun" | "committed" | "aborted" | "lapsed";
 
-/** A file that was edited after a moment. */
+/** A file edited after a moment. */
 export interface EditedFile {
   /**
-   * Whether the content differs from that of the moment; `null` if the path
-   * was not tracked then.
+   * Whether the content differs from what it was at that moment; `null`
+   * where the path was not tracked then.
    */
   differs?: boolean | null;
   /**
-   * The authors of the edits, in the order of their first one. Empty if only
-   * a deleted message names the file.
+   * Who, in the order of their first edit; empty where only a deleted
+   * message speaks of it.
    */
   editedBy: Author[];
-  /** When the daemon saw the first edit. */
+  /** When first. */
   firstEdit?: number | null;
-  /** Whether an operation of a deleted message names the file. */
+  /** A deleted message's operation names it. */
   fromDeletedMessages: boolean;
-  /** When the daemon saw the last edit. */
+  /** When last. */
   lastEdit?: number | null;
-  /** The file. */
+  /** Which. */
   path: RelPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** The number of versions. */
+  /** How many versions. */
   versions: number;
 }
 
-/** Reports that an editor has closed a file. */
+/** An editor no longer shows a file. */
 export interface EditorDidClose {
-  /** The file. */
+  /** What. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -937,9 +826,9 @@ export interface EditorDidClose {
   withinMs?: number | null;
 }
 
-/** Reports that an editor has opened a file. */
+/** An editor shows a file. */
 export interface EditorDidOpen {
-  /** The file. */
+  /** What. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -947,18 +836,15 @@ export interface EditorDidOpen {
   withinMs?: number | null;
 }
 
-/** Reports that an editor saved a file (ATTR-2). */
+/** An editor saved a file (ATTR-2). */
 export interface EditorDidSave {
-  /**
-   * Whether a formatter changed the text during the save (ATTR-17); default
-   * false.
-   */
+  /** A formatter changed the text on the way (ATTR-17). */
   formatted?: boolean;
-  /** The hash of the content that was saved. */
+  /** What it wrote. */
   hash: Hash;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** When the file was saved; default: now. */
+  /** When; now unless told. */
   time?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -966,19 +852,19 @@ export interface EditorDidSave {
   withinMs?: number | null;
 }
 
-/** Reports whether an editor has unsaved changes of a file. */
+/** Whether an editor holds unsaved changes. */
 export interface EditorDirty {
-  /** Whether there are unsaved changes. */
+  /** It does. */
   dirty: boolean;
   /** The hash of the unsaved text. */
   hash?: Hash | null;
   /**
    * The lines of the saved file that the unsaved text changes, from the
-   * first to the last. If it only adds lines: the lines before and after
-   * them. `None` if the editor does not say.
+   * first to the last; around the seam where it only adds lines. Without,
+   * which ones is not known.
    */
   lines?: LineRange | null;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -987,11 +873,11 @@ export interface EditorDirty {
 }
 
 /**
- * The fields that errors may have. Each error has those that docs/protocol.md
- * lists for it.
+ * The fields that errors name; each error uses those of its row in
+ * docs/protocol.md.
  */
 export interface ErrorData {
-  /** The sessions with similar names, by label, or by id if they have none. */
+  /** The sessions that may have been meant: labels, else ids. */
   candidates?: string[] | null;
   cause?: string | null;
   changedBy?: Author[] | null;
@@ -1007,7 +893,7 @@ export interface ErrorData {
   hash?: Hash | null;
   hint?: string;
   holder?: SessionId | null;
-  /** The label of the session in `holder`. */
+  /** The holder's label. */
   holderLabel?: string | null;
   limit?: number | null;
   matches?: number | null;
@@ -1016,7 +902,7 @@ export interface ErrorData {
   recovered?: string[] | null;
   seenHash?: Hash | null;
   server?: number | null;
-  /** What the request named as a session. */
+  /** What was said in the place of a session. */
   session?: string | null;
   since?: number | null;
   size?: number | null;
@@ -1025,36 +911,30 @@ export interface ErrorData {
   withinMs?: number | null;
 }
 
-/** The result of a compaction or truncation. */
+/** How many files stopped being resident. */
 export interface Evicted {
-  /** The number of files that are no longer resident. */
+  /** That many. */
   evicted: number;
 }
 
-/** The evidence that an attribution rests on. */
+/** What an attribution rests on. */
 export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap";
 
-/** The number of steps since a file was accessed. */
+/** How long ago a file was accessed, in steps. */
 export interface FileAge {
-  /**
-   * The number of steps since the last access; `null` if the session never
-   * named a step for the file.
-   */
+  /** Steps since; `null` where the session never named a step for it. */
   age?: number | null;
-  /**
-   * Whether the last access was more than `max_age` steps ago, or there was
-   * none.
-   */
+  /** Longer ago than asked for, or never. */
   stale: boolean;
 }
 
-/** Requests the author of each line of a file. */
+/** Who wrote each line of a file. */
 export interface FileBlame {
-  /** The version; `None` means the file's current content. */
+  /** Which version; what the file holds now if absent. */
   at?: At | null;
-  /** The file. */
+  /** Which file. */
   path?: ClientPath;
-  /** Only these lines; `None` means all. */
+  /** These lines; all if absent. */
   range?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1062,11 +942,11 @@ export interface FileBlame {
   withinMs?: number | null;
 }
 
-/** Requests the content of a file at a version. */
+/** What a file held. */
 export interface FileContent {
-  /** The version; `None` means the file's current content. */
+  /** Which version; what the file holds now if absent. */
   at?: At | null;
-  /** The file. */
+  /** Which file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1076,36 +956,30 @@ export interface FileContent {
 
 /** Compares a file with a snapshot of it. */
 export interface FileDetect {
-  /** The snapshot, as `file/snapshot` returned it. */
+  /** As `file/snapshot` answered it. */
   snapshot: Snapshot;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Requests the differences between two versions, of one file or of several. */
+/** What changed between two versions of a file, or of several. */
 export interface FileDiff {
-  /** The number of unchanged lines around each change; default 3. */
+  /** Lines around each change; 3 unless told. */
   context?: number | null;
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
   /** The older version. */
   from: At;
-  /** The maximum number of files to return (LIM-2). */
+  /** At most this many files (LIM-2). */
   limit?: number | null;
-  /**
-   * One file, whose hunks are returned in the answer's `hunks`. Not allowed
-   * together with `paths`.
-   */
+  /** One file: its hunks are the answer's own. Not together with `paths`. */
   path?: ClientPath | null;
   /**
-   * Files, and directories for all files below them. Without `paths` and
-   * `path`: all files that changed.
+   * Files, and directories for what lies below them. Without these and
+   * without `path`: all that changed.
    */
   paths?: ClientPath[] | null;
-  /** The newer version; `None` means the file's current content. */
+  /** The newer; what the file holds now if absent. */
   to?: At | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1113,78 +987,60 @@ export interface FileDiff {
   withinMs?: number | null;
 }
 
-/** The changes in one file. */
+/** What changed in one file. */
 export interface FileDifference {
-  /** Whether a content is no text; there are no hunks then. */
+  /** It is no text: there are no hunks. */
   binary?: boolean | null;
-  /** Why there are no hunks: a content is no longer kept, or was never kept. */
+  /** Why there are no hunks of what is no longer kept, or never was. */
   cause?: string | null;
-  /**
-   * The clock of the older version; `None` if the older content is no
-   * version.
-   */
+  /** The older version; `None` where that is not one. */
   fromClock?: Clock | null;
-  /** The hash of the older content; null if there was no file. */
+  /** The older content; null where there was no file. */
   fromHash?: Hash | null;
   /**
-   * The changes. `None` also if the request named one `path`: they are in
-   * the answer's `hunks` then.
+   * What changed; `None` also where the request named the one `path`: they
+   * are the answer's own.
    */
   hunks?: DiffHunk[] | null;
-  /** The overall change from the older version to the newer. */
+  /** What became of it, all in all. */
   kind: VersionKind;
-  /** Lines added and removed; `None` if a content is no text, or is not kept. */
+  /** Lines added and removed; `None` for what is no text, or not kept. */
   lines?: LineCounts | null;
-  /** The file. */
+  /** Which. */
   path: RelPath;
-  /**
-   * The clock of the newer version; `None` if the newer content is no
-   * version.
-   */
+  /** The newer version. */
   toClock?: Clock | null;
-  /** The hash of the newer content; null if there is no file. */
+  /** The newer content; null where there is no file. */
   toHash?: Hash | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** The differences between two versions. */
+/** What changed. */
 export interface FileDiffs {
   /** Each file that differs, by path. */
   files: FileDifference[];
-  /**
-   * The changes in the one `path` that the request named; `None` for
-   * `paths`.
-   */
+  /** What changed in the one `path` that was named; absent for `paths`. */
   hunks?: DiffHunk[] | null;
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
 }
 
-/**
- * Replaces a text in a file, unless the file's content differs from what the
- * session saw last.
- */
+/** Replaces a text in a file, if the file is still what the session has seen. */
 export interface FileEdit {
-  /** Whether to proceed where `notRead` or `stale` would refuse. */
+  /** Overrides `notRead` and `stale`. */
   force?: boolean;
-  /** The text that replaces `oldString`. */
+  /** What stands in its place. */
   newString: string;
-  /**
-   * The text to replace. It must occur exactly once, unless `replaceAll` is
-   * true.
-   */
+  /** The text to replace. It must be there once, unless `replaceAll`. */
   oldString: string;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** Whether to replace every occurrence; default false. */
+  /** Replace it wherever it is. */
   replaceAll?: boolean;
-  /** The session that writes, by its id or label. */
+  /** Who writes. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1192,70 +1048,55 @@ export interface FileEdit {
   withinMs?: number | null;
 }
 
-/** The result of `file/edit`. */
+/** A file as it was edited. */
 export interface FileEdited {
-  /** How the write was guarded. */
+  /** How it was guarded. */
   guard: Guard;
-  /**
-   * Whether the daemon held a lease during the write: the kernel then
-   * reports other processes that open the file.
-   */
+  /** Whether a lease told of others who had the file open. */
   lease: boolean;
-  /** The line number of the first replacement, from 1. */
+  /** The line of the first replacement. */
   line: number;
-  /** How the text to replace was found. */
+  /** How the text was found. */
   matched: Matched;
-  /**
-   * The result of the write: `applied`, `unchanged`, `overwritten` or
-   * `clobbered`.
-   */
+  /** What became of it: `applied`, `unchanged`, `overwritten`, `clobbered`. */
   outcome: Outcome;
-  /**
-   * Absolute paths of the copies of overwritten bytes that the session had
-   * not seen.
-   */
+  /** Absolute paths of bytes kept because the session had not seen them. */
   recovered: string[];
-  /** The number of replacements. */
+  /** How often it was replaced. */
   replacements: number;
   /**
-   * The version that was written. Null if the file already had this content
-   * and no version was recorded since it is tracked.
+   * The version written; null if the file held that already and nobody has
+   * written it since it is tracked.
    */
   version?: Version | null;
 }
 
-/** Lists all versions of one path. */
+/** All versions of one path. */
 export interface FileHistory {
-  /** Only versions older than this clock; `None` starts at the newest. */
+  /** Only versions before this clock. */
   before?: Clock | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /**
-   * Whether to read and hash the file for this answer (SYNC-4); default
-   * false.
-   */
+  /** Read and hash the file for this answer (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Forgets what a session has read: its next read is `first` and returns the
- * full text. The session may still edit the file (SEEN-1).
+ * Forget what was read: the next read is `first` and full. The right to
+ * edit stays (SEEN-1).
  */
 export interface FileInvalidate {
-  /** The file; `None` means all files. */
+  /** What; all files if absent. */
   path?: ClientPath | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1263,18 +1104,15 @@ export interface FileInvalidate {
   withinMs?: number | null;
 }
 
-/**
- * Checks whether a session last accessed a file too many steps ago. This does
- * not depend on the file's content.
- */
+/** Was a file accessed too many steps ago? This says nothing of its content. */
 export interface FileIsStale {
-  /** The highest number of steps since the last access that is not stale. */
+  /** Not stale is what was accessed at most this many steps ago. */
   maxAge: number;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /** The agent's number for its current step. */
+  /** The agent's step now. */
   step: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1282,73 +1120,56 @@ export interface FileIsStale {
   withinMs?: number | null;
 }
 
-/** Lists a session's records of files. */
+/** The session's records of files. */
 export interface FileList {
-  /** Whether to list superseded records as well; default false. */
+  /** Also superseded records. */
   all?: boolean;
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /**
-   * Whether to read and hash every path that the request covers first
-   * (SYNC-4); default false.
-   */
+  /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Lists versions of all files, or of some, newest first. */
+/** Versions of all files, or of some, the newest first. */
 export interface FileLog {
-  /** Only versions older than this clock; `None` starts at the newest. */
+  /** Only versions before this clock. */
   before?: Clock | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /**
-   * Whether to count the lines that each version added and removed; default
-   * false.
-   */
+  /** Count the lines that each version added and removed. */
   lines?: boolean;
-  /** Files, and directories for all files below them; `None` means all files. */
+  /** Files, and directories for what lies below them; all if absent. */
   paths?: ClientPath[] | null;
-  /** Only versions after this moment: a time, a clock or a checkpoint. */
+  /** Only versions after that. A time, a clock or a checkpoint. */
   since?: At | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Records that a message named a file. The file is tracked from then on. */
+/** A message names a file: it is tracked from now on. */
 export interface FileMention {
-  /** The hash of the whole file, if its bytes entered the context. */
+  /** The hash of the whole file, where its bytes entered the context. */
   hash?: Hash | null;
   /**
-   * Whether the session read the file in a way that touchmark missed, so
-   * that the content it saw is not known. The file is `unknown` to the
-   * session from then on (SEEN-9). Not allowed together with `hash`. Default
-   * false.
+   * The file was read, and nobody knows what that read saw: it is `unknown`
+   * from now on (SEEN-9). Not together with a hash.
    */
   missed?: boolean;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** The lines that entered the context; `None` means all. */
+  /** The lines that did. */
   range?: LineRange | null;
-  /** The session whose context it is, by its id or label. */
+  /** Whose context. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1356,126 +1177,96 @@ export interface FileMention {
   withinMs?: number | null;
 }
 
-/** Records a read, and checks whether it repeats an earlier one. */
+/** Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink */
+export type FileMode = string;
+
+/** Checks whether this read repeats an earlier one, and records it. */
 export interface FileRead {
-  /**
-   * The hash of the whole file whose bytes entered the context (SEEN-1). If
-   * `None`, the daemon hashes what it finds on disk.
-   */
+  /** The hash of the whole file whose bytes entered the context (SEEN-1). */
   hash?: Hash | null;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** The lines that were read; `None` means the whole file. */
+  /** The lines read; the whole file if absent. */
   range?: LineRange | null;
-  /** The session that reads, by its id or label. */
+  /** Who reads. */
   session: SessionId;
-  /** How the content came into the context; default `read_tool`. */
+  /** How it came into the context: `read_tool` unless told. */
   source?: Source | null;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /** The text that was read, if the client passes it on. */
+  /** The text that was read, if the client hands it over. */
   text?: string | null;
-  /** The number of lines of the whole file, as the client counted them. */
+  /** Lines of the whole file, as the client counted them. */
   totalLines?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /**
-   * Whether to read and hash the file for this answer (SYNC-4); default
-   * false.
-   */
+  /** Read and hash the file for this answer (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A read, as it was recorded. */
+/** A read as recorded. */
 export interface FileReadResult {
-  /** The changes since the session's earlier read, folded into one. */
+  /** The same, folded. */
   change?: Change | null;
-  /** The authors of the changes since the session's earlier read. */
+  /** Who changed it since the session's earlier read. */
   changedBy?: Author[] | null;
-  /** The hash of the content that was recorded. */
+  /** The content recorded. */
   hash?: Hash | null;
-  /** The number of lines of the content that was recorded. */
+  /** Its lines. */
   lineCount: number;
-  /**
-   * One sentence for the model: it replaces the text of a repeat, or reports
-   * a change. `None` if there is nothing to report.
-   */
+  /** One line to say in place of a repeat, or about a change. */
   message?: string | null;
-  /** The number of times the session has read the file. */
+  /** How often the session has read the file. */
   readCount: number;
-  /** When the daemon saw the first change since the session's earlier read. */
+  /** When the first of those changes was seen. */
   since?: number | null;
-  /** How the read relates to earlier ones. */
+  /** What it was. */
   verdict: Verdict;
 }
 
 /** Reads a file for a session and records what it returns. */
 export interface FileReadText {
-  /** Whether to return the text even for a repeat; default false. */
+  /** Give the text even for a repeat. */
   force?: boolean;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** The lines to read; `None` means the whole file. */
+  /** The lines wanted; the whole file if absent. */
   range?: LineRange | null;
-  /** The session that reads, by its id or label. */
+  /** Who reads. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /** Whether to record the read; default true. */
+  /** Record the read; true unless told. */
   track?: boolean | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /**
-   * Whether to read and hash the file for this answer (SYNC-4); default
-   * false.
-   */
+  /** Read and hash the file for this answer (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Lists the files that a session accessed recently, counted in its steps. */
+/** Files that a session accessed lately, counted in its steps. */
 export interface FileRecent {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** The highest number of steps since the last access that counts as recent. */
+  /** Recent is what was accessed at most this many steps ago. */
   maxAge: number;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /** The agent's number for its current step. */
+  /** The agent's step now. */
   step: number;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /**
-   * Whether to read and hash every path that the request covers first
-   * (SYNC-4); default false.
-   */
+  /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -1483,58 +1274,55 @@ export interface FileRecent {
 
 /** One record of one file in one session's context. */
 export interface FileRecord {
-  /** When the session last wrote the file; `None` if it has not. */
+  /** When the session last wrote it. */
   agentEditDate?: number | null;
-  /** When the session last read the file; `None` if it has not. */
+  /** When the session last read it. */
   agentReadDate?: number | null;
-  /** When the session last accessed the file. */
+  /** When the session last accessed it. */
   lastAccessTime: number;
-  /** The agent's number for the step of its last access. */
+  /** The agent's step at its last access. */
   lastStep?: number | null;
-  /** The number of lines of the content that the session saw. */
+  /** Lines of the content seen. */
   lineCount: number;
-  /** The file's path. */
+  /** The path. */
   path: RelPath;
-  /**
-   * The first 200 characters of the content that the session saw; empty for
-   * secrets (SEC-3).
-   */
+  /** The first 200 characters seen; empty for secrets (SEC-3). */
   preview: string;
-  /** The number of times the session has read the file. */
+  /** How often the session read it. */
   readCount: number;
   /** How the file came into the context. */
   recordSource: Source;
-  /** Whether the record is the newest of its path. */
+  /** Newest of its path, or superseded. */
   recordState: RecordState;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** When another writer last changed the file; `None` if none has. */
+  /** When somebody else last wrote it. */
   userEditDate?: number | null;
-  /** Whether the session wrote the file. */
+  /** Whether the session wrote it. */
   wasModified: boolean;
 }
 
-/** A list of records of files. */
+/** Records of files. */
 export interface FileRecords {
-  /** The records; one active record per path. */
+  /** One active row per path. */
   files: FileRecord[];
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
   /**
-   * Files that could not be read in time; `None` if there are none. The
-   * answer describes their previous state (LOSS-4).
+   * Files that could not be read in time: what is said of them is of before
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
 /**
- * Restores a file to a version. Its current content is kept first. The
- * restored content is a version of the user's (HIST-4).
+ * Gives a file back what it held. What is there now is kept, and this is a
+ * version of the user's.
  */
 export interface FileRestore {
-  /** The version. If there was no file at that version, the file is removed. */
+  /** Which version. One at which there was no file removes it. */
   at: At;
-  /** The file. */
+  /** Which file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1542,9 +1330,9 @@ export interface FileRestore {
   withinMs?: number | null;
 }
 
-/** Returns the current state of a file, to compare with later. */
+/** Takes down what a file is like at this moment. */
 export interface FileSnapshot {
-  /** The file. */
+  /** What. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1552,96 +1340,77 @@ export interface FileSnapshot {
   withinMs?: number | null;
 }
 
-/** The state of a file for one session. */
+/** A file as one session knows it. */
 export interface FileState {
-  /**
-   * Whether `seen_hash` is what the daemon found on disk, not what the
-   * client named.
-   */
+  /** The seen hash is what the daemon found, not what the client named. */
   assumed?: boolean | null;
-  /**
-   * The authors of the changes since the session saw the file; `None` if
-   * there are none.
-   */
+  /** Who changed it since the session saw it. */
   changedBy?: Author[] | null;
-  /**
-   * The hash of the content on disk; null if the file was removed or keeps
-   * changing.
-   */
+  /** The content on disk; null where the file is gone or unstable. */
   hash?: Hash | null;
-  /** The number of lines on disk. */
+  /** Lines on disk. */
   lineCount: number;
   /** Whether the session may edit it (SEEN-3). */
   mayEdit: boolean;
-  /** The file's modification time, in milliseconds since 1970. */
+  /** The file's own modification time. */
   mtimeMs: number;
-  /** The file's path. */
+  /** The path. */
   path: RelPath;
-  /** When the session last read the file; `None` if it has not. */
+  /** When it read it last. */
   readAt?: number | null;
-  /** The number of times the session has read the file. */
+  /** How often the session read it. */
   readCount: number;
-  /** Whether the current content is still in the session's context. */
+  /** Whether the current bytes are still in the session's context. */
   resident: boolean;
-  /** The hash of the content that the session saw last. */
+  /** The content the session saw last. */
   seenHash?: Hash | null;
-  /** When the daemon saw the first change since the session saw the file. */
+  /** When the first of those changes was seen. */
   since?: number | null;
-  /** The size on disk, in bytes. */
+  /** Bytes on disk. */
   size: number;
-  /** Lines in the session's context that come from older contents. */
+  /** Lines in the context that come from older contents. */
   staleRanges?: LineRange[] | null;
-  /** The state of the session's copy. */
+  /** What the session's copy is worth. */
   state: State;
-  /** Whether an editor has unsaved changes of the file. */
+  /** An editor holds unsaved changes. */
   unsaved?: boolean | null;
   /**
-   * The lines of the saved file that the unsaved changes affect, from the
-   * first to the last. `None` if no editor has named them.
+   * The lines of the saved file that they change, from the first to the
+   * last; `None` where an editor has not said.
    */
   unsavedLines?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** The states of files. */
+/** States of files. */
 export interface FileStates {
-  /** One row per file, in the order of the request, or by path. */
+  /** In the order asked, or by path. */
   files: FileState[];
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
   /**
-   * Paths that could not be read in time; `None` if there are none. The
-   * answer describes their previous state. Repeat the request later
-   * (LOSS-4).
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
-/** Requests the state of a session's copies of files. */
+/** What are the session's copies worth? */
 export interface FileStatus {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** The files; `None` means all that the session tracks. */
+  /** Which; all that the session knows if absent. */
   paths?: ClientPath[] | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
-  /** Only files in these states; empty means all states. */
+  /** Only files in these states. */
   state?: State[];
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /**
-   * Whether to read and hash every path that the request covers first
-   * (SYNC-4); default false.
-   */
+  /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -1649,35 +1418,29 @@ export interface FileStatus {
 
 /** A file's text. */
 export interface FileText {
-  /** The encoding of `text`. */
+  /** How `text` travels. */
   encoding: TextEncoding;
-  /** The hash of the whole file. */
+  /** The content of the whole file. */
   hash?: Hash | null;
-  /** The number of lines of the whole file. */
+  /** Its lines. */
   lineCount: number;
-  /**
-   * One sentence for the model: it replaces the text of a repeat, or reports
-   * a change. `None` if there is nothing to report.
-   */
+  /** One line to say in place of a repeat, or about a change. */
   message?: string | null;
-  /** The lines that are returned. */
+  /** The lines returned. */
   range?: LineRange | null;
-  /** The text; `None` for a repeat. */
+  /** The text; absent for a repeat. */
   text?: string | null;
-  /**
-   * Whether the text was cut because it does not fit one answer. Read the
-   * remaining lines by `range`.
-   */
+  /** Not all that was asked for fits one answer: ask for the rest by range. */
   truncated: boolean;
-  /** How the read relates to earlier ones. */
+  /** What the read was. */
   verdict: Verdict;
 }
 
-/** Stops tracking a path for a session. */
+/** Stop tracking a path for a session. */
 export interface FileUntrack {
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1685,40 +1448,25 @@ export interface FileUntrack {
   withinMs?: number | null;
 }
 
-/**
- * Writes a whole file, unless its content differs from what the session saw
- * last (GUARD-1).
- */
+/** Writes a whole file, if it is still what the session has seen (GUARD-1). */
 export interface FileWrite {
-  /**
-   * The hash of the content that the new one was computed from; default: the
-   * content the session saw last.
-   */
+  /** The content the new one was computed from: the seen one unless told. */
   base?: Hash | null;
-  /** The new content as base64. Exactly one of this and `text` is required. */
+  /** The new content as base64; either this or `text`. */
   base64?: string | null;
-  /** Whether to create missing directories; default false. */
+  /** Make the directories that are missing. */
   createDirectories?: boolean;
-  /**
-   * Whether to proceed where `notRead` or `stale` would refuse. Bytes that
-   * are overwritten unseen are kept for recovery.
-   */
+  /** Overrides `notRead` and `stale`; what is overwritten unseen is kept. */
   force?: boolean;
-  /** The file. */
+  /** What. */
   path?: ClientPath;
-  /**
-   * Whether to refuse a file that the session has not read (GUARD-4);
-   * default true.
-   */
+  /** Refuse a file not read (GUARD-4); true unless told. */
   requireRead?: boolean | null;
-  /** The session that writes, by its id or label. */
+  /** Who writes. */
   session: SessionId;
-  /**
-   * The agent's number for its current step, if it has one. touchmark only
-   * stores it.
-   */
+  /** The agent's step. */
   step?: number | null;
-  /** The new content as text. Exactly one of this and `base64` is required. */
+  /** The new content as text; either this or `base64`. */
   text?: string | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1726,33 +1474,24 @@ export interface FileWrite {
   withinMs?: number | null;
 }
 
-/** The result of `file/write`. */
+/** A file as it was written. */
 export interface FileWritten {
-  /** How the write was guarded. */
+  /** How it was guarded. */
   guard: Guard;
-  /**
-   * Whether the daemon held a lease during the write: the kernel then
-   * reports other processes that open the file.
-   */
+  /** Whether a lease told of others who had the file open. */
   lease: boolean;
-  /**
-   * The result of the write: `applied`, `unchanged`, `overwritten` or
-   * `clobbered`.
-   */
+  /** What became of it: `applied`, `unchanged`, `overwritten`, `clobbered`. */
   outcome: Outcome;
-  /**
-   * Absolute paths of the copies of overwritten bytes that the session had
-   * not seen.
-   */
+  /** Absolute paths of bytes kept because the session had not seen them. */
   recovered: string[];
   /**
-   * The version that was written. Null if the file already had this content
-   * and no version was recorded since it is tracked.
+   * The version written; null if the file held that already and nobody has
+   * written it since it is tracked.
    */
   version?: Version | null;
 }
 
-/** The mechanism that protected a write (GUARD-2). */
+/** How a write was guarded (GUARD-2). */
 export type Guard = "exchange" | "noreplace" | "checked";
 
 /** SHA-256 of the file's bytes, lower-case hex */
@@ -1761,230 +1500,205 @@ export type Hash = string;
 /** SHA-256 of the file's bytes in lower-case hex, or "absent" */
 export type HashOrAbsent = string;
 
-/** The content of a path, on disk or on record. */
+/** What a path holds, or is believed to hold. */
 export type Holds = {
   file: Hash;
 } | "absent" | "unreadable";
 
-/** Confirms that the output of a hook was delivered. */
+/** What a hook printed has been delivered. */
 export interface HookAck {
-  /** The value from the hook's answer. */
+  /** As the hook's answer named it. */
   ack: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of a hook of Claude Code. */
+/** An event of Claude Code. */
 export interface HookClaude {
-  /** The JSON that the agent passed to its hook, unchanged. */
+  /** What the agent handed to its hook, verbatim. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of a hook of Codex. */
+/** An event of Codex. */
 export interface HookCodex {
-  /** The JSON that the agent passed to its hook, unchanged. */
+  /** What the agent handed to its hook, verbatim. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of a hook of Cursor. */
+/** An event of Cursor. */
 export interface HookCursor {
-  /** The JSON that the agent passed to its hook, unchanged. */
+  /** What the agent handed to its hook, verbatim. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of a hook of any agent. */
+/** An event of any agent's hook. */
 export interface HookEvent {
   /**
-   * The agent's name, as in `touchmark hook AGENT`; `invalid` for an unknown
-   * agent.
+   * The agent, as in `touchmark hook AGENT`; `invalid` for one that is not
+   * known.
    */
   agent: string;
-  /** The JSON that the agent passed to its hook, unchanged. */
+  /** What the agent handed to its hook, verbatim. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of a hook of Gemini CLI. */
+/** An event of Gemini CLI. */
 export interface HookGemini {
-  /** The JSON that the agent passed to its hook, unchanged. */
+  /** What the agent handed to its hook, verbatim. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Requests the session that a tool call of an MCP client belongs to: the
- * session that the hooks of the same agent name, if there were any (HOOK-9).
+ * Which session a tool call of an MCP client belongs to: the one that the
+ * hooks of the same agent name, if they were heard (HOOK-9).
  */
 export interface HookJoin {
-  /** The call's arguments; not needed with `call_id`. */
+  /** The call's arguments; need not be said where `call_id` is. */
   arguments?: unknown;
-  /** The agent's id for the call, if it passes one to MCP servers. */
+  /** The agent's name of the call, where it gives one to MCP servers. */
   callId?: string | null;
-  /** The name that the client gives for itself. */
+  /** What the client calls itself. */
   client?: string | null;
-  /**
-   * The MCP server's own session. What it knows moves to the session that is
-   * found.
-   */
+  /** The MCP server's own session. What it knows becomes the other's. */
   session: SessionId;
-  /** The name of the tool. */
+  /** The tool called. */
   tool?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `hook/join`. */
+/** The answer. */
 export interface HookJoined {
-  /**
-   * The session that the hooks name; `None` if no hook event of that agent
-   * is known.
-   */
+  /** The hooks' session; `None` if none is known of that agent. */
   session?: SessionId | null;
 }
 
 /**
- * An event of opencode's plug-in: `phase`, and the fields of that phase
- * (docs/protocol.md).
+ * An event of opencode, as its plug-in tells it: `phase`, and what
+ * belongs to it (docs/protocol.md).
  */
 export interface HookOpencode {
-  /** The JSON that the agent passed to its hook, unchanged. */
+  /** What the agent handed to its hook, verbatim. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What the hook prints, and its exit code. */
+/** What the hook is to print, and how it is to end. */
 export interface HookPrinted {
-  /**
-   * The value to send in `hook/ack` after `stdout` was delivered; `None` if
-   * nothing has to be confirmed.
-   */
+  /** Send it with `hook/ack` once `stdout` is delivered. */
   ack?: string | null;
-  /** The hook's exit code. */
+  /** The exit code. */
   exit: number;
-  /** What the hook prints to standard error, for people; usually empty. */
+  /** For people; mostly empty. */
   stderr: string;
-  /**
-   * What the hook prints to standard output: one JSON object in the agent's
-   * schema. `{}` has no effect.
-   */
+  /** One JSON object, by the agent's own schema; `{}` says nothing. */
   stdout: string;
 }
 
-/** Identifies the client to the daemon. Calling it is optional. */
+/** Says who calls. Optional to call. */
 export interface Initialize {
-  /** The client's name and version. */
+  /** The client. */
   client: Program;
-  /** The version of the protocol that the client uses. */
+  /** The protocol it speaks. */
   protocol: number;
-  /** The kind of the client; `None` if it does not say. */
+  /** What the client is. */
   role?: Role | null;
-  /**
-   * The session that this connection works for; `None` if it is for no
-   * single one.
-   */
+  /** The session this connection works for. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Identifies the daemon to the client. */
+/** Who answers. */
 export interface Initialized {
-  /** Features that this daemon has in addition to those of the first version. */
+  /** Names of what this daemon can do beyond the first version. */
   capabilities: string[];
-  /** The current clock: the number of the newest fact. */
+  /** Now. */
   clock: Clock;
-  /** The version of the protocol that the daemon uses. */
+  /** The protocol it speaks. */
   protocol: number;
-  /** The daemon's name and version. */
+  /** The daemon. */
   server: Program;
   /** The absolute path of the workspace. */
   workspace: string;
 }
 
-/** How much of files' contents is stored (KEEP). */
+/** How much is kept of files' contents (KEEP). */
 export interface KeptContents {
-  /** Bytes in the store, after compression; `contents.total` limits this. */
+  /** Bytes as they are stored, which `contents.total` counts. */
   bytes: number;
-  /** The size in bytes of the stored contents before compression. */
+  /** Bytes as they were. */
   originalBytes: number;
-  /**
-   * Bytes in the store, after compression, of contents that are pinned
-   * (KEEP-2).
-   */
+  /** Stored bytes of what does not go before its time. */
   pinnedBytes: number;
   /**
-   * The time since which the content of every version is available, except
-   * for contents that are never stored. `None` if no content was ever
-   * removed.
+   * The content of every version since then can be had, but for those that
+   * are never kept; `None` if none ever had to go.
    */
   since?: number | null;
 }
 
-/** Numbers of lines that differ between two texts. */
+/** Lines added and removed between two texts. */
 export interface LineCounts {
-  /** The number of lines that are only in the newer text. */
+  /** Lines only the newer text has. */
   added: number;
-  /** The number of lines that are only in the older text. */
+  /** Lines only the older text has. */
   removed: number;
 }
 
-/** Which of two versions have a line. */
+/** In which of two versions a line is. */
 export type LineKind = "context" | "added" | "removed";
 
-/**
- * The lines from `start` to `end`, both included. The first line of a file is
- * 1.
- */
+/** Lines `start` to `end`, 1-based, both inclusive. */
 export interface LineRange {
-  /** The number of the last line. */
+  /** The last line. */
   end: number;
-  /** The number of the first line. */
+  /** The first line. */
   start: number;
 }
 
-/** A list of versions. */
+/** Versions. */
 export interface LogEntries {
-  /** The versions, newest first, without baselines. */
+  /** Newest first, without what was there before touchmark looked. */
   entries: LogEntry[];
-  /**
-   * The value of `before` for the next request; `None` if there are no more
-   * rows. The next list may be empty.
-   */
+  /** There may be more: ask again with `before` set to this clock. */
   more?: Clock | null;
 }
 
-/** A version in the list of versions. */
+/** A version of some file. */
 export interface LogEntry {
-  /** Lines added and removed, if they were requested and both texts are kept. */
+  /** Lines added and removed, where asked for and both texts are kept. */
   lines?: LineCounts | null;
-  /** The version, with the author that its newest correction names. */
+  /** By the author that its newest correction names. */
   version: Version;
 }
 
-/** A match of a search. */
+/** A match. */
 export interface Match {
-  /** The lines after the match. */
+  /** Lines after it. */
   after: string[];
-  /** The lines before the match. */
+  /** Lines before it. */
   before: string[];
-  /** The column in bytes, from 1. */
+  /** In which column, in bytes from 1. */
   column: number;
-  /** The line number, from 1. */
+  /** On which line, from 1. */
   line: number;
-  /** The path of the file, with symlinks resolved. */
+  /** In which file, by its real name. */
   path: RelPath;
   /**
-   * The line or lines of the match, without the last line ending. A very
-   * long line is shortened around the match, with `…` where it was cut.
+   * The line, or the lines it reaches over, without the last line's end. Of
+   * a very long one what lies around the match, with `…` where it was cut.
    */
   text: string;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -1994,220 +1708,183 @@ export interface Match {
 /** How the text to replace was found. */
 export type Matched = "exact" | "quotes" | "lineEndings";
 
-/** The result of a search. */
+/** Matches. */
 export interface Matches {
-  /** The number of files searched. */
+  /** Files looked into. */
   filesSearched: number;
-  /** The matches, sorted by path, component by component, and then by line. */
+  /** By path, name by name, and line. */
   matches: Match[];
   /**
-   * Whether matches are missing: there are more than requested, they do not
-   * fit one message, or not every file could be searched in time.
+   * There are more, or they do not fit one message, or not every file could
+   * be searched to its end in time.
    */
   truncated: boolean;
 }
 
-/** A list of models. */
+/** Models. */
 export interface ModelEntries {
-  /** The entries, oldest first. */
+  /** The oldest first. */
   entries: ModelEntry[];
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
 }
 
-/** A model that a session used. */
+/** A model in use. */
 export interface ModelEntry {
   /** The agent's mode. */
   mode: string;
-  /** The id of the model. */
+  /** The model. */
   modelId: string;
-  /** The id of the model's provider. */
+  /** Who serves it. */
   providerId: string;
-  /** When the session began to use the model. */
+  /** From when on. */
   time: number;
 }
 
-/** Lists the models of a session. */
+/** The models of a session. */
 export interface ModelList {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Records the model that answers from now on. */
+/** Remembers which model answers from now on. */
 export interface ModelRecord {
-  /**
-   * The id of the message that the model answered. A second record for the
-   * same message is ignored.
-   */
+  /** The message it answered: the same message counts once. */
   messageId?: string | null;
   /** The agent's mode. */
   mode: string;
-  /** The id of the model. */
+  /** The model. */
   modelId: string;
-  /** The id of the model's provider. */
+  /** Who serves it. */
   providerId: string;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `model/record`. */
+/** Whether that was news. */
 export interface ModelRecorded {
-  /**
-   * Whether an entry was added. False if it repeats the last entry, or is
-   * for a message that is already recorded.
-   */
+  /** False for a repeat of the last entry, or of a message. */
   recorded: boolean;
 }
 
-/** Confirms that all changes up to a cursor have arrived. */
+/** Everything up to the cursor has arrived. */
 export interface ModifiedAck {
-  /** The cursor that `modified/take` returned. */
+  /** As `modified/take` answered it. */
   cursor: string;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Lists changes and does not mark them as delivered. */
+/** Lists changes without taking them. */
 export interface ModifiedList {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /**
-   * The session for which changes are listed (MOD-1); `None` lists the
-   * changes by all authors.
-   */
+  /** For this session (MOD-1); every author's if absent. */
   session?: SessionId | null;
-  /** Only changes since this clock. */
+  /** Everything since then. */
   since?: Clock | null;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /**
-   * Whether to read and hash every path that the request covers first
-   * (SYNC-4); default false.
-   */
+  /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/**
- * Lists the changes by others since the last time, and marks them as delivered
- * (MOD-2).
- */
+/** Lists what others changed since, and remembers that it did (MOD-2). */
 export interface ModifiedTake {
-  /** When the delivery takes effect; default `implicit`. */
+  /** When the delivery counts. */
   ack?: Ack;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** Only changes of these files; `None` means all. */
+  /** Only these. */
   paths?: ClientPath[] | null;
-  /**
-   * Whether to list the changes without marking them as delivered; default
-   * false.
-   */
+  /** Only look. */
   peek?: boolean;
-  /** The session, by its id or label. */
+  /** For whom. */
   session: SessionId;
-  /**
-   * Whether to answer with the state as of now, after a fence (SYNC-1);
-   * default true.
-   */
+  /** Answer as of now (SYNC-1); true unless told. */
   sync?: boolean | null;
-  /**
-   * Whether to read and hash every path that the request covers first
-   * (SYNC-4); default false.
-   */
+  /** Read and hash every path spoken of (SYNC-4). */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `modified/take`. */
+/** What was taken. */
 export interface ModifiedTaken {
-  /** One change per path. */
+  /** One per path. */
   changes: Change[];
-  /** The value to send in `modified/ack`. */
+  /** For `modified/ack`. */
   cursor: string;
-  /** Whether there are more changes. Send `modified/take` again for them. */
+  /** There is more: take again. */
   more?: boolean | null;
   /**
-   * Paths that could not be read in time; `None` if there are none. The
-   * answer describes their previous state. Repeat the request later
-   * (LOSS-4).
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
    */
   pending?: RelPath[] | null;
-  /** Whether state was lost since the previous answer (DUR-2). */
+  /** The state was lost since the last answer (DUR-2). */
   reset?: boolean | null;
 }
 
-/** The result of a declared write (ATTR-10). */
+/** What became of a declared write (ATTR-10). */
 export type Outcome = "applied" | "unchanged" | "overwritten" | "clobbered" | "notApplied";
 
-/** Checks that the daemon answers. */
+/** Is anybody there? */
 export interface Ping {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** How much a result is worth. The variants are in ascending order. */
+/** How much a result is worth, the least first. */
 export type Priority = "rerunnable" | "other" | "read" | "mentioned" | "never";
 
 /** A program's name and version. */
 export interface Program {
-  /** The program's name. */
+  /** Its name. */
   name: string;
-  /** The program's version. */
+  /** Its version. */
   version: string;
 }
 
-/** A match in a text. */
+/** Where a text was found. */
 export interface QuotesFound {
-  /** Always true. Without a match, the whole result is null. */
+  /** Always true. */
   matched: boolean;
-  /** The match with straight quotation marks. */
+  /** The same with straight quotation marks. */
   normalizedMatch: string;
-  /** The match as it is in the haystack. */
+  /** As it stands in the haystack. */
   originalMatch: string;
-  /** The position of the match in the haystack, in code points from 0. */
+  /** Where it begins in the haystack, in code points. */
   position: number;
 }
 
-/**
- * Searches a text, ignoring the kind of quotation marks. An exact match is
- * preferred.
- */
+/** Looks for a text whatever its quotation marks; an exact match wins. */
 export interface QuotesMatch {
-  /** The text to search in. */
+  /** Where. */
   haystack: string;
-  /** The text to find. */
+  /** What to look for. */
   needle: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Requests a text with straight quotation marks. */
+/** Asks for straight quotation marks. */
 export interface QuotesNormalize {
-  /** The text to convert. */
+  /** Any text. */
   text: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2215,118 +1892,115 @@ export interface QuotesNormalize {
 
 /** A text with straight quotation marks. */
 export interface QuotesNormalized {
-  /** The text with straight quotation marks. */
+  /** The text. */
   text: string;
 }
 
-/** A tool result with its rank. */
+/** A result, ranked. */
 export interface RankedItem {
-  /** What the agent should do with the result. */
+  /** What to do with it. */
   action: RetentionAction;
   /**
-   * What to add to `text`: how to see the file again, and how long ago it
-   * was read. `None` unless the result is of a file that was read.
+   * What to say of it beside that: how to see the file again, and how long
+   * ago it was read. Only of files read.
    */
   hint?: string | null;
-  /** The agent's id for the result. */
+  /** The agent's own name of it. */
   id: string;
-  /** How much the result is worth. */
+  /** Its worth. */
   priority: Priority;
-  /** `priority` as a number: 0 is removed first, 4 is never removed. */
+  /** The same as a number: 4 is never cut, 0 goes first. */
   rank: number;
-  /** The text that replaces the result; `None` if it is kept. */
+  /** What to put in its place. */
   text?: string | null;
 }
 
-/** Whether a record is the newest of its path. */
+/** Whether a record speaks of what is in the context now. */
 export type RecordState = "active" | "stale";
 
-/** Deletes an item kept for recovery. */
+/** Removes kept bytes. */
 export interface RecoveryDelete {
-  /** The item's id. */
+  /** Which. */
   id: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Bytes that a guarded write would have destroyed, kept for recovery. */
+/** Bytes that would have lost their name, and were kept. */
 export interface RecoveryItem {
-  /** The author of the bytes, if it is known. */
+  /** Who wrote it, where that is known. */
   author?: Author | null;
-  /** The absolute path of the copy. */
+  /** Where it is kept: an absolute path. */
   file: string;
-  /** The hash of the bytes. */
+  /** The content. */
   hash: Hash;
-  /** The item's id. */
+  /** Its name here. */
   id: string;
-  /** The path of the file that had the kept bytes. */
+  /** Of which file. */
   path: RelPath;
-  /** The size in bytes. */
+  /** In bytes. */
   size: number;
-  /** When the bytes were kept. */
+  /** When it was kept. */
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Items kept for recovery, newest first. */
+/** Kept bytes, the newest first. */
 export interface RecoveryItems {
-  /** The items. */
+  /** Each of them. */
   items: RecoveryItem[];
 }
 
-/** Lists the bytes that are kept for recovery. */
+/** What was kept? */
 export interface RecoveryList {
-  /** Only the item with this id; `None` means all. */
+  /** Only this one. */
   id?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/**
- * Writes kept bytes back to their path. The current content of the file is
- * kept first.
- */
+/** Gives kept bytes their name back. What is there now is kept in turn. */
 export interface RecoveryRestore {
-  /** The item's id. */
+  /** Which. */
   id: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `recovery/restore`. */
+/** Kept bytes with their name back. */
 export interface RecoveryRestored {
-  /** The item; always one. It stays until it is deleted. */
+  /** The one item; it stays kept until it is deleted. */
   items: RecoveryItem[];
-  /** Absolute paths of the copies of the previous content. */
+  /** Absolute paths of what was there, kept in turn. */
   recovered: string[];
 }
 
-/** Requests the content of an item kept for recovery. */
+/** What is in it? */
 export interface RecoveryShow {
-  /** The item's id. */
+  /** Which. */
   id: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An item kept for recovery, with its content. */
+/** Kept bytes with their content. */
 export interface RecoveryShown {
-  /** The encoding of `text`. */
+  /** How the content is written in `text`. */
   encoding: TextEncoding;
-  /** The item; always one. */
+  /** The one item. */
   items: RecoveryItem[];
-  /** The item's content, up to `limits.read_text` bytes. */
+  /** Its content, up to `limits.read_text` bytes. */
   text: string;
-  /** Whether `text` was cut. The whole content is in the item's file. */
+  /** There is more in the item's file. */
   truncated: boolean;
 }
 
-/** Redoes what an undo has undone. */
+/** Takes an undo back. */
 export interface Redo {
-  /** Whether to report what would be done without doing it; default false. */
+  /** Only say what would be done; false unless told. */
   dryRun?: boolean;
-  /** The id of the undo (`u2`); default: the newest. */
+  /** Which undo (`u2`); the newest unless told. */
   undo?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2335,247 +2009,220 @@ export interface Redo {
 /** A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy and a field `uri` stands beside it. */
 export type RelPath = string;
 
-/** The number of items that a request removed. */
+/** How many were removed. */
 export interface Removed {
-  /** The number of removed items. */
+  /** That many. */
   removed: number;
 }
 
-/** The result of restoring a file. */
+/** What became of a file that was to be given back. */
 export type Restoration = "restored" | "removed" | "unchanged";
 
-/** The result of `file/restore`. */
+/** Files that were given back. */
 export interface Restored {
-  /** The file that was restored; always one. */
+  /** The one. */
   files: RestoredFile[];
 }
 
-/** A file that was restored. */
+/** A file that was given back. */
 export interface RestoredFile {
   /**
-   * The version that the file has again; `None` for a content that a session
-   * saw but no version has.
+   * The version that it holds again; `None` for what a session saw and no
+   * version held.
    */
   clock?: Clock | null;
-  /**
-   * The number of places of the file that changed; 0 if they cannot be
-   * counted.
-   */
+  /** How many places of the file changed; 0 where that cannot be counted. */
   hunks: number;
-  /** The result. */
+  /** What became of it. */
   outcome: Restoration;
-  /** The file. */
+  /** Which. */
   path: RelPath;
-  /** Absolute paths of the copies of the previous content (`recovery/list`). */
+  /** Absolute paths of what was there, kept (`recovery/list`). */
   recovered: string[];
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** What the agent should do with a result. */
+/** What to do with a result. */
 export type RetentionAction = "keep" | "stub";
 
 /** A tool result in a context. */
 export interface RetentionItem {
-  /** The agent's id for the result. */
+  /** The agent's own name of it. */
   id: string;
-  /** The number of lines of the result. */
+  /** Its lines. */
   lines?: number | null;
-  /** Whether the user mentioned the file; default false. */
+  /** The user mentioned it. */
   mentioned?: boolean;
-  /** The file that the result is about; `None` if it is about no file. */
+  /** The file it is about. */
   path?: ClientPath | null;
-  /** The agent's number for the step in which the result was made. */
+  /** The agent's step then. */
   step: number;
-  /** The name of the tool. */
+  /** The tool. */
   tool: string;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Ranks tool results by how much they are worth keeping in a context. */
+/** Which tool results may be cut, and which go first? */
 export interface RetentionRank {
-  /** The tool results in the context. */
+  /** The results in the context. */
   items: RetentionItem[];
-  /**
-   * How many steps after its last access a result is kept. What the user
-   * mentioned is kept twice as long, what can be run again half as long.
-   */
+  /** A file accessed within this many steps is kept. */
   maxAge: number;
-  /** The session whose context it is, by its id or label. */
+  /** Whose context. */
   session: SessionId;
-  /** The agent's number for its current step. */
+  /** The agent's step now. */
   step: number;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `retention/rank`. */
+/** All results, ranked. */
 export interface RetentionRanked {
-  /** The results, in the order of the request. */
+  /** In the order given. */
   items: RankedItem[];
 }
 
-/** A group of adjacent lines that agents have changed. */
+/** Lines that lie beside one another and were changed by agents. */
 export interface ReviewHunk {
-  /** The current text. Bytes that are not UTF-8 are replaced. */
+  /** What stands there now, likewise. */
   after: string;
-  /** The authors who changed the lines. */
+  /** Who changed these lines. */
   authors: Author[];
-  /** The text without the change. Bytes that are not UTF-8 are replaced. */
+  /** What would stand there without it; bytes that are no UTF-8 are replaced. */
   before: string;
-  /** True if the change created the file; else `None`. */
+  /** The file was made by it; `None` otherwise. */
   created?: boolean | null;
-  /** True if the change deleted the file; else `None`. */
+  /** The file was deleted by it; `None` otherwise. */
   deleted?: boolean | null;
-  /** The change's id. It stays the same when other lines of the file change. */
+  /**
+   * Its name, which another change of the file does not alter, unless of
+   * these lines.
+   */
   id: string;
   /**
-   * The lines in the file's current content. If the change only removed
-   * lines: the line before them.
+   * Where it is in what the file holds now; an empty place is the line
+   * before it.
    */
   lines: LineRange;
-  /** The path of the file. */
+  /** In which file. */
   path: RelPath;
-  /** When the daemon saw the newest change of the lines. */
+  /** When the newest of these changes was seen. */
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** The review queue, sorted by file and line. */
+/** The queue, by file and place. */
 export interface ReviewHunks {
-  /** The changes. */
+  /** Each change. */
   hunks: ReviewHunk[];
-  /** True if the queue has more changes; `None` if the list is complete. */
+  /** There are more; `None` where these are all. */
   more?: boolean | null;
 }
 
-/** Accepts changes: they stay in their files and leave the review queue. */
+/** These were looked at and stay: they are in the queue no more. */
 export interface ReviewKeep {
-  /** The changes. */
+  /** Which. */
   hunks: ReviewNamed[];
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `review/keep`. */
+/** What was kept. */
 export interface ReviewKept {
-  /** The number of changes that were accepted. */
+  /** How many. */
   kept: number;
 }
 
-/** Lists agents' changes that have been neither kept nor undone. */
+/** What did agents change that nobody has kept or undone yet? */
 export interface ReviewList {
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /**
-   * Only these files, and files below these directories; `None` means all
-   * files.
-   */
+  /** Only in these files, or below these directories; everywhere unless told. */
   paths?: ClientPath[] | null;
-  /**
-   * Only changes by this session and its sub-agents; `None` means all
-   * agents' changes.
-   */
+  /** Only what this session changed, its sub-agents with it. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The name of a change in the review queue. */
+/** A change of the queue. */
 export interface ReviewNamed {
-  /** The change's id, from `review/list`. */
+  /** Its name, as `review/list` tells it. */
   id: string;
-  /** The file. */
+  /** In which file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Undoes changes. They are in `undo/list` from then on. */
+/** These were looked at and go. What they were is in `undo/list` from then on. */
 export interface ReviewUndo {
-  /** The changes. */
+  /** Which. */
   hunks: ReviewNamed[];
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The kind of a client. */
+/** What a client is. */
 export type Role = "agent" | "editor" | "tool";
 
-/** The work that was saved. All numbers are counted, none is estimated. */
+/** What has been saved, counted and not estimated. */
 export interface Savings {
-  /**
-   * The bytes that were not sent again because a read repeated an earlier
-   * one, where the number is known exactly.
-   */
+  /** The bytes of those lines, where they are known to the byte. */
   bytesNotSent: number;
-  /**
-   * Guarded writes that found bytes which the session had not seen
-   * (GUARD-1).
-   */
+  /** Guarded writes that found bytes nobody had seen (GUARD-1). */
   conflicts: number;
-  /** The bytes of results that were answered from an earlier call. */
+  /** The bytes of those results. */
   duplicateBytes: number;
-  /** Tool calls that were answered with the result of an earlier call. */
+  /** Tool calls answered from an earlier one's result. */
   duplicateCalls: number;
-  /**
-   * Edits that were refused because the session had not read the file
-   * (GUARD-4).
-   */
+  /** Edits of files never read that were refused (GUARD-4). */
   notReadRefused: number;
-  /** Changes by others that were reported to the session. */
+  /** Changes of others that were told. */
   notices: number;
-  /** Reads whose lines were already in the context (SEEN-4). */
+  /** Reads whose lines were in the context already (SEEN-4). */
   repeats: number;
-  /**
-   * Edits that were refused because the session's copy was out of date
-   * (GUARD-4).
-   */
+  /** Edits of out-of-date copies that were refused (GUARD-4). */
   staleRefused: number;
-  /** Hooks that let their agent continue before the daemon had answered. */
+  /** Hooks that had to let their agent go on before the daemon had answered. */
   unansweredHooks: number;
   /**
-   * Hook events that were not understood, or only in part: the event, a tool
-   * or a field is unknown to touchmark. Events without a known session are
-   * counted since the daemon's start, and only in the sum over all sessions.
+   * Events of hooks that were not understood, or something in them: an
+   * event, a tool or a field that touchmark does not know. Those of no
+   * known session count since the daemon's start, and for no session.
    */
   unclearHooks: number;
 }
 
 /** Searches files for a regular expression, as `rg` does. */
 export interface SearchGrep {
-  /** The number of lines to return after each match; at most 1,000. */
+  /** Lines after each match; at most 1,000. */
   afterContext?: number | null;
-  /** The number of lines to return before each match; at most 1,000. */
+  /** Lines before each match; at most 1,000. */
   beforeContext?: number | null;
-  /** Whether upper and lower case are the same; default false. */
+  /** Upper and lower case are the same. */
   caseInsensitive?: boolean;
-  /** The default of `before_context` and `after_context`. */
+  /** Both, where they are not given. */
   context?: number | null;
-  /**
-   * Only files of this type: `rust`, `ts`, `py`, ... as listed by `rg
-   * --type-list`.
-   */
+  /** Only files of this type: `rust`, `ts`, `py`, ... as `rg --type-list`. */
   fileType?: string | null;
-  /**
-   * Only files whose paths match this glob. A leading `!` excludes the files
-   * that match.
-   */
+  /** Only files whose names match; `!` before it leaves them out. */
   glob?: string | null;
-  /** The maximum number of matches to return; default 1,000, at most 100,000. */
+  /** At most this many; 1,000 unless told, and never more than 100,000. */
   maxMatches?: number | null;
-  /** Whether a match may span several lines; default false. */
+  /** A match may reach over lines. */
   multiline?: boolean;
   /**
-   * Only this file, or the files below this directory; `None` means the
-   * whole workspace. The path is searched even if it is ignored or hidden.
+   * Only this file, or below this directory; the whole workspace if absent.
+   * What is named is searched even if it is ignored or hidden.
    */
   path?: ClientPath | null;
   /** The regular expression, in the syntax of the Rust crate `regex`. */
   pattern: string;
-  /** The session that searches; used only in the log. */
+  /** Whose; only for the log. */
   session?: SessionId | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -2583,27 +2230,24 @@ export interface SearchGrep {
   withinMs?: number | null;
 }
 
-/** Closes a session. Its open edits and commands are aborted. */
+/** Ends a session: its open edits and commands are aborted. */
 export interface SessionClose {
-  /**
-   * Whether to remove also what the session knew and stored; default false.
-   * The log of versions stays.
-   */
+  /** Also remove what it knew and stored; the version log stays. */
   forget?: boolean;
-  /** The session's id or label. */
+  /** Its name. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Reports that the session's context was compacted: what it read is no longer
- * resident, except for the files in `keep`.
+ * The session's context was compacted: what it read is no longer in it,
+ * but for the files kept.
  */
 export interface SessionCompacted {
-  /** The files whose text is still in the context. */
+  /** Files whose text is still in the context. */
   keep?: ClientPath[];
-  /** The session's id or label. */
+  /** Its name. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2611,160 +2255,151 @@ export interface SessionCompacted {
 
 export type SessionId = string;
 
-/** Lists all sessions. */
+/** Every session known. */
 export interface SessionList {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Opens a session, or reopens it. */
+/** Opens a session, or comes back to it. */
 export interface SessionOpen {
-  /** The agent's program; `None` if not known. */
+  /** The agent's program. */
   agent?: Program | null;
   /** The session that started this one, for a sub-agent (SEEN-5). */
   parent?: SessionId | null;
-  /** The id of the agent's process. */
+  /** The agent's process. */
   pid?: number | null;
-  /** The session's id; a label is not accepted here. */
+  /** Its name. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The state of a session when it was opened. */
+/** The session as it was found. */
 export interface SessionOpened {
-  /** The current clock: the number of the newest fact. */
+  /** Now. */
   clock: Clock;
-  /** The session's label: its short name for display (SES-2). */
+  /** Its short name, for the eyes (SES-2). */
   label?: string | null;
-  /**
-   * The changes by others since the session was last active. They are not
-   * taken by this.
-   */
+  /** What changed while it was away: a look, not a take. */
   modified: Change[];
   /**
-   * Files that could not be read in time; `None` if there are none. The
-   * answer describes their previous state (LOSS-4).
+   * Files that could not be read in time: what is said of them is of before
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
-  /** Whether the session was known before. */
+  /** Whether it was known already. */
   resumed: boolean;
-  /** The session's id. */
+  /** Its name. */
   session: SessionId;
-  /** A pending warning. It is not taken by this (CHK-2). */
+  /** A pending warning: a look, not a take (CHK-2). */
   warning?: Warning | null;
 }
 
-/** The state of a session. */
+/** How a session goes. */
 export type SessionPhase = "opened" | "closed" | "forgotten";
 
-/** A row of the list of sessions. */
+/** One session. */
 export interface SessionRow {
-  /** The agent's program; `None` if not known. */
+  /** The agent's program. */
   agent?: Program | null;
-  /** The number of edits begun. */
+  /** Edits begun. */
   edits: number;
-  /** The session's label: its short name for display (SES-2). */
+  /** Its short name, for the eyes (SES-2). */
   label?: string | null;
-  /** When the session sent its last request. */
+  /** When it last asked something. */
   lastActive: number;
-  /** The number of changes not yet delivered to the session. */
+  /** Changes not yet delivered. */
   modified: number;
-  /** Whether the session is open. */
+  /** Whether it is open. */
   open: boolean;
-  /** When the session was first opened. */
+  /** When it was first opened. */
   openedAt: number;
-  /** For a sub-agent: the session that started it. */
+  /** The session that started it. */
   parent?: SessionId | null;
-  /** The number of reads recorded. */
+  /** Reads recorded. */
   reads: number;
-  /** The session's id. */
+  /** Its name. */
   session: SessionId;
-  /** The number of files whose copy is stale now. */
+  /** Files whose copy is stale now. */
   stale: number;
 }
 
-/** A list of sessions. */
+/** Every session known. */
 export interface SessionRows {
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
-  /** The sessions, sorted by id. */
+  /** By name. */
   sessions: SessionRow[];
 }
 
-/** Reports that parts of the session's context were cut. */
+/** Parts of the session's context were cut. */
 export interface SessionTruncated {
-  /** The parts that were cut. */
+  /** What was cut. */
   items: Truncated[];
-  /** The session's id or label. */
+  /** Its name. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Ends the daemon cleanly. */
+/** End the daemon cleanly. */
 export interface Shutdown {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The state of a file at one moment. */
+/** What a file was like at some moment. */
 export interface Snapshot {
-  /** The hash of the file's content; `null` if there was no file. */
+  /** Its content; `null` where there was no file. */
   hash?: Hash | null;
-  /** The file's modification time, in milliseconds since 1970. */
+  /** Its modification time. */
   mtimeMs: number;
-  /** The file. */
+  /** Which. */
   path?: ClientPath;
-  /** The file's size in bytes. */
+  /** In bytes. */
   size: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Which properties differ from a snapshot. */
+/** What differs from a snapshot. */
 export interface SnapshotChanges {
-  /** Whether the content differs. */
+  /** The content. */
   contentChanged: boolean;
-  /** Whether the modification time differs. */
+  /** The modification time. */
   mtimeChanged: boolean;
-  /** Whether the size differs. */
+  /** The size. */
   sizeChanged: boolean;
 }
 
-/** The result of comparing a file with a snapshot. */
+/** Whether a file was modified since a snapshot. */
 export interface SnapshotCompared {
-  /** Which properties differ. */
+  /** What differs, one by one. */
   changes: SnapshotChanges;
-  /**
-   * Whether the content differs. Neither the modification time nor the size
-   * decides it.
-   */
+  /** Its content differs: neither a touch nor an equal size says so. */
   modified: boolean;
 }
 
-/** How a file's content came into the context. */
+/** How a file came into the context. */
 export type Source = "read_tool" | "agent_edited" | "user_edited" | "file_mentioned" | "read_missed";
 
-/** The state of a session's copy of a file (SEEN-2). */
+/** What a session's copy of a file is worth (SEEN-2). */
 export type State = "unread" | "fresh" | "stale" | "deleted" | "unreadable" | "unknown";
 
-/** Requests how much work touchmark has saved. */
+/** What has been saved so far? */
 export interface Stats {
-  /** Only this session, by its id or label; `None` means all sessions. */
+  /** Whose; all sessions' if absent. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Requests the daemon's condition. */
+/** How is the daemon? */
 export interface Status {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2772,87 +2407,81 @@ export interface Status {
 
 /** The daemon's condition. */
 export interface StatusReport {
-  /**
-   * The agents whose hooks have sent events since the daemon started, by
-   * name.
-   */
+  /** The agents whose hooks were heard since the daemon started, by name. */
   agents: AgentHeard[];
-  /** The name of the watch backend in use. */
+  /** The watcher in use. */
   backend: string;
-  /** The current clock: the number of the newest fact. */
+  /** Now. */
   clock: Clock;
-  /** What the configuration's files say that is not in effect. */
-  configuration: Configuration;
-  /** The number of open connections. */
-  connections: number;
-  /** Counts since the daemon started. */
-  counters: Counters;
   /**
-   * The places where touchmark sees less than it should, with the cause of
-   * each.
+   * The configuration's files, where they say something else than what is
+   * in force.
    */
+  configuration: Configuration;
+  /** Connections open. */
+  connections: number;
+  /** Counts. */
+  counters: Counters;
+  /** Where coverage is reduced. */
   degraded: Degraded[];
-  /** The number of open edits. */
+  /** Edits open. */
   openEdits: number;
-  /** The id of the daemon's process. */
+  /** The daemon's process. */
   pid: number;
-  /** The version of the protocol that the daemon uses. */
+  /** The protocol it speaks. */
   protocol: number;
-  /** The daemon's resident memory, in bytes. */
+  /** Resident memory. */
   rssBytes: number;
-  /** The number of sessions that are known and not closed. */
+  /** Sessions known and not closed. */
   sessions: number;
-  /** The state of the store. */
+  /** The store. */
   store: StoreStatus;
-  /** The number of tracked paths. */
+  /** Paths tracked. */
   trackedFiles: number;
-  /** The time since the daemon started, in milliseconds. */
+  /** How long it has run. */
   uptimeMs: number;
   /** The daemon's version. */
   version: string;
-  /** The number of watched directories. */
+  /** Directories watched. */
   watchedDirectories: number;
   /** The absolute path of the workspace. */
   workspace: string;
 }
 
-/** The file in which the state is stored. */
+/** Where the state is kept. */
 export interface StoreStatus {
   /**
-   * The stored contents of files. `None` while the daemon starts, and where
-   * nothing can be stored.
+   * What is kept of files' contents; `None` in the first moments of a
+   * daemon, and where nothing can be stored.
    */
   contents?: KeptContents | null;
-  /** How durable a commit is: `process` or `power` (DUR-1). */
+  /** `process` or `power`. */
   durability: string;
-  /** The absolute path of the store's file. */
+  /** The store's file. */
   path: string;
-  /** The size in bytes of the store's file and of its write-ahead log. */
+  /** Its size with its log. */
   sizeBytes: number;
 }
 
-/** Subscribes to events. */
+/** Be told what happens. */
 export interface Subscribe {
-  /**
-   * Only events of these types, such as `version` or `stale`; empty means
-   * all.
-   */
+  /** Only these types of events; all if absent. */
   kinds?: string[];
-  /** Only events that concern this session; `None` means all. */
+  /** Only what concerns this session. */
   session?: SessionId | null;
-  /** Sends first the events since this clock; `None` sends only new ones. */
+  /** First what was missed since then. */
   since?: Clock | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The number of a subscription. */
+/** A subscription's number, which its events carry. */
 export interface Subscribed {
-  /** The number. Each event of the subscription carries it. */
+  /** The number. */
   subscription: number;
 }
 
-/** Waits until everything that was written before this request has been read. */
+/** Wait until everything written before this call has been read. */
 export interface Sync {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2860,105 +2489,95 @@ export interface Sync {
 
 /** The clock after a fence. */
 export interface Synced {
-  /** The current clock: the number of the newest fact. */
+  /** Now. */
   clock: Clock;
   /**
-   * Paths that could not be read in time; `None` if there are none. The
-   * answer describes their previous state. Repeat the request later
-   * (LOSS-4).
+   * Paths spoken of that could not be read in time: what is said of them,
+   * or not said, is of before. Ask again (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
 /** A background task. */
 export interface Task {
-  /** The command line that the task runs; `None` if there is none. */
+  /** What it runs. */
   command?: string | null;
-  /** The agent's id for the task, unique in its session. */
+  /** The agent's own name of it, unique in its session. */
   id: string;
   /**
-   * The id of the task's process. The process's start time is stored with
-   * it, so that a later process with the same id is not mistaken for it.
+   * Its process. The kernel's start time of it is looked up and kept, so
+   * that a number used again is not taken for it.
    */
   pid?: number | null;
-  /** When the task was started, according to the agent. */
+  /** When it was started, as the agent says. */
   startTime: number;
-  /** The kind of the task. */
+  /** What it is. */
   type: TaskType;
-  /** The task's working directory. */
+  /** Where it runs. */
   workingDirectory: string;
 }
 
-/** Removes the tasks whose process no longer exists. */
+/** Forgets the tasks whose process is gone. */
 export interface TaskCleanup {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Lists the stored tasks. */
+/** The tasks kept. */
 export interface TaskList {
-  /**
-   * The `more` of the previous answer, to continue after it. `None` starts
-   * at the beginning.
-   */
+  /** Where the last answer stopped. */
   cursor?: string | null;
-  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  /** At most this many (LIM-2). */
   limit?: number | null;
-  /** Only this session, by its id or label; `None` means all sessions. */
+  /** Whose; all sessions' if absent. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Removes a task. */
+/** Forgets a task. */
 export interface TaskRemove {
-  /** The task's id. */
+  /** Which. */
   id: string;
-  /**
-   * The session, by its id or label; `None` means the tasks with this id of
-   * all sessions.
-   */
+  /** Whose; every session's of that id if absent. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A stored task with its current state. */
+/** A task as it is now. */
 export interface TaskRow {
-  /**
-   * Whether the task's process is running; `null` if the task names no
-   * process.
-   */
+  /** Whether its process runs; `null` for a task that names none. */
   alive?: boolean | null;
-  /** The command line that the task runs; `None` if there is none. */
+  /** What it runs. */
   command?: string | null;
-  /** The agent's id for the task. */
+  /** The agent's own name of it. */
   id: string;
-  /** The session's label; `None` if it has none (SES-2). */
+  /** The session's label (SES-2). */
   label?: string | null;
-  /** The id of the task's process. */
+  /** Its process. */
   pid?: number | null;
-  /** The task's session. */
+  /** Whose. */
   session: SessionId;
-  /** When the task was started, according to the agent. */
+  /** When it was started, as the agent says. */
   startTime: number;
-  /** The kind of the task. */
+  /** What it is. */
   type: TaskType;
-  /** The task's working directory. */
+  /** Where it runs. */
   workingDirectory: string;
 }
 
-/** A list of tasks. */
+/** Tasks. */
 export interface TaskRows {
-  /** The `cursor` of the next request; `None` if there are no more rows. */
+  /** There is more: ask again with this cursor. */
   more?: string | null;
-  /** The tasks, sorted by session and id. */
+  /** By session and id. */
   tasks: TaskRow[];
 }
 
-/** Stores a task. It replaces a task with the same id. */
+/** Keeps a task, in place of one with the same id. */
 export interface TaskSave {
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The task. */
   task: Task;
@@ -2966,61 +2585,55 @@ export interface TaskSave {
   withinMs?: number | null;
 }
 
-/** The kind of a background task. */
+/** What a task is. */
 export type TaskType = "shell" | "process" | "agent";
 
-/** How bytes are encoded as a string in JSON. */
+/** How a text travels. */
 export type TextEncoding = "utf8" | "base64";
 
-/** A file whose text was cut from the context. */
+/** One file whose text was cut from the context. */
 export interface Truncated {
-  /** The file whose text was cut. */
+  /** The file. */
   path?: ClientPath;
-  /** The lines that were cut; `None` means all. */
+  /** The lines cut; all if absent. */
   range?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
 /**
- * Undoes changes and leaves the lines of all other authors as they are
- * (UNDO-1). The changes are those of `session`, or the part of them that
- * `prompt`, `command`, `edit` or `last` selects; or the one version that
- * `path` and `at` name.
+ * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
+ * Which changes: those of `session`, and of these only what `prompt`,
+ * `command`, `edit` or `last` names; or the one version that `path` and `at`
+ * name.
  */
 export interface Undo {
-  /** The version of `path`: a clock from `file/history`. */
+  /** Which version of it: a clock, as `file/history` tells it. */
   at?: string | null;
   /** Only what this command did (`c5`). */
   command?: string | null;
-  /** How to treat changes that cannot be undone; default `keep`. */
+  /** What becomes of changes that cannot be taken away; `keep` unless told. */
   conflicts?: Conflicts | null;
-  /** Whether to report what would be done without doing it; default false. */
+  /** Only say what would be done; false unless told. */
   dryRun?: boolean;
-  /** Only what this edit did (`e7`). */
+  /** Only this edit (`e7`). */
   edit?: string | null;
-  /** Only the newest edit or command; default false. */
+  /** Only the newest edit or command; false unless told. */
   last?: boolean;
-  /**
-   * Whether to undo also while the session is in a turn (UNDO-3); default
-   * false.
-   */
+  /** Also while the session is in a turn; false unless told. */
   now?: boolean;
   /** Only one version of this file. */
   path?: ClientPath | null;
-  /**
-   * Only these files, and files below these directories; `None` means all
-   * files.
-   */
+  /** Only in these files, or below these directories; everywhere unless told. */
   paths?: ClientPath[] | null;
   /**
-   * Only what was done between this prompt and the next one. The prompt is
-   * named by its checkpoint (`k3`), by the agent's id for it, or by `last`.
+   * Only what was done between one prompt and the next: a checkpoint's name
+   * (`k3`), the agent's own id of the prompt, or `last`.
    */
   prompt?: string | null;
   /**
-   * The session whose changes are undone, together with its sub-agents.
-   * `None` if `command`, `edit` or `last` selects among all agents' changes.
+   * Whose changes, those of its sub-agents with them. `None` for whoever
+   * `command`, `edit` or `last` name.
    */
   session?: SessionId | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -3029,153 +2642,142 @@ export interface Undo {
   withinMs?: number | null;
 }
 
-/** A change that stays, since another author has changed the same lines. */
+/** A change that stays. */
 export interface UndoConflict {
   /**
-   * The text before the change, up to 4 KiB. Bytes that are not UTF-8 are
+   * What stood there before, up to 4 KiB; bytes that are no UTF-8 are
    * replaced.
    */
   before: string;
-  /** The author who has changed the same lines since. */
+  /** Who has changed the same lines since. */
   by: Author;
-  /**
-   * The lines of the change, in the file's current content or in its content
-   * before the undo.
-   */
+  /** Where it is in what the file holds now, or held before the undo. */
   lines: LineRange;
 }
 
-/** Lists the undos that can be redone. */
+/** Which undos are kept? */
 export interface UndoList {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The outcome of an undo for one file. */
+/** What became of a file. */
 export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed";
 
-/** An undo or a redo that was carried out. */
+/** An undo, or a redo, that was carried out. */
 export interface UndoRow {
-  /** The files that the undo or redo wrote. */
+  /** Which files it wrote. */
   paths: RelPath[];
-  /** The id of the undo that this redoes; `None` if this is an undo. */
+  /** It was a redo of this one; `None` for an undo. */
   redoOf?: string | null;
-  /** When the undo or redo was carried out. */
+  /** When. */
   time: number;
-  /** The id of the undo or redo, such as `u2`. */
+  /** Its name. */
   undo: string;
-  /** A description of what was undone, for people. */
+  /** What was undone, in words. */
   what: string;
 }
 
-/** A list of undos, newest first. */
+/** Kept undos, the newest first. */
 export interface UndoRows {
-  /** The undos. */
+  /** Each of them. */
   undos: UndoRow[];
 }
 
-/** The result of an undo or a redo, or of a dry run of one. */
+/** What was undone, or would be. */
 export interface Undone {
-  /** The authors of the changes that were undone. */
+  /** Whose changes they were. */
   authors: Author[];
-  /** Each file that the changes affect, by path. */
+  /** Each file that those changes touched, by name. */
   files: UndoneFile[];
-  /** The id of the undo, for `redo`; `None` if nothing was written. */
+  /** Its name, for `redo`; `None` where nothing was written. */
   undo?: string | null;
 }
 
-/** The result of an undo in one file. */
+/** What became of one file. */
 export interface UndoneFile {
   /**
-   * Why nothing was done, as a sentence for people. `None` unless the
-   * outcome is `notKept`, `changed` or `failed`.
+   * Why nothing could be done, in words; `None` unless the outcome is
+   * `notKept`, `changed` or `failed`.
    */
   cause?: string | null;
-  /** The changes that stay; `None` if there are none. */
+  /** Changes that stay; `None` where there are none. */
   conflicts?: UndoConflict[] | null;
-  /** The number of changes that were undone, counted by their hunks. */
+  /** Changes taken away, counted by their hunks. */
   hunks: number;
-  /** The outcome. */
+  /** What became of it. */
   outcome: UndoOutcome;
-  /** The file. */
+  /** Which. */
   path: RelPath;
-  /** The file's path after a rename was undone; else `None`. */
+  /** Its name from now on, where a rename was undone. */
   to?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Ends a subscription. */
+/** Be told no more. */
 export interface Unsubscribe {
-  /** The number that `subscribe` returned. */
+  /** The number that `subscribe` answered. */
   subscription: number;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** How it is known that a stored result is still valid. */
+/** What a kept result's validity rests on. */
 export type Validity = "verified" | "timed";
 
-/** How a read relates to the session's earlier reads (SEEN-4). */
+/** What a read turned out to be (SEEN-4). */
 export type Verdict = "first" | "repeat" | "extends" | "changed";
 
-/** One content state of one path, with its author. */
+/** One content state of one path. */
 export interface Version {
-  /** The clock of the earlier version that this one corrects (ATTR-11). */
+  /** The earlier version that this one corrects (ATTR-11). */
   amends?: Clock | null;
-  /** The author. */
+  /** Who wrote it. */
   author: Author;
-  /**
-   * The sessions that may have written the version: those whose command
-   * windows covered it (ATTR-6), or whose mark is open (ATTR-4).
-   */
+  /** Every session whose command window covered it (ATTR-6). */
   candidates?: SessionId[] | null;
-  /** The version's clock: its place in the order of all facts. */
+  /** Its place in the order of all facts. */
   clock: Clock;
-  /**
-   * The id of the command in whose window the version was written (ATTR-6);
-   * `None` if there is none.
-   */
+  /** The command in whose window it was written (ATTR-6). */
   command?: string | null;
   /**
-   * The id of the edit that wrote the version. `None` if no edit did, or if
-   * it is not certain (ATTR-4).
+   * The edit that wrote it; `None` where no edit did, or it is only one that
+   * may have (ATTR-4).
    */
   edit?: string | null;
-  /** The evidence for the author. */
+  /** What that rests on. */
   evidence: Evidence;
-  /** Whether a formatter wrote the version after an edit (ATTR-17). */
+  /** A formatter wrote it after an edit (ATTR-17). */
   formatted?: boolean | null;
-  /** The path before a rename; else `None`. */
+  /** The name it had before, where it was renamed. */
   from?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   fromUri?: string;
-  /** The hash of the content; null if the file was removed. */
+  /** The content; null where the file is gone. */
   hash?: Hash | null;
-  /** What happened to the path. */
+  /** What happened. */
   kind: VersionKind;
-  /** Whether the version was declared after it was written (ATTR-14). */
+  /** It was declared after it was written (ATTR-14). */
   late?: boolean | null;
   /**
-   * Whether another writer replaced the content before any session had seen
-   * it.
+   * Kind and permissions, where a read or a look at the workspace told them
+   * (SCOPE-7). The content of a symlink is the name that it leads to.
    */
+  mode?: FileMode | null;
+  /** What it had before, where it is known to have been another. */
+  modeBefore?: FileMode | null;
+  /** Another party replaced it before any session had seen it. */
   overwritten?: boolean | null;
-  /** The file's path. */
+  /** The path. */
   path: RelPath;
-  /**
-   * Whether the mark that covers the version is still open, so its author
-   * may change (ATTR-4).
-   */
+  /** The mark it rests on is still open (ATTR-4). */
   provisional?: boolean | null;
-  /** The size of the content in bytes. */
+  /** In bytes. */
   size: number;
-  /** When the daemon saw the version. */
+  /** When the daemon saw it. */
   time: number;
-  /**
-   * Whether the content was declared by its writer and never read from disk
-   * (ATTR-10).
-   */
+  /** Declared by its writer, never read from disk (ATTR-10). */
   unobserved?: boolean | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -3184,65 +2786,59 @@ export interface Version {
 /** What happened to a path. */
 export type VersionKind = "created" | "modified" | "deleted" | "renamed";
 
-/** A list of versions of one path. */
+/** Versions of one path. */
 export interface Versions {
-  /**
-   * The value of `before` for the next request; `None` if there are no more
-   * rows.
-   */
+  /** There is more: ask again with `before` set to this clock. */
   more?: Clock | null;
-  /**
-   * The versions, newest first; the baseline is last. Corrections are rows
-   * of their own.
-   */
+  /** Newest first, the baseline last, corrections as rows of their own. */
   versions: Version[];
 }
 
-/** A warning that is stored for a session. */
+/** A warning kept for a session. */
 export interface Warning {
-  /** When the warning was stored. */
+  /** When it was stored. */
   createdAt: number;
-  /** The files that the warning is about. */
+  /** The files it is about. */
   files: RelPath[];
-  /** The text of the warning. */
+  /** What to say. */
   note?: string | null;
 }
 
-/** Removes the warnings of all sessions that are not live (CHK-2). */
+/** Removes the warnings of sessions that are not live (CHK-2). */
 export interface WarningCleanup {
-  /** The sessions that are live. */
+  /** The sessions that are. */
   live: SessionId[];
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Stores a warning for a session. It replaces an earlier one (CHK-2). */
+/** Keeps a warning for a session, in place of an earlier one (CHK-2). */
 export interface WarningStore {
-  /** The files that the warning is about. */
+  /** What it is about. */
   files: ClientPath[];
-  /** The text of the warning. */
+  /** What to say. */
   note?: string | null;
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Returns a session's warning and removes it (CHK-2). */
+/** Takes a session's warning: it is given once (CHK-2). */
 export interface WarningTake {
-  /** The session, by its id or label. */
+  /** Whose. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The result of `warning/take`. */
+/** The warning that was taken. */
 export interface WarningTaken {
-  /** The warning; `null` if there was none. */
+  /** `null` where there was none. */
   warning?: Warning | null;
 }
 
-/** The parameters and the result of each method. */
+/** Every request: its parameters and its answer. */
 export interface Methods {
   "audit": { params: Audit; result: Audited };
   "call/check": { params: CallCheck; result: CallChecked };
@@ -3333,7 +2929,7 @@ export interface Methods {
   "warning/take": { params: WarningTake; result: WarningTaken };
 }
 
-/** An event of a subscription. */
+/** What happened, as a subscription tells it. */
 export type Event =
   | {
       clock: Clock;
@@ -3343,10 +2939,10 @@ export type Event =
       type: "command";
     }
   | {
-      /** The cause, as a sentence for people. */
+      /** Why. */
       cause: string;
       clock: Clock;
-      /** The file or directory that is affected; `None` means everything. */
+      /** What it concerns; everything if absent. */
       path?: RelPath | null;
       subscription: number;
       type: "degraded";
@@ -3355,15 +2951,15 @@ export type Event =
     }
   | {
       clock: Clock;
-      /** The edit's id. */
+      /** Its name. */
       edit: string;
-      /** The session's label; `None` if it has none (SES-2). */
+      /** The session's label (SES-2). */
       label?: string | null;
-      /** The paths of the edit. */
+      /** Its paths. */
       paths: RelPath[];
-      /** The state of the edit. */
+      /** How it goes. */
       phase: EditPhase;
-      /** The session of the edit. */
+      /** Whose. */
       session: SessionId;
       subscription: number;
       type: "edit";
@@ -3375,26 +2971,26 @@ export type Event =
     }
   | {
       clock: Clock;
-      /** The session's label; `None` if it has none (SES-2). */
+      /** The session's label (SES-2). */
       label?: string | null;
-      /** The file. */
+      /** What. */
       path: RelPath;
-      /** The lines; `None` means the whole file. */
+      /** Which lines; the whole file if absent. */
       range?: LineRange | null;
-      /** The session. */
+      /** Who. */
       session: SessionId;
       subscription: number;
       type: "read";
       /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
       uri?: string;
-      /** How the read relates to earlier ones. */
+      /** What the read was. */
       verdict: Verdict;
     }
   | {
       clock: Clock;
-      /** The absolute path of the copy. */
+      /** Where: an absolute path. */
       kept: string;
-      /** The path of the file that had the kept bytes. */
+      /** Of which file. */
       path: RelPath;
       subscription: number;
       type: "recovered";
@@ -3403,32 +2999,29 @@ export type Event =
     }
   | {
       clock: Clock;
-      /** The session's label; `None` if it has none (SES-2). */
+      /** The session's label (SES-2). */
       label?: string | null;
-      /** The state of the session. */
+      /** How it goes. */
       phase: SessionPhase;
-      /** The session. */
+      /** Which. */
       session: SessionId;
       subscription: number;
       type: "session";
     }
   | {
       clock: Clock;
-      /** The state of the session's copy. */
+      /** Which. */
       file: FileState;
-      /** The session's label; `None` if it has none (SES-2). */
+      /** The session's label (SES-2). */
       label?: string | null;
-      /** The session. */
+      /** Whose. */
       session: SessionId;
       subscription: number;
       type: "stale";
     }
   | {
       clock: Clock;
-      /**
-       * Lines added and removed since the previous version; `None` if a text
-       * is not available.
-       */
+      /** Lines against the version before, where both texts are at hand. */
       lines?: LineCounts | null;
       subscription: number;
       type: "version";
@@ -3436,7 +3029,7 @@ export type Event =
       version: Version;
     };
 
-/** The errors that the daemon returns: name and JSON-RPC code. */
+/** The errors that a daemon answers: name and JSON-RPC's code. */
 export const ERRORS = {
   /** send one JSON value per message */
   parseError: -32700,

@@ -42,7 +42,7 @@ pub(in crate::hooks) async fn make_up(
             for (file, held) in files.iter().zip(held) {
                 let refusal = refusal(daemon, &session, cwd, file, *held).await;
                 let text = refusal.map(|refusal| notice::unanswered(time, &refusal));
-                daemon.memory.say_later(&session, text);
+                daemon.memory.say_later(&daemon.inside, &session, text);
             }
         }
         What::Before { .. } => {}
@@ -60,7 +60,7 @@ pub(in crate::hooks) async fn make_up(
                     missed(daemon, &session, cwd, &printed.path).await;
                 }
                 let text = end_command(daemon, &session, call).await;
-                daemon.memory.say_later(&session, text);
+                daemon.memory.say_later(&daemon.inside, &session, text);
             }
             Tool::Write { .. } | Tool::Other => {
                 let quiet = Happened {

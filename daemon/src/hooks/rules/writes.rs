@@ -129,7 +129,7 @@ pub(super) async fn begin(
             Weighed::Unsure => {}
             Weighed::Passes(news) => {
                 for text in news {
-                    daemon.memory.say_later(session, Some(text));
+                    daemon.memory.say_later(&daemon.inside, session, Some(text));
                 }
                 begun = daemon.ask(begin).await;
             }

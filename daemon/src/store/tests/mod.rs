@@ -102,6 +102,7 @@ fn held(number: u64) -> Held {
         size: number,
         lines: 1,
         mtime_ms: number,
+        mode: None,
     }
 }
 

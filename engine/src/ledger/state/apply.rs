@@ -32,7 +32,11 @@ impl State {
                 session.parent = parent.clone().or(session.parent.take());
                 session.pid = pid.or(session.pid);
             }
-            Fact::SessionClosed { session } => self.session_mut(session, time).open = false,
+            Fact::SessionClosed { session } => {
+                let session = self.session_mut(session, time);
+                session.open = false;
+                session.memory.in_turn = false;
+            }
             Fact::SessionForgotten { session } => self.forget(session),
             // The baseline of an untracked path is only for the log.
             Fact::Baseline {

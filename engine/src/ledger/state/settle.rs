@@ -209,6 +209,7 @@ mod tests {
             size: 1,
             lines: 1,
             mtime_ms: 0,
+            mode: None,
         }
     }
 

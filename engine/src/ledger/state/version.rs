@@ -2,7 +2,7 @@
 //! in a separate allocation.
 
 use touchmark_proto::{
-    Author, AuthorKind, Evidence, Hash, Millis, RelPath, SessionId, VersionKind,
+    Author, AuthorKind, Evidence, FileMode, Hash, Millis, RelPath, SessionId, VersionKind,
 };
 
 use crate::ledger::record::{Held, VersionFact};
@@ -25,6 +25,7 @@ pub struct KeptVersion {
     pub size: u64,
     /// The file's modification time, in milliseconds since 1970.
     pub(crate) mtime_ms: Millis,
+    pub(crate) mode: Option<FileMode>,
     /// The content; `None` for no file.
     pub hash: Option<Hash>,
     /// The previous content; for merged versions, the one before the oldest.
@@ -56,6 +57,7 @@ pub(crate) struct KeptAside {
     pub(crate) edit: Option<u64>,
     pub(crate) candidates: Vec<SessionId>,
     pub(crate) command: Option<u64>,
+    pub(crate) mode_before: Option<FileMode>,
 }
 
 impl KeptVersion {
@@ -69,6 +71,7 @@ impl KeptVersion {
             lines: fact.held.lines,
             size: fact.held.size,
             mtime_ms: fact.held.mtime_ms,
+            mode: fact.held.mode,
             hash: fact.held.hash,
             before: fact.before,
             kind: fact.kind,
@@ -96,6 +99,8 @@ impl KeptVersion {
             edit: fact.edit,
             candidates: fact.candidates.clone(),
             command: fact.command,
+            // A correction does not say it again.
+            mode_before: self.mode_before().or(fact.mode_before),
         };
         self.aside = (aside != KeptAside::default()).then(|| Box::new(aside));
     }
@@ -144,6 +149,11 @@ impl KeptVersion {
         self.aside.as_ref()?.command
     }
 
+    /// The mode before, where it is known to have been another.
+    pub fn mode_before(&self) -> Option<FileMode> {
+        self.aside.as_ref()?.mode_before
+    }
+
     /// Removes a session that turned out not to have written it from the
     /// candidates.
     pub(super) fn rule_out(&mut self, session: &SessionId) {
@@ -172,6 +182,7 @@ impl KeptVersion {
                 size: self.size,
                 lines: self.lines,
                 mtime_ms: self.mtime_ms,
+                mode: self.mode,
             },
             author: self.author(),
             evidence: self.evidence,
@@ -183,6 +194,7 @@ impl KeptVersion {
             candidates: self.candidates().to_vec(),
             before: self.before,
             command: self.command(),
+            mode_before: self.mode_before(),
         }
     }
 

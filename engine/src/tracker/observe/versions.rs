@@ -32,7 +32,10 @@ impl Engine {
         else {
             return self.state.n;
         };
-        let before = self.state.paths.get(path).and_then(|state| state.held.hash);
+        let known = self.state.paths.get(path).map(|state| state.held);
+        let before = known.and_then(|held| held.hash);
+        let seen = self.tracker.live(path).and_then(|live| live.seen.mode);
+        let mode_before = seen.or(known.and_then(|held| held.mode));
         let kind = match from {
             Some(_) => VersionKind::Renamed,
             None => kind_between(before, held.hash),
@@ -52,11 +55,14 @@ impl Engine {
             candidates,
             before,
             command,
+            mode_before: mode_before.filter(|mode| held.mode != Some(*mode)),
             ..VersionFact::new(path.clone(), kind, held, author.clone(), evidence)
         }));
         self.counts.versions += 1;
         self.publish_version(path, n, Some((before, held.hash)));
-        self.tracker.live_mut(path).save.versioned();
+        let live = self.tracker.live_mut(path);
+        live.seen.mode = None;
+        live.save.versioned();
         if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
             self.note_lost(&session, path, n);
             if evidence == Evidence::Declared {

@@ -1,7 +1,7 @@
 //! The stored form of facts.
 
 use super::leaves::{
-    Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Lines, Path, Program,
+    Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Lines, Mode, Path, Program,
     Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
@@ -13,7 +13,8 @@ structs! {
         0 hash: Option<Content>,
         1 size: u64,
         2 lines: u32,
-        3 mtime_ms: u64,
+        3 mtime_ms: u64;
+        4 mode: Option<Mode>,
     }
     Version = record::VersionFact {
         0 path: Path,
@@ -30,6 +31,7 @@ structs! {
         12 candidates: Rare<Vec<Session>>,
         5 before: Option<Content>;
         13 command: Option<u64>,
+        14 mode_before: Option<Mode>,
     }
     EditBegun = record::EditFact {
         0 edit: u64,

@@ -5,7 +5,7 @@ use minicbor::decode::{Decode, Decoder, Error as DecodeError};
 use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
 use serde::Deserialize;
 use smallvec::SmallVec;
-use touchmark_proto::{self as proto, Hash, HashOrAbsent, RelPath, SessionId};
+use touchmark_proto::{self as proto, FileMode, Hash, HashOrAbsent, RelPath, SessionId};
 
 use crate::globs::{self, Cover};
 use crate::ledger::stored::mirror::{Mirror, Rare, names, structs};
@@ -53,6 +53,8 @@ leaves! {
     Content(Hash) put_hash take_hash
     /// What a writer declared: the bytes of a hash, or no bytes for no file.
     Declared(HashOrAbsent) put_declared take_declared
+    /// Kind and permissions: the number of a stat's `st_mode`.
+    Mode(FileMode) put_mode take_mode
     /// Ranges of lines: the first and the last line of each, in one flat list.
     Lines(Ranges) put_lines take_lines
 }
@@ -87,6 +89,14 @@ fn take_hash(from: &mut Decoder<'_>) -> Result<Hash, DecodeError> {
 fn hash(bytes: &[u8]) -> Result<Hash, DecodeError> {
     let bytes = bytes.try_into();
     bytes.map(Hash).map_err(|_| DecodeError::message("no hash"))
+}
+
+fn put_mode<W: Write>(mode: &FileMode, to: &mut Encoder<W>) -> Put<W> {
+    to.u32(mode.bits())?.ok()
+}
+
+fn take_mode(from: &mut Decoder<'_>) -> Result<FileMode, DecodeError> {
+    FileMode::new(from.u32()?).ok_or_else(|| DecodeError::message("no mode"))
 }
 
 fn put_declared<W: Write>(declared: &HashOrAbsent, to: &mut Encoder<W>) -> Put<W> {

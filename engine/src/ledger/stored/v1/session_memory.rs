@@ -31,6 +31,9 @@ variants! {
         9 CallChecked { 0 hit: bool },
         10 Saved(savings: Savings),
         11 MessageSeen { 0 message: String },
+        12 Turn { 0 begins: bool },
+        13 ToSay { 0 text: String },
+        14 Said { 0 count: u64 },
     }
     Searched = session_memory::Searched {
         0 No {},
@@ -107,6 +110,8 @@ structs! {
         4 tasks: Rare<Vec<(String, KeptTask)>>,
         5 calls: Rare<Vec<Call>>,
         6 tally: CallTally,
-        7 savings: Savings,
+        7 savings: Savings;
+        8 in_turn: Rare<bool>,
+        9 to_say: Rare<Vec<String>>,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::facts::{CommandBegun, EditBegun, Held};
 use super::leaves::{
-    AuthorKind, Content, Declared, Evidence, Globs, Lines, Path, Session, Source, VersionKind,
+    AuthorKind, Content, Declared, Evidence, Globs, Lines, Mode, Path, Session, Source, VersionKind,
 };
 use crate::input;
 use crate::ledger::names;
@@ -35,7 +35,8 @@ structs! {
         13 unobserved: Rare<bool>,
         14 late: Rare<bool>,
         15 formatted: Rare<bool>,
-        16 aside: Option<KeptAside>,
+        16 aside: Option<KeptAside>;
+        17 mode: Option<Mode>,
     }
     KeptAside = state::KeptAside {
         0 from: Option<Path>,
@@ -43,6 +44,7 @@ structs! {
         2 edit: Option<u64>,
         3 candidates: Rare<Vec<Session>>;
         4 command: Option<u64>,
+        5 mode_before: Option<Mode>,
     }
     Knowledge = knowledge::Knowledge {
         0 baseline: Option<Content>,

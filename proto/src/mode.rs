@@ -1,0 +1,100 @@
+//! What kind of thing a name stands for, and who may use it.
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The bits that say what kind it is.
+const KIND: u16 = 0o170_000;
+const FILE: u16 = 0o100_000;
+const LINK: u16 = 0o120_000;
+
+/// Kind and permissions of a file, as the system and git number them: on the
+/// wire six octal digits, `100644` for a file, `100755` for one that may be
+/// run, `120777` for a symlink.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileMode(NonZeroU16);
+
+impl FileMode {
+    /// Of a stat's `st_mode`; `None` where that says no kind.
+    pub fn new(bits: u32) -> Option<Self> {
+        let bits = u16::try_from(bits).ok()?;
+        NonZeroU16::new(bits)
+            .filter(|bits| bits.get() & KIND != 0)
+            .map(Self)
+    }
+
+    /// All bits.
+    pub fn bits(self) -> u32 {
+        self.0.get().into()
+    }
+
+    /// The permissions alone.
+    pub fn permissions(self) -> u32 {
+        self.bits() & 0o7777
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(self) -> bool {
+        self.0.get() & KIND == FILE
+    }
+
+    /// Whether it is a symlink. Its content is the name that it leads to.
+    pub fn is_link(self) -> bool {
+        self.0.get() & KIND == LINK
+    }
+}
+
+impl fmt::Display for FileMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06o}", self.0)
+    }
+}
+
+impl fmt::Debug for FileMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for FileMode {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bits = u32::from_str_radix(text, 8).ok();
+        bits.and_then(Self::new)
+            .ok_or("a mode is six octal digits, as `100644`")
+    }
+}
+
+impl Serialize for FileMode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => self.0.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for FileMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            return text.parse().map_err(de::Error::custom);
+        }
+        let bits = u16::deserialize(deserializer)?;
+        Self::new(bits.into()).ok_or_else(|| de::Error::custom("no mode"))
+    }
+}
+
+impl JsonSchema for FileMode {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FileMode".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-7]{6}$",
+            "description": "Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink"})
+    }
+}
