@@ -202,16 +202,19 @@ fn hist6_merges_renames_and_what_is_no_file() {
     assert_eq!(told(&attested(&world, &[])), ["g 5-5 agent"]);
 }
 
+/// The lines of each session in a file.
+type Entries = Vec<(String, Vec<(u32, u32)>)>;
+
 /// An authorship log, read as the standard of git-ai says.
 struct Log {
-    files: BTreeMap<String, Vec<(String, Vec<(u32, u32)>)>>,
+    files: BTreeMap<String, Entries>,
     metadata: Value,
 }
 
 fn parsed(note: &str) -> Log {
     let lines: Vec<&str> = note.lines().collect();
     let divider = lines.iter().position(|line| *line == "---").unwrap();
-    let mut files: BTreeMap<String, Vec<(String, Vec<(u32, u32)>)>> = BTreeMap::new();
+    let mut files: BTreeMap<String, Entries> = BTreeMap::new();
     let mut last = None;
     for line in &lines[..divider] {
         let Some(entry) = line.strip_prefix("  ") else {
