@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anstyle::Style;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::undo::{
     Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, Undone, UndoneFile,
@@ -12,9 +13,10 @@ use touchmark_client::proto::undo::{
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::confirm;
 use crate::context::{self, Context, zone};
-use crate::output::{self, Failure, Outcome, table};
+use crate::output::{self, Failure, Outcome, fitting};
 use crate::style;
 use crate::text::{MAX_NAME, author, authors, count, date, escaped, path};
 
@@ -29,7 +31,7 @@ const SHOWN: usize = 4;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Whose changes: a session's id or label; or one version, as PATH@CLOCK
-    #[arg(value_name = "SESSION | PATH@V")]
+    #[arg(value_name = "SESSION | PATH@V", add = ArgValueCompleter::new(complete::session_or_version))]
     what: Option<String>,
     /// Only what followed this prompt: `last`, a checkpoint, or the agent's own id of it
     #[arg(long, value_name = "P", requires = "what")]
@@ -76,6 +78,7 @@ enum Conflict {
 #[derive(Debug, Args)]
 pub(crate) struct RedoOptions {
     /// Which undo, as `touchmark undo --list` names it [default: the newest]
+    #[arg(add = ArgValueCompleter::new(complete::undo))]
     undo: Option<String>,
     /// Only show what would be put back
     #[arg(long)]
@@ -207,7 +210,7 @@ fn show(undone: &Undone, planned: bool) -> Outcome {
             ]
         })
         .collect();
-    for (line, file) in table(&rows).iter().zip(&undone.files) {
+    for (line, file) in fitting(rows, 1).iter().zip(&undone.files) {
         output::line(line)?;
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
@@ -295,5 +298,7 @@ fn list(context: &Context, client: &Client) -> Outcome {
             ]
         })
         .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    fitting(rows, 2)
+        .iter()
+        .try_for_each(|line| output::line(line))
 }
