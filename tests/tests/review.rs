@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
@@ -187,51 +188,41 @@ fn keep2_pins_end_when_a_change_is_kept_or_undone() {
     let mut world = World::new();
     let mut agent = world.session("a");
     let mut client = world.client();
-    let pinned = |client: &mut Client| {
+    let kept = |client: &mut Client, field: &str| {
         let status = client.ok("status", json!({}));
-        status["contents"]["pinnedBytes"].as_u64().unwrap()
+        status["store"]["contents"][field].as_u64().unwrap_or(0)
+    };
+    let mut held = BTreeSet::new();
+    let mut change = |name: &str, old: &str, new: &str| {
+        held.insert(on_disk(&world, name));
+        edit(&world, &mut agent, name, old, new);
+        held.insert(on_disk(&world, name));
     };
     for name in ["kept", "undone", "reviewed", "committed", "left"] {
         world.file(name, format!("{name}\n{}", ten()));
-        edit(
-            &world,
-            &mut agent,
-            name,
-            "line 2\n",
-            &format!("two of {name}\n"),
-        );
-        edit(
-            &world,
-            &mut agent,
-            name,
-            "line 8\n",
-            &format!("eight of {name}\n"),
-        );
+        change(name, "line 2\n", &format!("two of {name}\n"));
+        change(name, "line 8\n", &format!("eight of {name}\n"));
     }
     // Two files hold the same before and after.
     for name in ["one", "other"] {
         world.file(name, "alike\n");
-        edit(&world, &mut agent, name, "alike", "changed alike");
+        change(name, "alike", "changed alike");
     }
-    let mut before = 0;
+    // Contents are written when nothing else is to be done.
+    let sizes: usize = held.iter().map(String::len).sum();
+    until("all contents are written", || {
+        kept(&mut world.client(), "originalBytes") == sizes as u64
+    });
+    let mut before = kept(&mut client, "pinnedBytes");
     let mut ends = |client: &mut Client, what: &str| {
-        until(what, || {
-            pinned(client) < before || before == 0 && pinned(client) > 0
-        });
-        // Contents are written when nothing else is to be done.
-        let mut last = 0;
-        until("all is written", || {
-            std::mem::replace(&mut last, pinned(client)) == last
-        });
-        before = last;
-        before
+        until(what, || kept(client, "pinnedBytes") < before);
+        before = kept(client, "pinnedBytes");
     };
     let of = |client: &mut Client, name: &str| {
         let mut all = queue(client);
         all.retain(|hunk| hunk["path"] == *name);
         all
     };
-    ends(&mut client, "pins");
     for hunk in of(&mut client, "kept") {
         client.ok("review/keep", named(&hunk));
     }
@@ -258,8 +249,9 @@ fn keep2_pins_end_when_a_change_is_kept_or_undone() {
     for hunk in left {
         client.ok("review/keep", named(&hunk));
     }
-    ends(&mut client, "the last");
-    assert_eq!(pinned(&mut client), 0);
+    until("nothing is pinned", || {
+        kept(&mut client, "pinnedBytes") == 0
+    });
     world.healthy();
 }
 
