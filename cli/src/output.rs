@@ -169,10 +169,14 @@ fn harmless_json(text: &str) -> String {
 const NARROW: usize = 16;
 
 /// The same as [`table`] for a terminal: where lines would wrap, that column is
-/// cut. For a file nothing is.
-pub(crate) fn fitting(mut rows: Vec<Vec<(anstyle::Style, String)>>, column: usize) -> Vec<String> {
+/// cut. For a file nothing is. So many characters follow behind each line.
+pub(crate) fn fitting(
+    mut rows: Vec<Vec<(anstyle::Style, String)>>,
+    column: usize,
+    behind: usize,
+) -> Vec<String> {
     if let Some(columns) = crate::system::terminal::columns() {
-        fit(&mut rows, column, columns);
+        fit(&mut rows, column, columns.saturating_sub(behind));
     }
     table(&rows)
 }

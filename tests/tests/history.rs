@@ -670,7 +670,7 @@ fn hist9_bash_and_zsh_complete_versions_sessions_and_undos() {
         assert!(written("by").contains("agent-1  edited"), "{said}");
         assert!(written("blame").contains("  two\n"), "{said}");
         assert!(written("undo").contains("src/a.txt"), "{said}");
-        assert!(written("redo").contains("undone  src/a.txt"), "{said}");
+        assert!(written("redo").contains("put back  src/a.txt"), "{said}");
         assert_eq!(on_disk(&world, "src/a.txt"), "one\n2\nthree\nmine\n");
         world.healthy();
     }

@@ -20,6 +20,9 @@ use crate::text::{MAX_NAME, author, count, escaped, path};
 use crate::trace::model;
 use crate::versions::colour;
 
+/// Characters of a message: the line has 80.
+const SUBJECT: usize = 58;
+
 /// Characters of an author's name, and of the model's behind it.
 const NAME: usize = 34;
 
@@ -177,7 +180,7 @@ fn show(
     agents: &BTreeMap<String, Agent>,
     note: Option<(Written, usize)>,
 ) -> Outcome {
-    let subject = escaped(&attested.subject, 60);
+    let subject = escaped(&attested.subject, SUBJECT);
     let head = format!("commit {}", short(&attested.commit));
     page.line(&format!("{}  {subject}", paint(style::BOLD, &head)))?;
     for file in &attested.files {

@@ -123,7 +123,7 @@ fn show(page: &mut Page, client: &Client, options: &Options, entries: &[LogEntry
             row
         })
         .collect();
-    for (line, entry) in fitting(rows, 4).iter().zip(entries) {
+    for (line, entry) in fitting(rows, 4, 0).iter().zip(entries) {
         page.line(line)?;
         if options.patch {
             if let Ok(mut diff) = client.call(of_version(entry)) {
