@@ -146,7 +146,7 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
     world.file("gone", ten());
     agent.read("gone");
     user::git(world.workspace(), &["init", "-q"]);
-    user::git(world.workspace(), &["add", "f", "gone"]);
+    user::git(world.workspace(), &["add", "f"]);
     user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
     edit(&world, &mut agent, "f", "line 2\n", "two\n");
     // The agent commits its own change.
@@ -171,15 +171,16 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
     user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
     assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
     commit_later(&world, "again");
-    // A deletion is kept likewise.
+    // What git never had is not kept by a commit that has it not.
     let command = agent.ok("command/begin", json!({"label": "rm"}));
     fs::remove_file(world.path("gone")).unwrap();
     agent
         .client
         .ok("command/end", json!({"command": command["command"]}));
     assert_eq!(queue(&mut client).len(), 1);
-    commit_later(&world, "gone");
-    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    edit(&world, &mut agent, "f", "line 9\n", "nine\n");
+    commit_later(&world, "once more");
+    assert_eq!(queue(&mut client).len(), 1);
     world.healthy();
 }
 

@@ -26,16 +26,11 @@ const SUBJECT: usize = 58;
 /// Characters of an author's name, and of the model's behind it.
 const NAME: usize = 34;
 
-/// Who wrote the lines that a commit added or changed.
+/// Show who wrote the lines that a commit added or changed.
 ///
 /// A merge is compared with all its parents. Lines of files that touchmark has not seen are by
 /// `unknown`. Nothing is written into the repository without --write.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  touchmark attest                 the newest commit
-  touchmark attest main..topic     each commit of a branch, the oldest first
-  touchmark attest --write         also as a git note, for tools that read those
-  git notes --ref=ai show          what was written")]
 pub(crate) struct Options {
     /// Commits as git names them: REV, or A..B
     #[arg(value_name = "REV", default_value = "HEAD")]

@@ -79,7 +79,6 @@ impl Undoer {
             // The user has committed what it holds.
             let is_committed = match (&committed, versions.hash) {
                 (Step::Held(bytes), Some(hash)) => Hash::of(bytes) == hash,
-                (Step::Absent, None) => true,
                 _ => false,
             };
             let hunks = match is_committed {
@@ -242,12 +241,11 @@ impl Undoer {
             let weave = chain.weave();
             let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
             let mut found = weave.review(is_agents, &given);
-            match (committed, chain.steps.last()) {
-                (Step::Held(committed), Some(Step::Held(now))) => {
-                    found.retain(|hunk| !is_in(&committed, now, hunk));
-                }
-                (Step::Absent, Some(Step::Absent)) => found.clear(),
-                _ => {}
+            // A commit that has no such file may never have had it: then nobody
+            // has kept that it is gone.
+            if let (Step::Held(committed), Some(Step::Held(now))) = (committed, chain.steps.last())
+            {
+                found.retain(|hunk| !is_in(&committed, now, hunk));
             }
             let mut seen: BTreeMap<String, u32> = BTreeMap::new();
             let hunks: Vec<(String, Reviewed)> = found
