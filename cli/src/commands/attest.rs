@@ -47,7 +47,7 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     /// It is there now.
-    Written,
+    New,
     /// It was there already.
     Unchanged,
     /// There is nothing to say: no agent wrote any of the lines.
@@ -139,7 +139,7 @@ fn write(
         there => {
             let force = there.is_some();
             repository.write_note(note::REFERENCE, &attested.commit, &note.text, force)?;
-            Written::Written
+            Written::New
         }
     };
     Ok((written, note.left_out))
@@ -157,7 +157,7 @@ fn json(
         .collect();
     if let Some((written, left_out)) = note {
         value["note"] = match written {
-            Written::Written => "written",
+            Written::New => "written",
             Written::Unchanged => "unchanged",
             Written::Nothing => "nothing",
         }
@@ -211,7 +211,7 @@ fn show(
         return Ok(());
     };
     page.line(match written {
-        Written::Written => "note written to refs/notes/ai",
+        Written::New => "note written to refs/notes/ai",
         Written::Unchanged => "the note in refs/notes/ai says so already",
         Written::Nothing => "no note: no agent is known to have written any of it",
     })?;
