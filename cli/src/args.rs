@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, forget,
+    attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, forget,
     history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run, service,
     sessions, setup, show, socket, start, stats, status, stop, tasks, undo, warning, watch,
 };
@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Show(show::Options),
     /// Show who wrote each line of a file
     Blame(blame::Options),
+    /// Show who wrote the lines that a commit brought
+    Attest(attest::Options),
     /// Restore a version of a file
     Restore(restore::Options),
     /// List everything recorded about a file, with corrections

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod attest;
 pub(crate) mod audit;
 pub(crate) mod blame;
 pub(crate) mod call;
@@ -67,6 +68,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Diff(options) => diff::run(&context, &options),
                 Command::Show(options) => show::run(&context, options),
                 Command::Blame(options) => blame::run(&context, options),
+                Command::Attest(options) => attest::run(&context, &options),
                 Command::Restore(options) => restore::run(&context, options),
                 Command::History(options) => history::run(&context, &options),
                 Command::Files(options) => files::run(&context, options),

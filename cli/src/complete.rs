@@ -1,5 +1,5 @@
 //! What a shell completes beyond names of commands and options: versions,
-//! sessions. Asked of a daemon that runs; without one there is nothing.
+//! sessions, undos. Asked of a daemon that runs; without one there is nothing.
 
 use std::ffi::OsStr;
 
@@ -8,12 +8,13 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::checkpoints::CheckpointList;
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::sessions::{SessionList, SessionRow};
+use touchmark_client::proto::undo::UndoList;
 
 use crate::args::Global;
 use crate::commands::modified::verb;
 use crate::context::{Context, zone};
 use crate::output::Outcome;
-use crate::text::{author, called};
+use crate::text::{author, called, escaped};
 use crate::versions::when;
 
 /// Newest versions, sessions and checkpoints that are offered.
@@ -48,12 +49,37 @@ pub(crate) fn version(current: &OsStr) -> Vec<CompletionCandidate> {
 /// `me`, `command`, or a session.
 pub(crate) fn by(current: &OsStr) -> Vec<CompletionCandidate> {
     let words = ["me", "command"].map(CompletionCandidate::new);
+    let mut all = begin(words, &current.to_string_lossy());
+    all.extend(session(current));
+    all
+}
+
+/// A session.
+pub(crate) fn session(current: &OsStr) -> Vec<CompletionCandidate> {
     let sessions = connected().and_then(|(_, client)| sessions(&client));
     let sessions = sessions.unwrap_or_default();
     let names = sessions
         .iter()
         .map(|row| CompletionCandidate::new(name(row)));
-    begin(words.into_iter().chain(names), &current.to_string_lossy())
+    begin(names, &current.to_string_lossy())
+}
+
+/// A session, or `PATH@V`.
+pub(crate) fn session_or_version(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut all = session(current);
+    all.extend(file_and_version(current));
+    all
+}
+
+/// An undo that can be taken back, the newest first.
+pub(crate) fn undo(current: &OsStr) -> Vec<CompletionCandidate> {
+    let undos = connected().and_then(|(_, client)| Ok(client.call(UndoList {})?.undos));
+    let undos = undos.unwrap_or_default().into_iter();
+    let offered = undos.filter(|undo| undo.redo_of.is_none()).map(|undo| {
+        let help = format!("{} {}", when(undo.time, &zone()), escaped(&undo.what, 60));
+        CompletionCandidate::new(undo.undo).help(Some(help.into()))
+    });
+    begin(offered.take(OFFERED), &current.to_string_lossy())
 }
 
 fn moments(begun: &str) -> Vec<CompletionCandidate> {

@@ -14,7 +14,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "See who changed what",
         &[
-            "watch", "log", "diff", "blame", "show", "history", "sessions", "files", "modified",
+            "watch", "log", "diff", "blame", "attest", "show", "history", "sessions", "files",
+            "modified",
         ],
     ),
     (
@@ -46,6 +47,14 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// For each command what one types, behind `touchmark`, and what that does.
 const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "attest",
+        &[
+            ("attest", "who wrote the lines of the newest commit"),
+            ("attest main..topic", "of each commit of a branch"),
+            ("attest --write", "also as a git note, for other tools"),
+        ],
+    ),
     (
         "audit",
         &[("audit", "compare all tracked files with the disk")],

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use touchmark_client::proto::history::{DiffHunk, DiffLine, FileDifference, LineKind};
 use touchmark_client::proto::{Author, LineCounts, VersionKind};
 
-use crate::output::{Outcome, table};
+use crate::output::{Outcome, fitting};
 use crate::pager::{Page, harmless};
 use crate::style::{self, paint};
 use crate::text::{authors, count, path};
@@ -134,7 +134,7 @@ pub(crate) fn stat(page: &mut Page, files: &[(FileDifference, Vec<DiffHunk>)]) -
         })
         .collect();
     let bars = counts.clone().map(|lines| bar(lines, most));
-    for (line, bar) in table(&rows).iter().zip(bars) {
+    for (line, bar) in fitting(rows, 0, BAR as usize + 3).iter().zip(bars) {
         page.line(format!("{line} {bar}").trim_end())?;
     }
     let added = counts

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 
 mod args;
+mod attest;
 mod commands;
 mod complete;
 mod confirm;

@@ -165,6 +165,40 @@ fn harmless_json(text: &str) -> String {
     lines.join("\n")
 }
 
+/// The narrowest that a column becomes.
+const NARROW: usize = 16;
+
+/// The same as [`table`] for a terminal: where lines would wrap, that column is
+/// cut. For a file nothing is. So many characters follow behind each line.
+pub(crate) fn fitting(
+    mut rows: Vec<Vec<(anstyle::Style, String)>>,
+    column: usize,
+    behind: usize,
+) -> Vec<String> {
+    if let Some(columns) = crate::system::terminal::columns() {
+        fit(&mut rows, column, columns.saturating_sub(behind));
+    }
+    table(&rows)
+}
+
+fn fit(rows: &mut [Vec<(anstyle::Style, String)>], column: usize, columns: usize) {
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let widest = |at: usize| {
+        let texts = rows.iter().filter_map(|row| row.get(at));
+        let widths = texts.map(|(_, text)| text.chars().count());
+        widths.max().unwrap_or_default()
+    };
+    // What stands in the others, with the gaps.
+    let others: usize = (0..count)
+        .filter(|at| *at != column)
+        .map(|at| widest(at) + 2)
+        .sum();
+    let room = columns.saturating_sub(others).max(NARROW);
+    for (_, text) in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+        *text = crate::text::cut(text, room);
+    }
+}
+
 /// Rows of columns, each as wide as its widest text. The last one is not
 /// padded. Styles are given beside the text, so that they do not count.
 pub(crate) fn table(rows: &[Vec<(anstyle::Style, String)>]) -> Vec<String> {
@@ -213,6 +247,20 @@ mod tests {
         let row = |texts: [&str; 3]| texts.map(|text| (plain, text.to_owned())).to_vec();
         let rows = [row(["a", "bb", "c"]), row(["aaa", "", ""])];
         assert_eq!(table(&rows), ["a    bb  c", "aaa"]);
+    }
+
+    #[test]
+    fn a_column_is_cut_so_that_lines_fit() {
+        let plain = anstyle::Style::new();
+        let row = |texts: [&str; 3]| texts.map(|text| (plain, text.to_owned())).to_vec();
+        let long = "a/".repeat(60);
+        let mut rows = vec![row(["undone", &long, "2 changes"]), row(["x", "b", ""])];
+        fit(&mut rows, 1, 80);
+        let lines = table(&rows);
+        assert_eq!(lines[0].chars().count(), 80);
+        assert!(lines[0].ends_with("…a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/  2 changes"));
+        fit(&mut rows, 1, 10);
+        assert_eq!(rows[0][1].1.chars().count(), NARROW);
     }
 
     #[test]

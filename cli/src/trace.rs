@@ -64,7 +64,7 @@ fn conversation(client: &Client, blame: &Blame, author: &Author) -> Value {
 }
 
 /// The model that answered a session last, as `provider/model`.
-fn model(client: &Client, session: &SessionId) -> Option<String> {
+pub(crate) fn model(client: &Client, session: &SessionId) -> Option<String> {
     let mut cursor = None;
     let mut last = None;
     loop {

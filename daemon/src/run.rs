@@ -440,6 +440,7 @@ impl Daemon {
                 self.forgotten |= record.forgets();
                 if let Fact::SessionForgotten { session } = &record.fact {
                     self.journal.forget(Some(session));
+                    self.kept.reckon_anew();
                 }
                 self.named
                     .extend(checkpoints::named(&record, self.engine.state()));

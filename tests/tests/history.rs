@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use touchmark_tests::parts::not_tested;
 use touchmark_tests::snippets::{of, run_shell};
 use touchmark_tests::wire::Client;
 use touchmark_tests::{Session, World, sha256, text, user};
@@ -603,4 +604,74 @@ fn hist9_a_shell_completes_versions_and_sessions() {
     );
     assert!(offered(&["diff", "--from", "agent"]).contains("agent-1/k1"));
     world.healthy();
+}
+
+/// What a shell prints at whose terminal a person types that.
+fn typed(world: &World, shell: &str, keys: &str) -> String {
+    let mut command = Command::new("script");
+    command
+        .args(["-q", "-e", "-c", shell, "/dev/null"])
+        .current_dir(world.workspace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .env("TERM", "dumb");
+    world.dress(&mut command);
+    let own = touchmark_tests::world::binary();
+    let paths = std::env::var("PATH").unwrap();
+    let paths = format!("{}:{paths}", own.parent().unwrap().display());
+    let mut child = command.env("PATH", paths).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(keys.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stdout).replace('\r', "")
+}
+
+#[test]
+fn hist9_bash_and_zsh_complete_versions_sessions_and_undos() {
+    let zsh = Command::new("zsh").arg("-c").arg(":").output().is_ok();
+    let shells = [
+        (
+            "bash --norc --noprofile -i",
+            "source <(touchmark completions bash)\n",
+        ),
+        (
+            "zsh -f -i",
+            "autoload -Uz compinit; compinit -u -D; source <(touchmark completions zsh)\n",
+        ),
+    ];
+    for (shell, setup) in shells {
+        if shell.starts_with("zsh") && !zsh {
+            not_tested("zsh completes versions: zsh is not installed");
+            continue;
+        }
+        let mut world = World::new();
+        let mut agent = three(&world);
+        agent.ok("undo", json!({"session": AGENT}));
+        assert_eq!(on_disk(&world, "src/a.txt"), "one\ntwo\nthree\nmine\n");
+        // What was completed is run: what it prints is what was named.
+        let said = typed(
+            &world,
+            shell,
+            &format!(
+                "{setup}touchmark show src/a.txt@see\t> seen\n\
+                 touchmark log --by ag\t> by\n\
+                 touchmark blame src/a.txt --at agent-1/\t> blame\n\
+                 touchmark undo ag\t--dry-run > undo\n\
+                 touchmark redo u\t--yes > redo\n\
+                 exit\n"
+            ),
+        );
+        let written = |name: &str| {
+            let text = fs::read_to_string(world.path(name));
+            text.unwrap_or_else(|error| panic!("{shell}: {name}: {error}\n{said}"))
+        };
+        assert_eq!(written("seen"), "one\n2\nthree\n", "{said}");
+        assert!(written("by").contains("agent-1  edited"), "{said}");
+        assert!(written("blame").contains("  two\n"), "{said}");
+        assert!(written("undo").contains("src/a.txt"), "{said}");
+        assert!(written("redo").contains("put back  src/a.txt"), "{said}");
+        assert_eq!(on_disk(&world, "src/a.txt"), "one\n2\nthree\nmine\n");
+        world.healthy();
+    }
 }

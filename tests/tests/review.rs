@@ -2,9 +2,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
+use touchmark_tests::process::until;
 use touchmark_tests::{Client, Session, World, text, user};
 
 fn ten() -> String {
@@ -118,6 +120,139 @@ fn rev1_files_that_agents_made_and_deleted() {
     assert_eq!(on_disk(&world, "gone"), ten());
     assert!(!world.path("made").exists());
     assert_eq!(told(&queue(&mut client)), [""; 0]);
+    world.healthy();
+}
+
+/// A commit of the user's, an hour from now: git counts whole seconds, and
+/// no command of an agent runs then.
+fn commit_later(world: &World, message: &str) {
+    let mut git = user::git_command(world.workspace(), &["commit", "-q", "-a", "-m", message]);
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let later = format!("{} +0000", now.as_secs() + 3_600);
+    assert!(
+        git.env("GIT_COMMITTER_DATE", later)
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[test]
+fn rev2_a_commit_keeps_if_it_is_the_users() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("f", ten());
+    world.file("gone", ten());
+    agent.read("gone");
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    edit(&world, &mut agent, "f", "line 2\n", "two\n");
+    // The agent commits its own change.
+    let command = agent.ok("command/begin", json!({"label": "git commit"}));
+    user::git(
+        world.workspace(),
+        &["commit", "-q", "-a", "-m", "the agent's"],
+    );
+    agent
+        .client
+        .ok("command/end", json!({"command": command["command"]}));
+    assert_eq!(told(&queue(&mut client)), ["f line 2|>two|"]);
+    // The user commits another one, and stays with what was committed before.
+    edit(&world, &mut agent, "f", "line 8\n", "eight\n");
+    assert_eq!(queue(&mut client).len(), 2);
+    commit_later(&world, "the user's");
+    assert_eq!(told(&queue(&mut client)), ["f line 2|>two|"]);
+    let left = queue(&mut client);
+    assert_eq!(client.ok("review/keep", named(&left[0]))["kept"], 1);
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    // What is committed is looked at anew when it is another.
+    user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
+    assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
+    commit_later(&world, "again");
+    // What git never had is not kept by a commit that has it not.
+    let command = agent.ok("command/begin", json!({"label": "rm"}));
+    fs::remove_file(world.path("gone")).unwrap();
+    agent
+        .client
+        .ok("command/end", json!({"command": command["command"]}));
+    assert_eq!(queue(&mut client).len(), 1);
+    edit(&world, &mut agent, "f", "line 9\n", "nine\n");
+    commit_later(&world, "once more");
+    assert_eq!(queue(&mut client).len(), 1);
+    world.healthy();
+}
+
+#[test]
+fn keep2_pins_end_when_a_change_is_kept_or_undone() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    let kept = |client: &mut Client, field: &str| {
+        let status = client.ok("status", json!({}));
+        status["store"]["contents"][field].as_u64().unwrap_or(0)
+    };
+    let mut held = BTreeSet::new();
+    let mut change = |name: &str, old: &str, new: &str| {
+        held.insert(on_disk(&world, name));
+        edit(&world, &mut agent, name, old, new);
+        held.insert(on_disk(&world, name));
+    };
+    for name in ["kept", "undone", "reviewed", "committed", "left"] {
+        world.file(name, format!("{name}\n{}", ten()));
+        change(name, "line 2\n", &format!("two of {name}\n"));
+        change(name, "line 8\n", &format!("eight of {name}\n"));
+    }
+    // Two files hold the same before and after.
+    for name in ["one", "other"] {
+        world.file(name, "alike\n");
+        change(name, "alike", "changed alike");
+    }
+    // Contents are written when nothing else is to be done.
+    let sizes: usize = held.iter().map(String::len).sum();
+    until("all contents are written", || {
+        kept(&mut world.client(), "originalBytes") == sizes as u64
+    });
+    let mut before = kept(&mut client, "pinnedBytes");
+    let mut ends = |client: &mut Client, what: &str| {
+        until(what, || kept(client, "pinnedBytes") < before);
+        before = kept(client, "pinnedBytes");
+    };
+    let of = |client: &mut Client, name: &str| {
+        let mut all = queue(client);
+        all.retain(|hunk| hunk["path"] == *name);
+        all
+    };
+    for hunk in of(&mut client, "kept") {
+        client.ok("review/keep", named(&hunk));
+    }
+    ends(&mut client, "kept");
+    for hunk in of(&mut client, "reviewed") {
+        client.ok("review/undo", named(&hunk));
+    }
+    ends(&mut client, "undone by a review");
+    client.ok("undo", json!({"session": "a", "paths": ["undone"]}));
+    ends(&mut client, "undone");
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "committed"]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    assert!(of(&mut client, "committed").is_empty());
+    ends(&mut client, "committed");
+    // What another file's change needs stays.
+    let alike = of(&mut client, "one");
+    client.ok("review/keep", named(&alike[0]));
+    let (left, other) = (of(&mut client, "left"), of(&mut client, "other"));
+    assert_eq!((left.len(), other.len()), (2, 1));
+    client.ok("review/undo", named(&other[0]));
+    assert_eq!(fs::read_to_string(world.path("other")).unwrap(), "alike\n");
+    ends(&mut client, "the other alike");
+    for hunk in left {
+        client.ok("review/keep", named(&hunk));
+    }
+    until("nothing is pinned", || {
+        kept(&mut client, "pinnedBytes") == 0
+    });
     world.healthy();
 }
 

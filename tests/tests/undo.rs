@@ -378,10 +378,11 @@ fn undo_on_the_command_line() {
     assert_eq!(code, 0, "{said}");
     let undone: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(outcomes(&undone), ["f undone"]);
+    assert_eq!(undone["authors"][0]["label"], "agent-1");
     assert_eq!(on_disk(&world, "f").unwrap(), ten());
     let (code, out, said) = run(&["redo", "--yes"]);
     assert_eq!(code, 0, "{said}");
-    assert!(out.contains("undone  f"), "{out}");
+    assert!(out.contains("put back  f"), "{out}");
     assert_eq!(
         on_disk(&world, "f").unwrap(),
         ten().replace("line 2\n", "two\n")

@@ -7,6 +7,10 @@ use clap_complete::env::Shells;
 
 use crate::output::{Failure, Outcome};
 
+/// For bash, in the place of clap's, which takes the words as readline cuts
+/// them.
+const BASH: &str = include_str!("completions.bash");
+
 /// A script of completions.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -15,6 +19,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
+    if options.shell == Shell::Bash {
+        return crate::output::line(BASH.trim_end());
+    }
     let name = options.shell.to_string();
     let shells = Shells::builtins();
     let shell = shells

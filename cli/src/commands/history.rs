@@ -129,7 +129,7 @@ pub(crate) fn remarks(version: &Version) -> String {
     remarks.join(", ")
 }
 
-fn evidence(evidence: Evidence) -> &'static str {
+pub(crate) fn evidence(evidence: Evidence) -> &'static str {
     match evidence {
         Evidence::Declared => "declared",
         Evidence::Marked => "marked",

@@ -16,7 +16,7 @@ use crate::commands::modified::verb;
 use crate::complete;
 use crate::context::{Context, zone};
 use crate::hunks;
-use crate::output::{Outcome, table};
+use crate::output::{Outcome, fitting};
 use crate::pager::Page;
 use crate::style;
 use crate::text::path;
@@ -123,7 +123,7 @@ fn show(page: &mut Page, client: &Client, options: &Options, entries: &[LogEntry
             row
         })
         .collect();
-    for (line, entry) in table(&rows).iter().zip(entries) {
+    for (line, entry) in fitting(rows, 4, 0).iter().zip(entries) {
         page.line(line)?;
         if options.patch {
             if let Ok(mut diff) = client.call(of_version(entry)) {

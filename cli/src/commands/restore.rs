@@ -70,9 +70,11 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             (Some(_), Some(lines)) => format!("+{} -{} lines", lines.added, lines.removed),
             (Some(_), None) => "all of it".to_owned(),
         };
+        let file = path(&changed.path);
+        // A long name has a line of its own.
+        let gap = if file.len() > 40 { "\n" } else { " " };
         let question = format!(
-            "{}: back to version {} ({what})?",
-            path(&changed.path),
+            "{file}:{gap}back to version {} ({what})?",
             name(changed.to_clock)
         );
         let instead = "say --yes, or --dry-run to see what would change";

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::review::{
     ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
@@ -13,6 +14,7 @@ use touchmark_client::proto::review::{
 use touchmark_client::proto::{ClientPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
@@ -37,7 +39,7 @@ q  quit; what was answered stays answered";
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only what this session changed
-    #[arg(value_name = "SESSION", value_parser = context::session)]
+    #[arg(value_name = "SESSION", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
     session: Option<SessionId>,
     /// Only show the queue
     #[arg(long)]
@@ -175,10 +177,15 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         _ if lines.start == lines.end => format!("line {}", lines.start),
         _ => format!("lines {}-{}", lines.start, lines.end),
     };
+    let head = format!("{}: {what}", path(&hunk.path));
+    let by = format!("by {}", authors(&hunk.authors));
+    let columns = crate::system::terminal::columns();
+    let fits = columns.is_none_or(|most| head.chars().count() + 2 + by.chars().count() <= most);
     output::line(&format!(
-        "{}  {}",
-        paint(style::BOLD, &format!("{}: {what}", path(&hunk.path))),
-        paint(style::DIM, &format!("by {}", authors(&hunk.authors)))
+        "{}{}{}",
+        paint(style::BOLD, &head),
+        if fits { "  " } else { "\n  " },
+        paint(style::DIM, &by)
     ))?;
     for (sign, colour, text) in [
         ("-", style::WARN, &hunk.before),

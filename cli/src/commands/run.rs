@@ -2,6 +2,7 @@
 
 mod forwarding;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::process::{Child, Command, ExitStatus};
@@ -9,8 +10,11 @@ use std::process::{Child, Command, ExitStatus};
 use clap::Args;
 use touchmark_client::Error;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::commands::{CommandBegin, CommandEnd, CommandEnded, CommandScope};
-use touchmark_client::proto::{ErrorCode, Reply, SessionId};
+use touchmark_client::proto::commands::{
+    CommandBegin, CommandEnd, CommandEnded, CommandRow, CommandScope,
+};
+use touchmark_client::proto::history::FileLog;
+use touchmark_client::proto::{At, ErrorCode, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::context::{Context, SESSION, named, session};
@@ -143,12 +147,12 @@ fn close(context: &Context, (client, command): (Client, String), exit: Option<u8
         Ok::<_, Failure>(context.connect_running(&workspace)?.call(end())?)
     });
     match ended {
-        Ok(ended) => tell(context, ended),
+        Ok(ended) => tell(context, &client, ended),
         Err(failure) => note(context, &failure.to_string()),
     }
 }
 
-fn tell(context: &Context, ended: CommandEnded) {
+fn tell(context: &Context, client: &Client, ended: CommandEnded) {
     if context.global.json {
         if let Ok(workspace) = context.workspace() {
             let facts = result_json(Reply::CommandEnd(ended), &workspace.root);
@@ -157,27 +161,66 @@ fn tell(context: &Context, ended: CommandEnded) {
         }
         return;
     }
-    if ended.changes.is_empty() {
+    let mut changed: BTreeSet<RelPath> = ended.changes.into_iter().map(|one| one.path).collect();
+    // Also what no session holds.
+    if let Some(command) = &ended.command {
+        changed.extend(of_command(client, command).unwrap_or_default());
+    }
+    if changed.is_empty() {
         return;
     }
-    let mut names: Vec<String> = ended
-        .changes
-        .iter()
-        .take(NAMED)
-        .map(|change| path(&change.path))
-        .collect();
-    let number = ended.changes.len();
+    let mut names: Vec<String> = changed.iter().take(NAMED).map(path).collect();
+    let number = changed.len();
     if ended.more == Some(true) {
         names.push("and more".into());
     } else if number > NAMED {
         names.push(format!("and {} more", number - NAMED));
     }
-    let text = format!(
-        "changed {}: {}",
-        count(number as u64, "file"),
-        names.join(", ")
-    );
-    note(context, &text);
+    let said = format!("changed {}:", count(number as u64, "file"));
+    let line = format!("{said} {}", names.join(", "));
+    // Long names have a line each.
+    if line.chars().count() + "touchmark: ".len() < 80 {
+        return note(context, &line);
+    }
+    note(context, &said);
+    for name in names {
+        rest(context, &name);
+    }
+}
+
+/// The files of all versions that were recorded in a command's window.
+fn of_command(client: &Client, command: &CommandRow) -> Outcome<BTreeSet<RelPath>> {
+    let mut ask = FileLog {
+        since: Some(At::Clock {
+            epoch: Some(command.begun.epoch),
+            n: command.begun.n,
+        }),
+        ..FileLog::default()
+    };
+    let mut changed = BTreeSet::new();
+    let mut left = command.versions;
+    while left > 0 {
+        let page = client.call(ask.clone())?;
+        let versions = page.entries.into_iter().map(|entry| entry.version);
+        for version in versions {
+            if version.command.as_deref() == Some(command.command.as_str()) {
+                left = left.saturating_sub(1);
+                changed.insert(version.path);
+            }
+        }
+        if page.more.is_none() {
+            break;
+        }
+        ask.before = page.more;
+    }
+    Ok(changed)
+}
+
+/// What goes on from a note, on a line of its own.
+fn rest(context: &Context, text: &str) {
+    if !context.global.quiet {
+        let _nobody_reads = writeln!(anstream::stderr(), "  {}", crate::text::escaped(text, 2000));
+    }
 }
 
 /// A line for people, beside what the command prints.

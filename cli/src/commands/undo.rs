@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anstyle::Style;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::undo::{
     Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, Undone, UndoneFile,
@@ -12,11 +13,15 @@ use touchmark_client::proto::undo::{
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
+use crate::complete;
 use crate::confirm;
 use crate::context::{self, Context, zone};
-use crate::output::{self, Failure, Outcome, table};
+use crate::output::{self, Failure, Outcome, fitting};
 use crate::style;
 use crate::text::{MAX_NAME, author, authors, count, date, escaped, path};
+
+/// What is asked of an undo.
+const UNDO: &str = "Undo";
 
 /// Lines of a conflict that are shown.
 const SHOWN: usize = 4;
@@ -29,7 +34,7 @@ const SHOWN: usize = 4;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Whose changes: a session's id or label; or one version, as PATH@CLOCK
-    #[arg(value_name = "SESSION | PATH@V")]
+    #[arg(value_name = "SESSION | PATH@V", add = ArgValueCompleter::new(complete::session_or_version))]
     what: Option<String>,
     /// Only what followed this prompt: `last`, a checkpoint, or the agent's own id of it
     #[arg(long, value_name = "P", requires = "what")]
@@ -76,6 +81,7 @@ enum Conflict {
 #[derive(Debug, Args)]
 pub(crate) struct RedoOptions {
     /// Which undo, as `touchmark undo --list` names it [default: the newest]
+    #[arg(add = ArgValueCompleter::new(complete::undo))]
     undo: Option<String>,
     /// Only show what would be put back
     #[arg(long)]
@@ -133,7 +139,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         let planned = client.call(plan)?;
         return tell(context, &workspace.root, Reply::Undo(planned), true);
     }
-    if !options.yes && !is_agreed(context, &client.call(plan)?, "Undo")? {
+    if !options.yes && !is_agreed(context, &client.call(plan)?, UNDO)? {
         return Err(Failure::No("nothing was undone".into()));
     }
     let undone = client.call(ask)?;
@@ -164,7 +170,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
 
 fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     if !context.global.json {
-        show(planned, true)?;
+        show(planned, true, verb != UNDO)?;
     }
     let by = authors(&planned.authors);
     let files = count(planned.files.len() as u64, "file");
@@ -179,10 +185,11 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
     if context.global.json {
         return context.json(&result_json(reply, root));
     }
+    let is_redo = matches!(reply, Reply::Redo(_));
     let (Reply::Undo(undone) | Reply::Redo(undone)) = reply else {
         return Ok(());
     };
-    show(&undone, planned)?;
+    show(&undone, planned, is_redo)?;
     match undone.undo {
         Some(name) => context.say(&format!(
             "take it back with: touchmark redo {}",
@@ -194,12 +201,15 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
 }
 
 /// A line for each file, and lines for each change that stays.
-fn show(undone: &Undone, planned: bool) -> Outcome {
+fn show(undone: &Undone, planned: bool, is_redo: bool) -> Outcome {
     let rows: Vec<_> = undone
         .files
         .iter()
         .map(|file| {
-            let (word, colour) = word(file.outcome, planned);
+            let (mut word, colour) = word(file.outcome, planned);
+            if is_redo && file.outcome == UndoOutcome::Undone {
+                word = "put back";
+            }
             vec![
                 (colour, word.to_owned()),
                 (Style::new(), path(&file.path)),
@@ -207,7 +217,7 @@ fn show(undone: &Undone, planned: bool) -> Outcome {
             ]
         })
         .collect();
-    for (line, file) in table(&rows).iter().zip(&undone.files) {
+    for (line, file) in fitting(rows, 1, 0).iter().zip(&undone.files) {
         output::line(line)?;
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
@@ -254,7 +264,7 @@ fn show_conflict(conflict: &UndoConflict) -> Outcome {
         false => format!("lines {}-{}", lines.start, lines.end),
     };
     output::line(&format!(
-        "    {place} stays: {} has changed it since",
+        "    {place} stays: {} changed it since",
         author(&conflict.by)
     ))?;
     let before: Vec<&str> = conflict.before.lines().collect();
@@ -295,5 +305,7 @@ fn list(context: &Context, client: &Client) -> Outcome {
             ]
         })
         .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    fitting(rows, 2, 0)
+        .iter()
+        .try_for_each(|line| output::line(line))
 }

@@ -15,8 +15,9 @@ const NAMED: usize = 3;
 pub(crate) struct Layout {
     who: usize,
     path: usize,
-    /// Longer paths are cut to the column, so that lines do not wrap.
-    cuts: bool,
+    /// Of the terminal: longer paths are cut to their column, and notes go on
+    /// below, so that lines do not wrap.
+    columns: Option<usize>,
     zone: TimeZone,
 }
 
@@ -35,28 +36,27 @@ impl Layout {
             None => Self {
                 who,
                 path: 32,
-                cuts: false,
+                columns: None,
                 zone,
             },
             Some(columns) => Self {
                 who,
                 path: columns.saturating_sub(FIXED + who + NOTES).clamp(16, 48),
-                cuts: true,
+                columns: Some(columns),
                 zone,
             },
         }
     }
 
-    /// One line, without its end. Names from outside are made harmless
+    /// One line, without its end; on a terminal more, where its notes are long. Names from outside are made harmless
     /// (SEC-4).
     pub(crate) fn line(&self, entry: &Entry) -> String {
         let who = cut(&who(&entry.who), self.who);
         let (verb, verb_style) = verb(entry.verb);
         let file = entry.path.as_ref().map(path).unwrap_or_default();
-        let file = if self.cuts {
-            cut(&file, self.path)
-        } else {
-            file
+        let file = match self.columns {
+            Some(_) => cut(&file, self.path),
+            None => file,
         };
         let (added, removed) = match entry.lines {
             Some(lines) => (format!("+{}", lines.added), format!("-{}", lines.removed)),
@@ -91,8 +91,7 @@ impl Layout {
         let notes: Vec<String> = entry.notes.iter().map(note).collect();
         let mut line = String::new();
         let mut gap = 0;
-        let rest = Column::new(notes.join(", "), 1, 1);
-        for column in columns.iter().chain((!notes.is_empty()).then_some(&rest)) {
+        for column in &columns {
             if column.width > 0 {
                 line.push_str(&" ".repeat(gap));
                 line.push_str(&column.text);
@@ -102,8 +101,42 @@ impl Layout {
             // in spaces.
             gap += column.room.saturating_sub(column.width) + 2;
         }
+        self.add(&mut line, gap, &notes);
         line
     }
+
+    /// Adds notes: behind the line, or below it where they do not fit. One that
+    /// is too long by itself, as a command to be copied, wraps.
+    fn add(&self, line: &mut String, gap: usize, notes: &[String]) {
+        let mut at = shown(line);
+        for (number, note) in notes.iter().enumerate() {
+            let (comma, gap) = match number {
+                0 => ("", gap),
+                _ => (",", 1),
+            };
+            let needed =
+                at + comma.len() + gap + shown(note) + usize::from(number + 1 < notes.len());
+            line.push_str(comma);
+            if self.columns.is_some_and(|columns| needed > columns) {
+                line.push('\n');
+                at = BELOW;
+                line.push_str(&" ".repeat(BELOW));
+            } else {
+                at += comma.len() + gap;
+                line.push_str(&" ".repeat(gap));
+            }
+            line.push_str(note);
+            at += shown(note);
+        }
+    }
+}
+
+/// Where notes begin that stand below their line: behind the time.
+const BELOW: usize = 10;
+
+/// The characters that a painted text shows.
+fn shown(text: &str) -> usize {
+    length(&anstream::adapter::strip_str(text).to_string())
 }
 
 /// A painted text, the characters it shows, and the room it has.

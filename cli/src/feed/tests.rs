@@ -384,3 +384,21 @@ fn colours_say_the_same_as_words() {
     assert!(line.contains("\u{1b}["));
     assert!(line.contains("you"));
 }
+
+#[test]
+fn long_notes_stand_below_their_line() {
+    let long = "packages/service/src/components/navigation/sidebar/panel.rs";
+    let told = feed(
+        &Layout::new(Some(80), TimeZone::UTC),
+        &format!(
+            "version {long} created unknown gap
+             edit fix-42 begun {long} src/lib.rs
+             overflow"
+        ),
+    );
+    for line in told.lines() {
+        assert!(line.chars().count() <= 80, "{told}");
+    }
+    assert!(told.contains("while nobody watched\n"), "{told}");
+    assert!(told.contains("\n          too much at once"), "{told}");
+}

@@ -1,25 +1,63 @@
-//! Which lines of agents' changes were kept.
+//! Which lines of agents' changes were kept, and which files are done with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use touchmark_engine::history::LineName;
-use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath};
+use touchmark_proto::review::ReviewHunk;
+use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
 
 /// A line as it is stored: the numbers of the facts that turned it and that it
 /// came with, and its place among that one's lines.
 type Named = (u64, u64, usize);
 
-/// The lines that were kept, by file.
+/// What was looked at.
 #[derive(Debug)]
 pub(crate) struct Kept {
     file: PathBuf,
     durable: bool,
-    lines: Mutex<BTreeMap<RelPath, BTreeSet<Named>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct State {
+    /// The lines that were kept, by file.
+    lines: BTreeMap<RelPath, BTreeSet<Named>>,
+    /// Files of which nothing was left in the queue, and when that was so.
+    done: BTreeMap<RelPath, Moment>,
+    /// What was in the queue, by file.
+    #[serde(skip)]
+    seen: HashMap<RelPath, Seen>,
+    /// `done` is not stored yet.
+    #[serde(skip)]
+    changed: bool,
+}
+
+/// What the queue of a file follows from: while that is the same, so is the
+/// queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Moment {
+    /// The newest fact about it.
+    pub(super) newest: u64,
+    /// What the user has committed of it, in a word.
+    pub(super) committed: String,
+}
+
+/// A file's queue.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) moment: Moment,
+    /// What the file held.
+    pub(super) now: Option<Hash>,
+    /// How many lines of it were kept.
+    pub(super) kept: usize,
+    pub(super) hunks: Vec<ReviewHunk>,
 }
 
 impl Kept {
@@ -29,7 +67,7 @@ impl Kept {
         let file = state.join("review.json");
         let read = || serde_json::from_slice(&fs::read(&file).ok()?).ok();
         Self {
-            lines: Mutex::new(read().unwrap_or_default()),
+            state: Mutex::new(read().unwrap_or_default()),
             file,
             durable,
         }
@@ -41,8 +79,8 @@ impl Kept {
         path: &RelPath,
         place: impl Fn(u64) -> Option<usize>,
     ) -> BTreeSet<LineName> {
-        let lines = self.lines();
-        let own = lines.get(path).into_iter().flatten();
+        let state = self.state();
+        let own = state.lines.get(path).into_iter().flatten();
         own.filter_map(|(by, of, at)| {
             Some(LineName {
                 by: place(*by)?,
@@ -54,7 +92,59 @@ impl Kept {
     }
 
     pub(super) fn add(&self, path: &RelPath, names: impl Iterator<Item = Named>) {
-        self.lines().entry(path.clone()).or_default().extend(names);
+        let mut state = self.state();
+        state.lines.entry(path.clone()).or_default().extend(names);
+    }
+
+    /// How many lines of a file were kept.
+    pub(super) fn count(&self, path: &RelPath) -> usize {
+        self.state().lines.get(path).map_or(0, BTreeSet::len)
+    }
+
+    /// Nothing of a file was left in the queue then.
+    pub(super) fn is_done(&self, path: &RelPath, moment: &Moment) -> bool {
+        self.state().done.get(path) == Some(moment)
+    }
+
+    /// The same, whatever is committed.
+    pub(super) fn is_done_at(&self, path: &RelPath, newest: u64) -> bool {
+        let state = self.state();
+        let done = state.done.get(path);
+        done.is_some_and(|moment| moment.newest == newest)
+    }
+
+    /// Nothing of a file is left in the queue.
+    pub(super) fn set_done(&self, path: &RelPath, moment: Moment) {
+        let mut state = self.state();
+        state.seen.remove(path);
+        state.done.insert(path.clone(), moment);
+        state.changed = true;
+    }
+
+    /// The queue of a file, as it was told last.
+    pub(super) fn seen(&self, path: &RelPath) -> Option<Seen> {
+        self.state().seen.get(path).cloned()
+    }
+
+    pub(super) fn set_seen(&self, path: &RelPath, seen: Seen) {
+        self.state().seen.insert(path.clone(), seen);
+    }
+
+    /// The log, or the names in it, are others now.
+    pub(crate) fn reckon_anew(&self) {
+        let mut state = self.state();
+        state.seen.clear();
+        state.changed |= !state.done.is_empty();
+        state.done.clear();
+    }
+
+    /// Stores what changed by looking alone: without it, it is reckoned again.
+    pub(super) fn write_changed(&self) {
+        if self.state().changed
+            && let Err(error) = self.write()
+        {
+            tracing::debug!("{error}");
+        }
     }
 
     /// Stores them.
@@ -80,14 +170,19 @@ impl Kept {
             .truncate(true)
             .mode(0o600)
             .open(&part)?;
-        file.write_all(&serde_json::to_vec(&*self.lines())?)?;
+        let bytes = {
+            let mut state = self.state();
+            state.changed = false;
+            serde_json::to_vec(&*state)?
+        };
+        file.write_all(&bytes)?;
         if self.durable {
             file.sync_data()?;
         }
         fs::rename(&part, &self.file)
     }
 
-    fn lines(&self) -> MutexGuard<'_, BTreeMap<RelPath, BTreeSet<Named>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

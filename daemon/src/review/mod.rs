@@ -1,22 +1,28 @@
 //! `review/*`: what agents have changed and nobody has kept or undone (REV).
 
+mod commits;
 mod kept;
+mod settled;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
-use touchmark_engine::Fact;
 use touchmark_engine::history::{LineName, Reviewed, Step, Weave};
+use touchmark_proto::commands::CommandList;
+use touchmark_proto::daemon::Sync;
+use touchmark_proto::files::FileSnapshot;
 use touchmark_proto::review::{
     ReviewHunk, ReviewHunks, ReviewKeep, ReviewKept, ReviewList, ReviewNamed, ReviewUndo,
 };
 use touchmark_proto::undo::Undone;
-use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, RelPath, SessionId};
+use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath};
 
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of};
+use commits::Commits;
 pub(crate) use kept::Kept;
+use kept::{Moment, Seen};
 
 /// Rows of a list, unless told (LIM-2).
 const ROWS: u32 = 1_000;
@@ -24,7 +30,13 @@ const ROWS: u32 = 1_000;
 /// Hex digits of a change's name.
 const NAME: usize = 16;
 
-/// A file in the queue.
+/// Commands that may have made a commit.
+const COMMANDS: u32 = 1_000;
+
+/// What the user has committed, for tasks aside.
+type Committed = Arc<Mutex<Commits>>;
+
+/// A file, and what of it is in the queue.
 struct Queued {
     path: RelPath,
     chain: Chain,
@@ -45,25 +57,88 @@ impl Undoer {
             .map(|paths| paths.iter().map(|path| self.place(path)).collect())
             .transpose()?;
         let limit = ask.limit.unwrap_or(ROWS) as usize;
+        // What is on record is as of now.
+        self.inside.ask(Sync {}).await?;
+        let commits = self.commits().await?;
+        let written = self.written_by_agents().await?;
+        let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
-        for path in self.written_by_agents().await? {
-            let is_meant = |below: &Vec<RelPath>| below.iter().any(|one| is_below(&path, one));
+        'files: for (path, versions) in &written {
+            let is_meant = |below: &Vec<RelPath>| below.iter().any(|one| is_below(path, one));
             if !below.as_ref().is_none_or(is_meant) {
                 continue;
             }
-            // What cannot be looked at hides nothing else.
-            let Ok(Some(queued)) = self.queued(&path, ask.session.as_ref()).await else {
-                continue;
+            let committed = self.committed(&commits, path).await;
+            let moment = Moment {
+                newest: versions.newest,
+                committed: word(&committed),
             };
-            for (id, hunk) in &queued.hunks {
+            if self.kept.is_done(path, &moment) {
+                continue;
+            }
+            // The user has committed what it holds.
+            let is_committed = match (&committed, versions.hash) {
+                (Step::Held(bytes), Some(hash)) => Hash::of(bytes) == hash,
+                _ => false,
+            };
+            let hunks = match is_committed {
+                true => Vec::new(),
+                // What cannot be looked at hides nothing else.
+                false => match self.told(path, &commits, &moment).await {
+                    Ok(hunks) => hunks,
+                    Err(_) => continue,
+                },
+            };
+            if hunks.is_empty() {
+                self.kept.set_done(path, moment);
+                settled.insert(path.clone(), BTreeSet::new());
+            }
+            for hunk in hunks {
+                let is_meant = |session| hunk.authors.iter().any(|author| is_of(author, session));
+                if !ask.session.as_ref().is_none_or(is_meant) {
+                    continue;
+                }
                 if listed.hunks.len() >= limit {
                     listed.more = Some(true);
-                    return Ok(listed);
+                    break 'files;
                 }
-                listed.hunks.push(queued.told(id, hunk));
+                listed.hunks.push(hunk);
             }
         }
+        self.kept.write_changed();
+        self.let_go(&written, &settled);
         Ok(listed)
+    }
+
+    /// A file's queue as it is told; the last one, if nothing has changed.
+    async fn told(
+        &self,
+        path: &RelPath,
+        commits: &Committed,
+        moment: &Moment,
+    ) -> Result<Vec<ReviewHunk>, Error> {
+        let kept = self.kept.count(path);
+        let client = ClientPath::from(path);
+        if let Some(seen) = self.kept.seen(path)
+            && (&seen.moment, seen.kept) == (moment, kept)
+            && self.inside.ask(FileSnapshot { path: client }).await?.hash == seen.now
+        {
+            return Ok(seen.hunks);
+        }
+        let queued = self.queued(path, commits).await?;
+        let hunks: Vec<ReviewHunk> = queued
+            .hunks
+            .iter()
+            .map(|(id, hunk)| queued.told(id, hunk))
+            .collect();
+        let seen = Seen {
+            moment: moment.clone(),
+            now: queued.chain.versions.last().and_then(|last| last.hash),
+            kept,
+            hunks: hunks.clone(),
+        };
+        self.kept.set_seen(path, seen);
+        Ok(hunks)
     }
 
     /// `review/keep`.
@@ -87,6 +162,8 @@ impl Undoer {
             }
         }
         self.kept.write()?;
+        let paths = files.into_iter().map(|(queued, _)| queued.path);
+        self.settle(paths.collect()).await;
         Ok(ReviewKept { kept })
     }
 
@@ -128,6 +205,7 @@ impl Undoer {
             let ids = by_path.entry(self.place(&one.path)?).or_default();
             ids.insert(one.id.clone());
         }
+        let commits = self.commits().await?;
         let mut files = Vec::new();
         for (path, ids) in by_path {
             let gone = || {
@@ -138,7 +216,7 @@ impl Undoer {
                 )
                 .hint("ask for it again by `review/list`")
             };
-            let queued = self.queued(&path, None).await?.ok_or_else(gone)?;
+            let queued = self.queued(&path, &commits).await?;
             if !ids
                 .iter()
                 .all(|id| queued.hunks.iter().any(|(own, _)| own == id))
@@ -150,104 +228,88 @@ impl Undoer {
         Ok(files)
     }
 
-    /// What of a file is in the queue; `None` where nothing is.
-    async fn queued(
-        &self,
-        path: &RelPath,
-        session: Option<&SessionId>,
-    ) -> Result<Option<Queued>, Error> {
+    /// What of a file is in the queue.
+    async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
         let chain = Chain::of(&self.inside, &self.log, &self.root, &ClientPath::from(path)).await?;
-        // There are no lines of a link to look at.
-        if chain.has_links() {
-            return Ok(None);
-        }
-        let weave = chain.weave();
-        let committed = self.committed(path).await;
+        let committed = self.committed(commits, path).await;
         let given: BTreeSet<LineName> = self.kept.of(path, |n| {
             let mut versions = chain.versions.iter();
             versions.position(|version| version.clock.n == n)
         });
-        let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
-        let mut found = weave.review(is_agents, &given);
-        if let Some(session) = session {
-            found.retain(|hunk| {
-                let mut steps = hunk.steps.iter();
-                steps.any(|step| is_of(&chain.versions[*step].author, session))
-            });
-        }
-        if let (Some(committed), Some(Step::Held(now))) = (committed, chain.steps.last()) {
-            found.retain(|hunk| !is_in(&committed, now, hunk));
-        }
-        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-        let hunks: Vec<(String, Reviewed)> = found
-            .into_iter()
-            .map(|hunk| {
-                let name = name(path, &hunk);
-                let times = seen.entry(name.clone()).or_default();
-                *times += 1;
-                let id = match times {
-                    1 => name,
-                    times => format!("{name}-{times}"),
-                };
-                (id, hunk)
-            })
-            .collect();
-        let queued = Queued {
-            path: path.clone(),
-            chain,
-            weave,
-            hunks,
+        let path = path.clone();
+        aside(move || {
+            let weave = chain.weave();
+            let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
+            // There are no lines of a link to look at.
+            let mut found = match chain.has_links() {
+                true => Vec::new(),
+                false => weave.review(is_agents, &given),
+            };
+            // A commit that has no such file may never have had it: then nobody
+            // has kept that it is gone.
+            if let (Step::Held(committed), Some(Step::Held(now))) = (committed, chain.steps.last())
+            {
+                found.retain(|hunk| !is_in(&committed, now, hunk));
+            }
+            let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+            let hunks: Vec<(String, Reviewed)> = found
+                .into_iter()
+                .map(|hunk| {
+                    let name = name(&path, &hunk);
+                    let times = seen.entry(name.clone()).or_default();
+                    *times += 1;
+                    let id = match times {
+                        1 => name,
+                        times => format!("{name}-{times}"),
+                    };
+                    (id, hunk)
+                })
+                .collect();
+            Queued {
+                path,
+                chain,
+                weave,
+                hunks,
+            }
+        })
+        .await
+    }
+
+    /// What the user has committed, and what agents have.
+    async fn commits(&self) -> Result<Committed, Error> {
+        let commands = CommandList {
+            session: None,
+            limit: Some(COMMANDS),
         };
-        Ok((!queued.hunks.is_empty()).then_some(queued))
-    }
-
-    /// The files that agents have written, by name.
-    async fn written_by_agents(&self) -> Result<BTreeSet<RelPath>, Error> {
-        let log = Arc::clone(&self.log);
-        let read = tokio::task::spawn_blocking(move || {
-            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.versions_after(0)
-        });
-        let records = read
-            .await
-            .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))??;
-        let paths = records.into_iter().filter_map(|record| match record.fact {
-            Fact::Version(version) if version.author.kind == AuthorKind::Agent => {
-                Some(version.path)
-            }
-            _ => None,
-        });
-        Ok(paths.collect())
-    }
-
-    /// What the workspace's last commit has of a file; `None` where there is
-    /// none.
-    async fn committed(&self, path: &RelPath) -> Option<Vec<u8>> {
+        let commands = self.inside.ask(commands).await?.commands;
         let root = self.root.clone();
-        let name = touchmark_proto::native::name(path.as_bytes()).into_owned();
-        let read = tokio::task::spawn_blocking(move || {
-            if !root.join(".git").exists() {
-                return None;
-            }
-            let mut object = std::ffi::OsString::from("HEAD:./");
-            object.push(name);
-            let output = std::process::Command::new("git")
-                .current_dir(&root)
-                .args(["--no-optional-locks", "cat-file", "blob"])
-                .arg(object)
-                // Nothing is fetched, and no other repository is meant.
-                .env("GIT_NO_LAZY_FETCH", "1")
-                .env("GIT_TERMINAL_PROMPT", "0")
-                .env_remove("GIT_DIR")
-                .env_remove("GIT_WORK_TREE")
-                .env_remove("GIT_INDEX_FILE")
-                .stdin(std::process::Stdio::null())
-                .stderr(std::process::Stdio::null())
-                .output();
-            let output = output.ok().filter(|output| output.status.success())?;
-            Some(output.stdout)
+        let commits = aside(move || Commits::look(&root, &commands)).await?;
+        Ok(Arc::new(Mutex::new(commits)))
+    }
+
+    /// What the user has committed of a file.
+    async fn committed(&self, commits: &Committed, path: &RelPath) -> Step {
+        let (commits, path) = (Arc::clone(commits), path.clone());
+        let read = aside(move || {
+            let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+            commits.committed(&path)
         });
-        read.await.ok().flatten()
+        read.await.unwrap_or(Step::NotKept)
+    }
+}
+
+/// Reckons on a thread of its own: the loop waits for nothing.
+async fn aside<T: Send + 'static>(reckon: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    let reckoned = tokio::task::spawn_blocking(reckon).await;
+    reckoned.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
+}
+
+/// What is committed of a file, in a word.
+fn word(committed: &Step) -> String {
+    match committed {
+        Step::NotKept => "nothing".into(),
+        Step::Absent => "absent".into(),
+        Step::Held(bytes) => Hash::of(bytes).to_string(),
     }
 }
 

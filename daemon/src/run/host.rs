@@ -194,6 +194,7 @@ impl Daemon {
     /// Answered once they are gone.
     fn forget_contents(&self, request: RequestId) {
         self.journal.forget(None);
+        self.kept.reckon_anew();
         let events = self.events.clone();
         self.store.forget_contents(move || {
             let _loop_has_ended = events.send(Event::Answered {

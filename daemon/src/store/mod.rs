@@ -356,13 +356,6 @@ impl Store {
         }
     }
 
-    /// Changes by agents that held these contents before or after them were
-    /// kept or undone: they are no longer pinned for that (KEEP-2). A content
-    /// that another such change needs is not to be among them.
-    pub fn unpin(&self, hashes: Vec<Hash>) {
-        self.send(Message::Contents(Asked::Unpin(hashes)));
-    }
-
     /// Pins what a checkpoint names (KEEP-2), once the turns handed over
     /// before are stored. A crash at once may lose that.
     pub fn pin_checkpoint(&self, named: CheckpointContents) {

@@ -79,6 +79,14 @@ impl Reader {
         Ok(all)
     }
 
+    /// Changes by agents that held these contents before or after them were
+    /// kept or undone: they are no longer pinned for that (KEEP-2). A content
+    /// that another such change needs is not to be among them.
+    pub fn unpin(&self, hashes: Vec<Hash>) {
+        // Nobody is there to note it while the store is being shut.
+        let _ = self.writer.send(Message::Contents(Asked::Unpin(hashes)));
+    }
+
     /// All versions after fact `n`, oldest first.
     ///
     /// # Errors

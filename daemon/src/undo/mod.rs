@@ -101,6 +101,7 @@ impl Undoer {
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
         told::tell(self, &chosen.authors, &plans);
+        self.settle(done(&plans)).await;
         Ok(Undone {
             undo,
             files: plans.into_iter().map(Plan::file).collect(),
@@ -157,6 +158,7 @@ impl Undoer {
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, &authors, &plans);
+        self.settle(done(&plans)).await;
         Ok(Undone {
             undo,
             files: plans.into_iter().map(Plan::file).collect(),
@@ -213,6 +215,15 @@ impl Undoer {
         let standing = standing.await.unwrap_or_default();
         !standing.edits.is_empty() || !standing.windows.is_empty()
     }
+}
+
+/// The files that were written whole: where a change stays, somebody may yet
+/// want what it rests on.
+fn done(plans: &[Plan]) -> Vec<RelPath> {
+    let done = plans
+        .iter()
+        .filter(|plan| is_written(plan.outcome) && !plan.has_conflicts());
+    done.map(|plan| plan.path.clone()).collect()
 }
 
 /// Whether anything of it was written.

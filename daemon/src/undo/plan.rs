@@ -238,6 +238,11 @@ impl Plan {
         !self.versions.is_disjoint(&other.versions)
     }
 
+    /// Whether a change stays where it is.
+    pub(super) fn has_conflicts(&self) -> bool {
+        !self.conflicts.is_empty()
+    }
+
     /// Whether there is anything to be written.
     pub(super) fn writes(&self) -> bool {
         self.before != self.after || self.permits()

@@ -107,6 +107,11 @@ impl State {
                 .version
                 .iter_mut()
                 .for_each(|version| self.in_version(version)),
+            Reply::Undo(undone) | Reply::Redo(undone) | Reply::ReviewUndo(undone) => {
+                self.in_authors(undone.authors.iter_mut());
+                let conflicts = undone.files.iter_mut().flat_map(|file| &mut file.conflicts);
+                self.in_authors(conflicts.flatten().map(|conflict| &mut conflict.by));
+            }
             Reply::ModifiedList(list) => self.in_changes(&mut list.changes),
             Reply::ModifiedTake(taken) => self.in_changes(&mut taken.changes),
             Reply::CheckpointDetect(detected) => {

@@ -383,7 +383,12 @@ impl Table {
             let known = self.marks.entry(*hash).or_default();
             known.pinned = (known.pinned | put) & !taken;
             known.time = known.time.max(time);
-        } else if let Some(row) = pins::row(connection, hash)? {
+            // What waits may be there already: it came again.
+            if taken == 0 {
+                return Ok(());
+            }
+        }
+        if let Some(row) = pins::row(connection, hash)? {
             let more = pins::change(connection, hash, &row, (put, taken), time)?;
             sums.extent.pinned = sums.extent.pinned.saturating_add_signed(more);
         }

@@ -337,6 +337,21 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
 }
 
 #[test]
+fn keep2_a_content_that_came_again_is_let_go_too() {
+    let mut kit = Kit::new(1 << 20);
+    let user = kit.version(&noise(1, 10_000), None, false);
+    kit.version(&noise(2, 10_000), Some(user), true);
+    // An undo writes what was there before, and that waits again.
+    kit.waiting.keep(user, noise(1, 10_000).into());
+    kit.ask(Asked::Unpin(vec![user]));
+    assert_eq!(
+        kit.number("SELECT count(*) FROM content WHERE pinned > 0"),
+        1
+    );
+    kit.check();
+}
+
+#[test]
 fn keep2_an_agent_that_writes_without_end_fills_no_disk() {
     let mut kit = Kit::new(10_000);
     let mut before = None;

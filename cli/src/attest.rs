@@ -1,0 +1,313 @@
+//! Who wrote the lines that a commit brought (HIST-6).
+//!
+//! - [`git`]: which lines those are, and what their files held.
+//! - [`note`]: the answer as a git note that other tools read.
+
+pub(crate) mod git;
+pub(crate) mod note;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+use serde::Serialize;
+use touchmark_client::Error as ClientError;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
+use touchmark_client::proto::{At, Author, AuthorKind, ClientPath, Evidence, Hash, RelPath};
+
+use crate::hunks::decoded;
+use crate::output::Outcome;
+use git::{Brought, Commit, Repository};
+
+/// A commit, and who wrote what it brought.
+#[derive(Debug, Serialize)]
+pub(crate) struct Attested {
+    /// Its full name.
+    pub(crate) commit: String,
+    /// The first line of its message.
+    pub(crate) subject: String,
+    /// By path. Those of which git compares no lines are left out.
+    pub(crate) files: Vec<File>,
+    /// Of all files.
+    pub(crate) totals: Totals,
+}
+
+/// What a commit brought into one file.
+#[derive(Debug, Serialize)]
+pub(crate) struct File {
+    /// In the repository.
+    pub(crate) path: RelPath,
+    /// In the order of the file.
+    pub(crate) ranges: Vec<Range>,
+    /// Why nobody is named for lines of it, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cause: Option<String>,
+}
+
+/// Lines that one author wrote.
+#[derive(Debug, Serialize)]
+pub(crate) struct Range {
+    /// Counted from 1.
+    pub(crate) start: u32,
+    /// The last of them.
+    pub(crate) end: u32,
+    /// Who wrote them.
+    pub(crate) author: Author,
+    /// What the name rests on; absent where touchmark does not know the lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) evidence: Option<Evidence>,
+}
+
+/// Counts of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Totals {
+    pub(crate) lines: u32,
+    pub(crate) agents: u32,
+    pub(crate) user: u32,
+    pub(crate) unknown: u32,
+}
+
+impl Totals {
+    fn add(&mut self, range: &Range) {
+        let lines = range.end - range.start + 1;
+        self.lines += lines;
+        *match range.author.kind {
+            AuthorKind::Agent => &mut self.agents,
+            AuthorKind::User => &mut self.user,
+            AuthorKind::Unknown => &mut self.unknown,
+        } += lines;
+    }
+}
+
+/// Who wrote what a commit brought.
+pub(crate) fn attest(
+    client: &Client,
+    repository: &Repository,
+    workspace: &Path,
+    commit: Commit,
+) -> Outcome<Attested> {
+    let brought = repository.brought(&commit)?;
+    let contents = repository.contents(brought.values().map(|file| file.blob.as_str()))?;
+    let mut attested = Attested {
+        commit: commit.id,
+        subject: commit.subject,
+        files: Vec::new(),
+        totals: Totals::default(),
+    };
+    for (path, Brought { lines, blob }) in brought {
+        let file = repository
+            .top
+            .join(&*touchmark_client::proto::native::name(&path));
+        let known = match contents.get(&blob) {
+            None => Err("its content is too large".to_owned()),
+            Some(_) if !file.starts_with(workspace) => Err("it is outside the workspace".into()),
+            Some(bytes) => writers(client, &file, bytes, commit.time)?,
+        };
+        // Git has no names that this refuses.
+        let Ok(path) = RelPath::new(&path) else {
+            continue;
+        };
+        attested.files.push(of_file(path, &lines, known));
+    }
+    let ranges = attested.files.iter().flat_map(|file| &file.ranges);
+    ranges.for_each(|range| attested.totals.add(range));
+    Ok(attested)
+}
+
+/// The author of a line, as far as it is known.
+type Writer = Option<(Author, Evidence)>;
+
+/// The author of each line of a committed content, or why there are none.
+///
+/// It is one of the file's versions, mostly. A commit of some changes, and
+/// files that git converts (line ends, filters), hold what no version did: each
+/// line of those is by who wrote it in the version that the file had when the
+/// commit was made, if that has the line.
+fn writers(
+    client: &Client,
+    file: &Path,
+    bytes: &[u8],
+    committed: jiff::Timestamp,
+) -> Outcome<Result<Vec<Writer>, String>> {
+    let same = At::Hash(Hash::of(bytes).to_string());
+    // A commit knows its second alone.
+    let then: Option<At> = (committed + jiff::SignedDuration::from_millis(999))
+        .to_string()
+        .parse()
+        .ok();
+    let mut cause = String::new();
+    for at in [Some(same), then].into_iter().flatten() {
+        let ask = FileBlame {
+            path: ClientPath::from(file),
+            at: Some(at),
+            range: None,
+        };
+        match client.call(ask) {
+            Ok(blame) if blame.lines.iter().all(|line| line.clock.is_none()) => {
+                cause = "no session has named it".into();
+            }
+            Ok(blame) => return Ok(Ok(aligned(bytes, &blame))),
+            Err(ClientError::Daemon(error)) => cause = error.message,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Err(cause))
+}
+
+/// Who wrote each line of a content that is the blamed version, or nearly so.
+fn aligned(bytes: &[u8], blame: &Blame) -> Vec<Writer> {
+    let written: Vec<Vec<u8>> = blame.lines.iter().map(text).collect();
+    let mut input: InternedInput<&[u8]> = InternedInput::default();
+    input.update_before(written.iter().map(|line| without_end(line)));
+    let committed = bytes.split_inclusive(|byte| *byte == b'\n');
+    input.update_after(committed.map(without_end));
+    let diff = Diff::compute(Algorithm::Histogram, &input);
+    let mut writers = vec![None; input.after.len()];
+    let (mut before, mut after) = (0, 0);
+    let ends = std::iter::once((input.before.len(), input.after.len()));
+    let hunks = diff.hunks().map(|hunk| {
+        let at = |line: u32| line as usize;
+        (
+            at(hunk.before.start)..at(hunk.before.end),
+            at(hunk.after.start)..at(hunk.after.end),
+        )
+    });
+    for (old, new) in hunks.chain(ends.map(|(old, new)| (old..old, new..new))) {
+        let same = blame.lines[before..old.start].iter();
+        for (writer, line) in writers[after..new.start].iter_mut().zip(same) {
+            *writer = Some((line.author.clone(), line.evidence));
+        }
+        (before, after) = (old.end, new.end);
+    }
+    writers
+}
+
+/// A line's bytes.
+fn text(line: &BlameLine) -> Vec<u8> {
+    let exact = line.base64.as_deref().and_then(decoded);
+    exact.unwrap_or_else(|| line.text.as_bytes().to_vec())
+}
+
+/// Git may keep other line ends than the file has.
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The lines that a commit brought into a file, by author.
+fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> File {
+    let (writers, mut cause) = match known {
+        Ok(writers) => (writers, None),
+        Err(cause) => (Vec::new(), Some(cause)),
+    };
+    let mut ranges: Vec<Range> = Vec::new();
+    for line in lines {
+        let writer = writers.get(*line as usize - 1).cloned().flatten();
+        if writer.is_none() && cause.is_none() {
+            cause = Some("no version on record has these lines".into());
+        }
+        let (author, evidence) = match writer {
+            Some((author, evidence)) => (author, Some(evidence)),
+            None => (Author::UNKNOWN, None),
+        };
+        match ranges.last_mut() {
+            Some(last)
+                if last.end + 1 == *line && last.author == author && last.evidence == evidence =>
+            {
+                last.end = *line;
+            }
+            _ => ranges.push(Range {
+                start: *line,
+                end: *line,
+                author,
+                evidence,
+            }),
+        }
+    }
+    File {
+        path,
+        ranges,
+        cause,
+    }
+}
+
+/// The lines of each agent's session in a file, as ranges.
+pub(crate) fn by_session(file: &File) -> BTreeMap<&str, Vec<(u32, u32)>> {
+    let mut sessions: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
+    for range in &file.ranges {
+        let Some(session) = &range.author.session else {
+            continue;
+        };
+        let ranges = sessions.entry(session.as_str()).or_default();
+        match ranges.last_mut() {
+            // The same author with another evidence.
+            Some(last) if last.1 + 1 == range.start => last.1 = range.end,
+            _ => ranges.push((range.start, range.end)),
+        }
+    }
+    sessions
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use touchmark_client::proto::{Clock, SessionId};
+
+    use super::*;
+
+    fn blame(lines: &[(&str, &Author)]) -> Blame {
+        let lines = lines.iter().map(|(text, author)| BlameLine {
+            text: (*text).to_owned(),
+            base64: None,
+            author: (*author).clone(),
+            time: 0,
+            evidence: Evidence::Declared,
+            clock: Some(Clock { epoch: 1, n: 1 }),
+            edit: None,
+            command: None,
+        });
+        Blame {
+            path: RelPath::new(b"f").unwrap(),
+            clock: None,
+            hash: Hash::of(b""),
+            start: 1,
+            lines: lines.collect(),
+        }
+    }
+
+    #[test]
+    fn lines_that_the_version_has_not_are_nobodys() {
+        let agent = Author {
+            kind: AuthorKind::Agent,
+            session: Some(SessionId::new("s").unwrap()),
+            label: None,
+        };
+        let user = Author {
+            kind: AuthorKind::User,
+            ..Author::UNKNOWN
+        };
+        let version = blame(&[("a", &agent), ("b\r", &user), ("c", &agent), ("d", &user)]);
+        let said = |committed: &[u8]| {
+            let file = of_file(
+                RelPath::new(b"f").unwrap(),
+                &(1..=u32::try_from(committed.split_inclusive(|b| *b == b'\n').count()).unwrap())
+                    .collect::<Vec<_>>(),
+                Ok(aligned(committed, &version)),
+            );
+            let ranges = file.ranges.iter();
+            let kinds: Vec<_> = ranges
+                .map(|range| (range.start, range.end, range.author.kind))
+                .collect();
+            (kinds, file.cause.is_some())
+        };
+        use AuthorKind::{Agent, Unknown, User};
+        // Some of the lines, with other ends; the last without one.
+        assert_eq!(said(b"a\nb\nd"), (vec![(1, 1, Agent), (2, 3, User)], false));
+        assert_eq!(
+            said(b"a\r\nother\nc\n"),
+            (vec![(1, 1, Agent), (2, 2, Unknown), (3, 3, Agent)], true)
+        );
+        assert_eq!(said(b""), (vec![], false));
+    }
+}

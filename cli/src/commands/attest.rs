@@ -1,0 +1,248 @@
+//! `touchmark attest [REV]`: who wrote the lines that a commit brought.
+
+use std::collections::BTreeMap;
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::json;
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::sessions::SessionList;
+use touchmark_client::proto::{Author, SessionId};
+
+use crate::attest::git::{Repository, short};
+use crate::attest::note::{self, Agent};
+use crate::attest::{Attested, Totals, attest};
+use crate::context::{Context, pages};
+use crate::output::{Failure, Outcome, table};
+use crate::pager::Page;
+use crate::style::{self, paint};
+use crate::text::{MAX_NAME, author, count, escaped, path};
+use crate::trace::model;
+use crate::versions::colour;
+
+/// Characters of a message: the line has 80.
+const SUBJECT: usize = 58;
+
+/// Characters of an author's name, and of the model's behind it.
+const NAME: usize = 34;
+
+/// Show who wrote the lines that a commit added or changed.
+///
+/// A merge is compared with all its parents. Lines of files that touchmark has not seen are by
+/// `unknown`. Nothing is written into the repository without --write.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Commits as git names them: REV, or A..B
+    #[arg(value_name = "REV", default_value = "HEAD")]
+    commits: Vec<String>,
+    /// Put it into refs/notes/ai as well, in the format of git-ai (authorship/3.0.0)
+    #[arg(long)]
+    write: bool,
+    /// Also in the place of another program's note
+    #[arg(long, requires = "write")]
+    force: bool,
+}
+
+/// What became of a commit's note.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// It is there now.
+    New,
+    /// It was there already.
+    Unchanged,
+    /// There is nothing to say: no agent wrote any of the lines.
+    Nothing,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let repository = Repository::of(&workspace.root)?;
+    let mut commits = Vec::new();
+    for named in &options.commits {
+        commits.extend(repository.commits(named)?);
+    }
+    let client = context.connect(&workspace)?;
+    let agents = agents(&client)?;
+    let mut page = None;
+    let mut told = Vec::new();
+    for commit in commits {
+        let attested = attest(&client, &repository, &workspace.root, commit)?;
+        let own = of_commit(&client, &attested, &agents);
+        let note = match options.write {
+            true => Some(write(&repository, &attested, &own, options.force)?),
+            false => None,
+        };
+        match context.global.json {
+            true => told.push(json(&attested, &own, note)?),
+            false => {
+                let page = page.get_or_insert_with(|| Page::open(context));
+                show(page, &attested, &own, note)?;
+            }
+        }
+    }
+    match context.global.json {
+        true => context.json(&json!({ "commits": told })),
+        false if page.is_none() => context.say("there is no commit in that range"),
+        false => Ok(()),
+    }
+}
+
+/// The programs of all sessions.
+fn agents(client: &Client) -> Outcome<BTreeMap<String, Agent>> {
+    let sessions = pages(|cursor| {
+        let limit = None;
+        let answer = client.call(SessionList { limit, cursor })?;
+        Ok((answer.sessions, answer.more))
+    })?;
+    let agents = sessions.into_iter().map(|row| {
+        let tool = row.agent.map(|program| program.name);
+        (row.session.to_string(), Agent { tool, model: None })
+    });
+    Ok(agents.collect())
+}
+
+/// The sessions that wrote lines of a commit, with their models.
+fn of_commit(
+    client: &Client,
+    attested: &Attested,
+    agents: &BTreeMap<String, Agent>,
+) -> BTreeMap<String, Agent> {
+    let mut own: BTreeMap<String, Agent> = BTreeMap::new();
+    let ranges = attested.files.iter().flat_map(|file| &file.ranges);
+    for session in ranges.filter_map(|range| range.author.session.as_ref()) {
+        own.entry(session.to_string()).or_insert_with(|| Agent {
+            model: model(client, session),
+            ..agents.get(session.as_str()).cloned().unwrap_or_default()
+        });
+    }
+    own
+}
+
+fn write(
+    repository: &Repository,
+    attested: &Attested,
+    agents: &BTreeMap<String, Agent>,
+    force: bool,
+) -> Outcome<(Written, usize)> {
+    let note = note::note(attested, agents);
+    let there = repository.note(note::REFERENCE, &attested.commit)?;
+    let is_own = there.as_deref().is_some_and(note::is_own);
+    let written = match &there {
+        Some(there) if there.trim_ascii() == note.text.trim().as_bytes() => Written::Unchanged,
+        None if attested.totals.agents == 0 => Written::Nothing,
+        Some(_) if !is_own && !force => {
+            return Err(Failure::No(format!(
+                "{} has a note of another program in refs/notes/ai; --force puts this one in its place",
+                short(&attested.commit)
+            )));
+        }
+        there => {
+            let force = there.is_some();
+            repository.write_note(note::REFERENCE, &attested.commit, &note.text, force)?;
+            Written::New
+        }
+    };
+    Ok((written, note.left_out))
+}
+
+fn json(
+    attested: &Attested,
+    agents: &BTreeMap<String, Agent>,
+    note: Option<(Written, usize)>,
+) -> Outcome<serde_json::Value> {
+    let mut value = serde_json::to_value(attested).map_err(anyhow::Error::from)?;
+    value["agents"] = agents
+        .iter()
+        .map(|(session, agent)| json!({"session": session, "agent": agent.tool, "model": agent.model}))
+        .collect();
+    if let Some((written, left_out)) = note {
+        value["note"] = match written {
+            Written::New => "written",
+            Written::Unchanged => "unchanged",
+            Written::Nothing => "nothing",
+        }
+        .into();
+        if left_out > 0 {
+            value["notInNote"] = left_out.into();
+        }
+    }
+    Ok(value)
+}
+
+fn show(
+    page: &mut Page,
+    attested: &Attested,
+    agents: &BTreeMap<String, Agent>,
+    note: Option<(Written, usize)>,
+) -> Outcome {
+    let subject = escaped(&attested.subject, SUBJECT);
+    let head = format!("commit {}", short(&attested.commit));
+    page.line(&format!("{}  {subject}", paint(style::BOLD, &head)))?;
+    for file in &attested.files {
+        page.line(&path(&file.path))?;
+        let rows: Vec<_> = file
+            .ranges
+            .iter()
+            .map(|range| {
+                let lines = match range.start == range.end {
+                    true => range.start.to_string(),
+                    false => format!("{}-{}", range.start, range.end),
+                };
+                let known = range.evidence.map(crate::commands::history::evidence);
+                vec![
+                    (Style::new(), format!("  {lines:>9}")),
+                    (colour(&range.author), name(&range.author, agents)),
+                    (style::DIM, known.unwrap_or("not known").to_owned()),
+                ]
+            })
+            .collect();
+        for line in table(&rows) {
+            page.line(&line)?;
+        }
+        if let Some(cause) = &file.cause {
+            let cause = format!("  not known: {}", escaped(cause, MAX_NAME));
+            for line in crate::text::wrapped(&cause, 79, "    ") {
+                page.line(&paint(style::DIM, &line))?;
+            }
+        }
+    }
+    page.line(&totals(attested.totals))?;
+    let Some((written, left_out)) = note else {
+        return Ok(());
+    };
+    page.line(match written {
+        Written::New => "note written to refs/notes/ai",
+        Written::Unchanged => "the note in refs/notes/ai says so already",
+        Written::Nothing => "no note: no agent is known to have written any of it",
+    })?;
+    match left_out {
+        0 => Ok(()),
+        _ => page.line(&format!(
+            "not in the note, which has no way to name them: {}",
+            count(left_out as u64, "file")
+        )),
+    }
+}
+
+/// An author, and the model where it is known.
+fn name(of: &Author, agents: &BTreeMap<String, Agent>) -> String {
+    let agent = of.session.as_ref().map(SessionId::as_str);
+    let model = agent.and_then(|session| agents.get(session)?.model.as_deref());
+    let name = author(of);
+    let name = match model {
+        Some(model) => format!("{name} ({})", escaped(model, MAX_NAME)),
+        None => name,
+    };
+    crate::text::cut(&name, NAME)
+}
+
+fn totals(totals: Totals) -> String {
+    let Totals {
+        lines,
+        agents,
+        user,
+        unknown,
+    } = totals;
+    let lines = count(u64::from(lines), "line");
+    format!("{lines}: {agents} by agents, {user} by you, {unknown} by unknown")
+}

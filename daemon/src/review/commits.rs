@@ -1,0 +1,250 @@
+//! What the user has committed: that is kept (REV-2).
+//!
+//! Git is asked, by one process for all files. A repository may come from
+//! anywhere: nothing is fetched, and objects are read as they are, without
+//! filters or other programs (SEC-7).
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use touchmark_engine::history::{Step, Weave};
+use touchmark_engine::text::lines::MAX_BYTES;
+use touchmark_proto::commands::CommandRow;
+use touchmark_proto::{Millis, RelPath};
+
+/// Commits that are looked at for one that an agent made.
+const MOST_COMMITS: usize = 1_000;
+
+/// The last commit of a workspace, without what agents have committed.
+#[derive(Debug, Default)]
+pub(super) struct Commits {
+    git: Option<Objects>,
+    /// Commits of agents, the oldest first, each with its parent.
+    by_agents: Vec<(String, String)>,
+    /// Which of those changed a file.
+    touched: HashMap<Vec<u8>, Vec<usize>>,
+}
+
+impl Commits {
+    /// Looks at the repository that a directory is in. A commit is an agent's
+    /// if it was made while a command of one ran.
+    pub(super) fn look(root: &Path, commands: &[CommandRow]) -> Self {
+        let Some(mut git) = Objects::open(root) else {
+            return Self::default();
+        };
+        if !matches!(git.object(b"HEAD"), Some(Object::Whole(..))) {
+            return Self::default();
+        }
+        let windows: Vec<(Millis, Millis)> = commands
+            .iter()
+            // Git counts whole seconds.
+            .map(|row| {
+                let end = row.ended_at.map_or(Millis::MAX, |end| end / 1_000);
+                (row.begun_at / 1_000, end)
+            })
+            .collect();
+        let by_agents = by_agents(&mut git, &windows);
+        let touched = match by_agents.is_empty() {
+            true => HashMap::new(),
+            false => touched(root, &by_agents).unwrap_or_default(),
+        };
+        Self {
+            git: Some(git),
+            by_agents,
+            touched,
+        }
+    }
+
+    /// What the user has committed of a file; `NotKept` where nothing is
+    /// committed, and of what is too large to be compared.
+    pub(super) fn committed(&mut self, path: &RelPath) -> Step {
+        let Some(git) = &mut self.git else {
+            return Step::NotKept;
+        };
+        let head = git.file("HEAD", path);
+        let Some(touched) = self.touched.get(path.as_bytes()) else {
+            return head;
+        };
+        if head == Step::NotKept {
+            return head;
+        }
+        // What agents committed is taken out, as an undo would (UNDO-1).
+        let mut steps: Vec<Step> = Vec::new();
+        let mut is_agents = Vec::new();
+        for at in touched {
+            let (commit, parent) = &self.by_agents[*at];
+            steps.extend([git.file(parent, path), git.file(commit, path)]);
+            is_agents.extend([false, true]);
+        }
+        steps.push(head);
+        let without = Weave::new(&steps).without(|at| is_agents.get(at) == Some(&true));
+        without
+            .bytes
+            .map_or(Step::Absent, |bytes| Step::Held(Arc::from(bytes)))
+    }
+}
+
+/// The commits of agents, the oldest first, each with its parent.
+fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, String)> {
+    let Some(oldest) = windows.iter().map(|(begin, _)| *begin).min() else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let mut next = "HEAD".to_owned();
+    for _ in 0..MOST_COMMITS {
+        let Some(Object::Whole(id, commit)) = git.object(next.as_bytes()) else {
+            break;
+        };
+        let text = String::from_utf8_lossy(&commit);
+        let head = text.split("\n\n").next().unwrap_or_default();
+        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+        let time = field("committer ").and_then(|line| line.rsplit(' ').nth(1)?.parse().ok());
+        let (Some(time), Some(parent)) = (time, field("parent ")) else {
+            break;
+        };
+        if time < oldest {
+            break;
+        }
+        if windows
+            .iter()
+            .any(|(begin, end)| (*begin..=*end).contains(&time))
+        {
+            found.push((id, parent.to_owned()));
+        }
+        next = parent.to_owned();
+    }
+    found.reverse();
+    found
+}
+
+/// Which of the commits changed which file.
+fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
+    let mut git = command(root)
+        .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
+        .args(["--relative", "--no-ext-diff"])
+        .spawn()
+        .ok()?;
+    let asked: String = commits
+        .iter()
+        .map(|(commit, parent)| format!("{commit} {parent}\n"))
+        .collect();
+    let mut input = git.stdin.take()?;
+    // Git answers while it is asked: neither pipe may fill up.
+    let asking = std::thread::spawn(move || input.write_all(asked.as_bytes()));
+    let output = git.wait_with_output().ok()?;
+    let _it_read_what_it_wanted = asking.join();
+    let mut touched: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    let mut at = None;
+    let mut fields = output.stdout.split(|byte| *byte == 0);
+    while let Some(field) = fields.next() {
+        if field.starts_with(b":") {
+            if let (Some(path), Some(at)) = (fields.next(), at) {
+                touched.entry(path.to_vec()).or_default().push(at);
+            }
+            continue;
+        }
+        let id = field.trim_ascii();
+        let of = commits
+            .iter()
+            .position(|(commit, _)| commit.as_bytes() == id);
+        at = of.or(at);
+    }
+    Some(touched)
+}
+
+/// What git says of an object.
+enum Object {
+    /// Its full name, and its bytes.
+    Whole(String, Vec<u8>),
+    Missing,
+    TooLarge,
+}
+
+/// A process that prints objects.
+#[derive(Debug)]
+struct Objects {
+    git: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Objects {
+    fn open(root: &Path) -> Option<Self> {
+        let mut git = command(root)
+            .args(["cat-file", "--batch"])
+            .spawn()
+            .inspect_err(|error| tracing::debug!("git: {error}"))
+            .ok()?;
+        Some(Self {
+            input: git.stdin.take()?,
+            output: BufReader::new(git.stdout.take()?),
+            git,
+        })
+    }
+
+    /// What a commit has of a file.
+    fn file(&mut self, commit: &str, path: &RelPath) -> Step {
+        let name = [commit.as_bytes(), b":./", path.as_bytes()].concat();
+        match self.object(&name) {
+            Some(Object::Whole(_, bytes)) => Step::Held(Arc::from(bytes)),
+            Some(Object::Missing) => Step::Absent,
+            Some(Object::TooLarge) | None => Step::NotKept,
+        }
+    }
+
+    /// An object; `None` where git does not answer.
+    fn object(&mut self, name: &[u8]) -> Option<Object> {
+        if name.contains(&b'\n') {
+            return None;
+        }
+        self.input.write_all(&[name, b"\n"].concat()).ok()?;
+        let mut head = Vec::new();
+        self.output.read_until(b'\n', &mut head).ok()?;
+        let head = String::from_utf8_lossy(&head);
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let known = match words.as_slice() {
+            [id, "blob" | "commit", size] => size.parse::<u64>().ok().map(|size| (id, size)),
+            _ => None,
+        };
+        let Some((id, size)) = known else {
+            return head.ends_with(" missing\n").then_some(Object::Missing);
+        };
+        let mut body = (&mut self.output).take(size + 1);
+        if size > MAX_BYTES as u64 {
+            std::io::copy(&mut body, &mut std::io::sink()).ok()?;
+            return Some(Object::TooLarge);
+        }
+        let mut bytes = Vec::new();
+        body.read_to_end(&mut bytes).ok()?;
+        bytes.pop();
+        Some(Object::Whole((*id).to_owned(), bytes))
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        let _it_has_ended = self.git.kill();
+        let _ = self.git.wait();
+    }
+}
+
+/// Git in the workspace's repository, whatever the daemon's environment says.
+fn command(root: &Path) -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(root)
+        .args(["--no-optional-locks", "--no-pager"])
+        .args(["-c", "core.fsmonitor=false"])
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        git.env_remove(OsStr::new(name));
+    }
+    git
+}

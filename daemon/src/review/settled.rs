@@ -1,0 +1,109 @@
+//! What was kept or undone is pinned no longer (KEEP-2).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError};
+
+use touchmark_engine::Fact;
+use touchmark_proto::{AuthorKind, Error, Hash, RelPath};
+
+use super::{Moment, aside, word};
+use crate::undo::Undoer;
+
+/// The versions of a file that agents have written.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The newest fact about the file, whoever wrote it.
+    pub(super) newest: u64,
+    /// What the file held after that.
+    pub(super) hash: Option<Hash>,
+    /// Each with what the file held before it and after it.
+    versions: Vec<(u64, [Option<Hash>; 2])>,
+}
+
+impl Undoer {
+    /// The files that agents have written.
+    pub(super) async fn written_by_agents(&self) -> Result<BTreeMap<RelPath, Written>, Error> {
+        let log = Arc::clone(&self.log);
+        let records = aside(move || {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.versions_after(0)
+        });
+        let mut files: BTreeMap<RelPath, Written> = BTreeMap::new();
+        for record in records.await?? {
+            let Fact::Version(version) = record.fact else {
+                continue;
+            };
+            let file = files.entry(version.path).or_default();
+            file.newest = record.n;
+            if version.amends.is_none() {
+                file.hash = version.held.hash;
+            }
+            if version.author.kind == AuthorKind::Agent {
+                let n = version.amends.unwrap_or(record.n);
+                file.versions.push((n, [version.before, version.held.hash]));
+            }
+        }
+        files.retain(|_, file| !file.versions.is_empty());
+        Ok(files)
+    }
+
+    /// Changes of these files were kept or undone, and that is on record.
+    pub(crate) async fn settle(&self, paths: Vec<RelPath>) {
+        if let Err(error) = self.try_settle(paths).await {
+            // Their pins end with their time, at the latest.
+            tracing::debug!("pins of what was kept or undone: {error}");
+        }
+    }
+
+    async fn try_settle(&self, paths: Vec<RelPath>) -> Result<(), Error> {
+        let commits = self.commits().await?;
+        let mut left = BTreeMap::new();
+        for path in paths {
+            let queued = self.queued(&path, &commits).await?;
+            let steps = queued.hunks.iter().flat_map(|(_, hunk)| &hunk.steps);
+            let still: BTreeSet<u64> = steps
+                .map(|step| queued.chain.versions[*step].clock.n)
+                .collect();
+            left.insert(path, still);
+        }
+        let written = self.written_by_agents().await?;
+        for (path, still) in &left {
+            if let (true, Some(file)) = (still.is_empty(), written.get(path)) {
+                let committed = word(&self.committed(&commits, path).await);
+                let newest = file.newest;
+                self.kept.set_done(path, Moment { newest, committed });
+            }
+        }
+        self.kept.write_changed();
+        self.let_go(&written, &left);
+        Ok(())
+    }
+
+    /// Ends the pins of what agents changed in these files, but for those
+    /// versions of which something is left in the queue, and for contents that
+    /// another file in the queue needs.
+    pub(super) fn let_go(
+        &self,
+        written: &BTreeMap<RelPath, Written>,
+        left: &BTreeMap<RelPath, BTreeSet<u64>>,
+    ) {
+        let mut needed: BTreeSet<Hash> = BTreeSet::new();
+        let mut gone: BTreeSet<Hash> = BTreeSet::new();
+        for (path, file) in written {
+            let still = left.get(path);
+            if still.is_none() && self.kept.is_done_at(path, file.newest) {
+                continue;
+            }
+            for (n, contents) in &file.versions {
+                let is_needed = still.is_none_or(|still| still.contains(n));
+                let all = if is_needed { &mut needed } else { &mut gone };
+                all.extend(contents.iter().flatten());
+            }
+        }
+        let gone: Vec<Hash> = gone.difference(&needed).copied().collect();
+        if !gone.is_empty() {
+            let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.unpin(gone);
+        }
+    }
+}
