@@ -3,343 +3,374 @@
 /** The version of the protocol. */
 export const PROTOCOL = 1;
 
-/** When a delivery counts. */
+/** When a delivery of changes takes effect. */
 export type Ack = "implicit" | "explicit";
 
-/** What was heard of an agent's hooks since the daemon started. */
+/** The events of one agent's hooks since the daemon started. */
 export interface AgentHeard {
-  /** The agent, as in `touchmark hook AGENT`. */
+  /** The agent's name, as in `touchmark hook AGENT`. */
   agent: string;
-  /** Its events that were understood. */
+  /** The number of its events that were understood. */
   events: number;
-  /** How long ago it came. */
+  /** The time since the newest event, in milliseconds. */
   lastAgoMs: number;
-  /** The last of them, by the agent's own name for it. */
+  /** The newest event that was understood, by the agent's name for it. */
   lastEvent: string;
-  /** Whose it was. */
+  /** The session of the newest event. */
   lastSession: SessionId;
 }
 
 export type At = string;
 
-/** Compare everything that is believed with the disk. */
+/** Compares everything on record with the disk. */
 export interface Audit {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What is believed against the disk. What was found is believed from now on. */
+/**
+ * The result of comparing the record with the disk. What was found on disk is
+ * on record from then on.
+ */
 export interface Audited {
-  /** Paths compared: all that are tracked. */
+  /** The number of paths compared: all that are tracked. */
   checked: number;
-  /** Where belief and disk differ; none, if all is well. */
+  /** The paths that differ; empty if the record was right. */
   differences: Difference[];
   /**
-   * Paths spoken of that could not be read in time: what is said of them,
-   * or not said, is of before. Ask again (LOSS-4).
+   * Paths that could not be read in time; `None` if there are none. The
+   * answer describes their previous state. Repeat the request later
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
 /**
- * Who wrote. Two authors are equal where sort and session are: the label is
- * for the eyes.
+ * The author of a version. Two authors are equal if kind and session are; the
+ * label is only for display.
  */
 export interface Author {
-  /** What sort of writer. */
+  /** The kind of the author. */
   kind: AuthorKind;
-  /**
-   * The session's label; `None` where it has none, or was forgotten
-   * (SES-2).
-   */
+  /** The session's label; `None` if it has none or was forgotten (SES-2). */
   label?: string | null;
-  /** The session, where the writer is an agent. */
+  /** The session, if the author is an agent; else `None`. */
   session?: SessionId | null;
 }
 
-/** The sorts of writers. */
+/** The kinds of authors. */
 export type AuthorKind = "agent" | "user" | "unknown";
 
-/** Who wrote a file. */
+/** The authors of a file's lines. */
 export interface Blame {
-  /** The version; `None` for a file that nobody has named. */
+  /** The version's clock; `None` for a file that was never tracked. */
   clock?: Clock | null;
-  /** Its content. */
+  /** The hash of the version's content. */
   hash: Hash;
-  /** One for each line of the file. */
+  /** One entry per line. */
   lines: BlameLine[];
-  /** Which. */
+  /** The file. */
   path: RelPath;
-  /** The number of the first of `lines`. */
+  /** The line number of the first entry of `lines`. */
   start: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** A line, with who put it there. */
+/** A line with its author. */
 export interface BlameLine {
   /**
-   * Who; unknown for what was there before touchmark looked, and where
-   * versions of several authors count as one, since not all are kept.
+   * The author of the line. `unknown` if the line is older than the first
+   * version on record, or if versions of several authors count as one
+   * because not all are kept.
    */
   author: Author;
-  /** The bytes, where they are not UTF-8. */
+  /** The line's bytes as base64, if they are not UTF-8; else `None`. */
   base64?: string | null;
   /**
-   * The version that the line came with; `None` in a file that nobody has
-   * named.
+   * The version that added the line; `None` in a file that was never
+   * tracked.
    */
   clock?: Clock | null;
-  /** The command in whose window it was written. */
+  /**
+   * The id of the command in whose window the line was written, if there was
+   * one.
+   */
   command?: string | null;
-  /** The edit that wrote it. */
+  /** The id of the edit that wrote the line, if one did. */
   edit?: string | null;
-  /** What the name rests on. */
+  /** The evidence for the author. */
   evidence: Evidence;
-  /** Without its line feed. Bytes that are not UTF-8 are replaced. */
+  /** The line without its line feed. Bytes that are not UTF-8 are replaced. */
   text: string;
-  /** When that was seen. */
+  /** When the daemon saw the version that added the line. */
   time: number;
 }
 
-/** Does this call repeat one of the session's? */
+/** Checks whether a tool call repeats an earlier call of the session. */
 export interface CallCheck {
-  /** Its arguments, as the agent gave them. */
+  /** The tool's arguments, as the agent gave them. */
   args?: unknown;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** The tool. */
+  /** The name of the tool. */
   tool: string;
-  /** Read and hash the files that the kept result rests on (SYNC-4). */
+  /**
+   * Whether to read and hash the files that the stored result depends on
+   * first (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What a call repeats. */
+/** The result of `call/check`. */
 export interface CallChecked {
-  /** How old it is. */
+  /** The time since the earlier call, in milliseconds. */
   ageMs?: number | null;
   /**
-   * `result` may stand in place of running the tool: the call is identical
-   * and its result is kept.
+   * Whether `result` may replace running the tool: the call is identical and
+   * its result is stored.
    */
   cached: boolean;
-  /** The earlier call. */
+  /** The id of the earlier call. */
   callId?: string | null;
-  /** How much. */
+  /** How similar the call is to an earlier one. */
   duplicate: Duplicate;
-  /** One line to say before it. */
+  /** One sentence for the model, to put before the result. */
   message?: string | null;
-  /** The earlier result, where it is kept. */
+  /** The result of the earlier call, if it is stored. */
   result?: unknown;
-  /** What its validity rests on. */
+  /** How it is known that the result is still valid. */
   validity?: Validity | null;
 }
 
-/** Forgets a session's calls. */
+/** Removes the stored calls of a session. */
 export interface CallClear {
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Counts of calls. */
+/** Counts of stored calls and of checks. */
 export interface CallCounts {
-  /** Bytes of results held now. */
+  /** The size in bytes of the results that are stored now. */
   bytes: number;
-  /** Calls held now. */
+  /** The number of calls that are stored now. */
   calls: number;
-  /** Calls dropped for their number, age or size. */
+  /** The number of calls removed because of their number, age or size. */
   evicted: number;
-  /** Checks that found one. */
+  /** The number of checks that found a stored call. */
   hits: number;
-  /** Calls dropped since a file they rest on changed. */
+  /** The number of calls removed because a file that they depend on changed. */
   invalidated: number;
-  /** Checks that found none. */
+  /** The number of checks that found none. */
   misses: number;
 }
 
-/** Remembers a call and its result. */
+/** Stores a tool call and its result. */
 export interface CallRecord {
-  /** Its arguments, as the agent gave them. */
+  /** The tool's arguments, as the agent gave them. */
   args?: unknown;
   /**
-   * The files that the result rests on, beside those that the arguments
-   * name.
+   * The files that the result depends on, in addition to those that the
+   * arguments name.
    */
   paths?: ClientPath[] | null;
-  /** What it answered. */
+  /** The tool's result. */
   result?: unknown;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** The tool. */
+  /** The name of the tool. */
   tool: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A call that was remembered. */
+/** The result of `call/record`. */
 export interface CallRecorded {
   /**
-   * Its name; absent where it was not kept: the tool is one whose calls
-   * never are, or it names a file whose content may not be (SEC-3).
+   * The id of the stored call. `None` if it was not stored: calls of the
+   * tool are never stored (`calls.never`), or the call names a file whose
+   * content may not be stored (SEC-3).
    */
   callId?: string | null;
 }
 
-/** How much is kept, and how often it served. */
+/** Requests counts of stored calls and of checks. */
 export interface CallStats {
-  /** Whose; all sessions' if absent. */
+  /** Only this session, by its id or label; `None` means all sessions. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What happened to one path, folded. */
+/** Several versions of one path, folded into one change. */
 export interface Change {
-  /** Everybody who wrote, in the order of their first write. */
+  /** The authors, in the order of their first version. */
   changedBy: Author[];
-  /** What each attribution rests on, in the same order of first use. */
+  /** The kinds of evidence for the authors, in the order of their first use. */
   evidence: Evidence[];
-  /** When the first of these versions was seen. */
+  /** When the daemon saw the first of the change's versions. */
   firstTime: number;
-  /** The name it had before, where it was renamed. */
+  /** The path before a rename; else `None`. */
   from?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   fromUri?: string;
-  /** The content now; null where the file is gone. */
+  /** The hash of the current content; null if the file was removed. */
   hash?: Hash | null;
-  /** What became of it, all in all. */
+  /** The overall change from the first version to the last. */
   kind: VersionKind;
-  /** When the last of them was seen. */
+  /** When the daemon saw the last of the change's versions. */
   lastTime: number;
-  /** Lines, where both texts are at hand. */
+  /** Lines added and removed; `None` if a text is not available. */
   lines?: LineCounts | null;
-  /** Somebody's version that was overwritten unseen (ATTR-10). */
+  /** A version that an agent overwrote without having seen it (ATTR-10). */
   lost?: Version | null;
-  /** The path. */
+  /** The file's path. */
   path: RelPath;
   /**
-   * The lines that those edits had written, counted in the content that
-   * the session wrote last; without `reverts`, those lines of the session's
-   * last edits in whose place is again what was there before. `None` where
-   * there are none, or the texts are not kept.
+   * The lines that the edits in `reverts` had written, numbered in the
+   * content that the session wrote last. Without `reverts`: the lines of the
+   * session's last edits that have their previous text again. `None` if
+   * there are none, or if the texts are not kept.
    */
   revertedLines?: LineRange[] | null;
   /**
-   * Edits of the session's own that this change took back, the oldest
-   * first (SEEN-7).
+   * The session's own edits that this change reverted, oldest first
+   * (SEEN-7).
    */
   reverts?: string[] | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** How many versions. */
+  /** The number of versions. */
   versions: number;
-  /** The writer has not closed the file yet (MOD-2). */
+  /** Whether the writer has not closed the file yet (MOD-2). */
   writing?: boolean | null;
 }
 
-/** Changes. */
+/** A list of changes. */
 export interface Changes {
-  /** One per path. */
+  /** One change per path. */
   changes: Change[];
-  /** Now. */
+  /** The current clock: the number of the newest fact. */
   clock: Clock;
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
   /**
-   * Paths spoken of that could not be read in time: what is said of them,
-   * or not said, is of before. Ask again (LOSS-4).
+   * Paths that could not be read in time; `None` if there are none. The
+   * answer describes their previous state. Repeat the request later
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
-/** Remembers this moment. */
+/** Creates a checkpoint at the current moment. */
 export interface CheckpointCreate {
-  /** A name for people. */
+  /** A name for people to read; it need not be unique. */
   label?: string | null;
-  /** The agent's own name of the message it belongs to. */
+  /** The agent's id for the message that the checkpoint belongs to. */
   message?: string | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A moment remembered. */
+/** A checkpoint that was created. */
 export interface CheckpointCreated {
-  /** Its name. */
+  /** The checkpoint's id, such as `k3`. */
   checkpoint: string;
-  /** The moment, in the order of all facts. */
+  /** The clock of the checkpoint. */
   clock: Clock;
-  /** The moment, by the clock on the wall. */
+  /** The time of the checkpoint. */
   time: number;
 }
 
-/** Forgets a checkpoint. */
+/** Deletes a checkpoint. */
 export interface CheckpointDelete {
-  /** Which. */
+  /** The checkpoint's id. */
   checkpoint: string;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Which files were edited after a moment (CHK-1)? Exactly one of
- * `checkpoint`, `clock` and `time` names it.
+ * Lists the files that were edited after a moment (CHK-1). Exactly one of
+ * `checkpoint`, `clock` and `time` names the moment.
  */
 export interface CheckpointDetect {
-  /** The moment, as a checkpoint of the session's. */
+  /** The moment, as the id of one of the session's checkpoints. */
   checkpoint?: string | null;
-  /** The moment, in the order of all facts. */
+  /** The moment, as a clock. */
   clock?: Clock | null;
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
   /** File operations of the deleted messages. */
   deleted?: DeletedOperation[];
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Only these. */
+  /** Only these files; `None` means all. */
   paths?: ClientPath[] | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** Keep a result that is not empty as the session's warning (CHK-2). */
+  /**
+   * Whether to store a result that is not empty as the session's warning
+   * (CHK-2); default false.
+   */
   storeWarning?: boolean;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** The moment, by the clock on the wall. */
+  /** The moment, as a time. */
   time?: number | null;
-  /** Read and hash every path spoken of (SYNC-4). */
+  /**
+   * Whether to read and hash every path that the request covers first
+   * (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What was edited after a moment. */
+/** The files that were edited after a moment. */
 export interface CheckpointDetected {
-  /** One per path, by path. */
+  /** One row per path, sorted by path. */
   files: EditedFile[];
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
-  /** The warning that was kept, if one was. */
+  /** The warning that was stored, if one was. */
   warning?: Warning | null;
 }
 
-/** The checkpoints of a session, the oldest first. */
+/** Lists the checkpoints of a session, oldest first. */
 export interface CheckpointList {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -347,25 +378,28 @@ export interface CheckpointList {
 
 /** A checkpoint. */
 export interface CheckpointRow {
-  /** Its name. */
+  /** The checkpoint's id, such as `k3`. */
   checkpoint: string;
-  /** The moment, in the order of all facts. */
+  /** The clock of the checkpoint. */
   clock: Clock;
-  /** A name for people. */
+  /** A name for people to read; it need not be unique. */
   label?: string | null;
-  /** The agent's own name of the message it belongs to. */
+  /** The agent's id for the message that the checkpoint belongs to. */
   message?: string | null;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
-  /** The moment, by the clock on the wall. */
+  /** The time of the checkpoint. */
   time: number;
 }
 
-/** Checkpoints. */
+/** A list of checkpoints. */
 export interface CheckpointRows {
-  /** The oldest first. */
+  /** The checkpoints, oldest first. */
   checkpoints: CheckpointRow[];
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
 }
 
@@ -375,142 +409,159 @@ export type ClientPath = string;
 export type Clock = string;
 
 /**
- * Opens a window: what is written in it, and claimed by nothing better, is
- * the session's (ATTR-6).
+ * Opens a command window. A change in the window belongs to the session,
+ * unless better evidence names another author (ATTR-6).
  */
 export interface CommandBegin {
-  /** End it with this connection, after a grace of 2 s. */
+  /**
+   * Whether the window ends with this connection, after 2 s of grace;
+   * default false.
+   */
   bind?: boolean;
-  /** The agent's own name of the tool call. */
+  /** The agent's id for the tool call. */
   callId?: string | null;
   /**
-   * What runs is a formatter: what it does to a file within 5 s after any
-   * session's declared version of it is that session's (ATTR-17).
+   * Whether the command is a formatter: if it changes a file within 5 s
+   * after a session's declared version, the change is that session's
+   * (ATTR-17). Default false.
    */
   formatter?: boolean;
-  /** What is run, for people. */
+  /** The command line or a description, for people. */
   label?: string | null;
   /**
-   * Only paths that one of these globs matches; all if absent. Relative to
-   * the workspace; `*` stays within a directory, `**` does not; a glob
-   * without `/` may match at any depth; a directory stands for all below.
+   * Only paths that one of these globs matches; `None` means all. Globs are
+   * relative to the workspace. `*` stays within a directory, `**` does not.
+   * A glob without `/` matches at any depth. A glob that matches a directory
+   * matches all files below it.
    */
   paths?: string[] | null;
-  /** End it with this process. */
+  /** The id of a process that ends the window when it exits. */
   pid?: number | null;
-  /** Which files it speaks for; `tracked` if absent. */
+  /** The files that the window covers; default `tracked`. */
   scope?: CommandScope | null;
-  /** Who runs it. */
+  /** The session that runs the command, by its id or label. */
   session: SessionId;
-  /** How long the window may stay open; 10 minutes unless told. */
+  /**
+   * How long the window may stay open, in milliseconds; the default is
+   * `marks.command_ttl` (10 minutes).
+   */
   ttlMs?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A window that is open. */
+/** A command window that was opened. */
 export interface CommandBegun {
-  /** Its name. */
+  /** The command's id, such as `c5`. */
   command: string;
-  /** When it ends by itself. */
+  /** When the window ends, if it is not ended before. */
   deadline: number;
   /**
-   * Why it does not speak for all files of its scope, if it does not
-   * (SCOPE-5): for people.
+   * Why the window does not cover all files of its scope, as a sentence for
+   * people (SCOPE-5). `None` if it covers all.
    */
   partial?: string | null;
 }
 
-/** Ends a window. */
+/** Ends a command window. */
 export interface CommandEnd {
   /**
-   * The agent's own name of the tool call; the session's newest window if
-   * absent.
+   * The agent's id for the tool call; `None` means the session's newest
+   * window.
    */
   callId?: string | null;
-  /** The window, or `session` and `callId` in its place. */
+  /**
+   * The command's id. Without it, `session` names the window, with `callId`
+   * if it has one.
+   */
   command?: string | null;
-  /** What the command exited with, if that is known. */
+  /** The exit code of the command, if it is known. */
   exit?: number | null;
-  /** Who ran it, where the window is not named. */
+  /** The session that ran the command, if `command` is not given. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What a command did to the files that its session holds (MOD-1). */
+/** The changes that a command made to files that its session tracks (MOD-1). */
 export interface CommandEnded {
-  /** One per path; not told again by `modified/take`. */
+  /** One change per path. `modified/take` does not return them again. */
   changes: Change[];
   /**
-   * The command, with how many versions were recorded in it, of files that
-   * nobody holds too.
+   * The command, with the number of versions recorded in it, including those
+   * of files that no session tracks.
    */
   command?: CommandRow | null;
-  /** There is more, which `modified/take` tells. */
+  /** Whether there are more changes; `modified/take` returns them. */
   more?: boolean | null;
   /**
-   * Why it did not speak for all files of its scope, if it did not
-   * (SCOPE-5): for people.
+   * Why the window did not cover all files of its scope, as a sentence for
+   * people (SCOPE-5). `None` if it covered all.
    */
   partial?: string | null;
 }
 
 /** Lists the newest commands. */
 export interface CommandList {
-  /** At most so many; 100 unless told, 1,000 at most. */
+  /** The maximum number of commands to return; default 100, at most 1,000. */
   limit?: number | null;
-  /** Only this session's. */
+  /** Only this session's commands; `None` means all. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A command, open or ended. */
+/** A command of a session, running or ended. */
 export interface CommandRow {
-  /** When its window opened. */
+  /** The clock when the window opened. */
   begun: Clock;
-  /** The time of that. */
+  /** The time when the window opened. */
   begunAt: number;
-  /** The same afterwards. */
+  /**
+   * The git branch that was checked out after the command, or the commit if
+   * no branch was. `None` outside git repositories.
+   */
   branchAfter?: string | null;
   /**
-   * The branch that was checked out before, or the commit, where there was
-   * none; `None` outside git repositories.
+   * The git branch that was checked out before the command, or the commit if
+   * no branch was. `None` outside git repositories.
    */
   branchBefore?: string | null;
-  /** Its name. */
+  /** The command's id, such as `c5`. */
   command: string;
-  /** When its window ended; `None` while it is open. */
+  /** The clock when the window ended; `None` while it is open. */
   ended?: Clock | null;
-  /** The time of that. */
+  /** The time when the window ended; `None` while it is open. */
   endedAt?: number | null;
-  /** What it exited with, where that was said. */
+  /** The exit code, if it was reported. */
   exit?: number | null;
-  /** What was run, for people. */
+  /** The command line or a description, for people. */
   label?: string | null;
-  /** Who ran it. */
+  /** The session that ran the command. */
   session: SessionId;
-  /** The session's label (SES-2). */
+  /** The session's label; `None` if it has none (SES-2). */
   sessionLabel?: string | null;
-  /** Versions recorded in it so far. */
+  /** The number of versions recorded in the window so far. */
   versions: number;
 }
 
-/** The newest commands. */
+/** A list of commands. */
 export interface CommandRows {
-  /** The newest first; the newest 1,000 are known. */
+  /** The commands, newest first. The newest 1,000 are kept. */
   commands: CommandRow[];
 }
 
-/** Which files a window speaks for. */
+/** The files that a command window covers. */
 export type CommandScope = "tracked" | "workspace";
 
 /** One file of a commit. */
 export interface CommitFile {
-  /** What was written there, where the writer knows. */
+  /**
+   * The content that was written, or `absent`; `None` if the writer cannot
+   * tell.
+   */
   hash?: HashOrAbsent | null;
-  /** What was written. */
+  /** The file that was written. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -518,192 +569,225 @@ export interface CommitFile {
 
 /** One committed file. */
 export interface CommittedFile {
-  /** It was declared after it was written (ATTR-14). */
+  /**
+   * Whether the commit declares a write that was made before its edit
+   * (ATTR-14).
+   */
   late?: boolean | null;
-  /** What became of it. */
+  /** The result of the write. */
   outcome: Outcome;
-  /** What. */
+  /** The file. */
   path: RelPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** The version that was written. */
+  /** The version that was written; `None` if no version was recorded. */
   version?: Version | null;
 }
 
-/** What the configuration's files say and is not in force. */
+/** What the configuration's files say that is not in effect. */
 export interface Configuration {
-  /** Keys that have changed and wait for a restart. */
+  /** Keys whose value has changed and takes effect at the next restart. */
   atRestart: string[];
   /**
-   * What the files said when they were last read and is not in force, each
-   * with file, line and reason: keys that are wrong, unknown, or not a
-   * repository's to say (SEC-5). `None` if all is.
+   * The entries that are ignored, each with file, line and reason: keys that
+   * are wrong, unknown, or not for a repository to set (SEC-5). As of the
+   * last time the files were read. `None` if every entry is in effect.
    */
   refused?: string | null;
 }
 
-/** What becomes of a change whose lines somebody else has changed since. */
+/** How to treat a change whose lines another author has changed since. */
 export type Conflicts = "keep" | "markers";
 
-/** A content. */
+/** The content of a file at a version. */
 export interface ContentAt {
   /**
-   * The version; `None` for a file that nobody has named before, and for
-   * what a session saw and no version held.
+   * The version's clock. `None` for a file that was never tracked, and for a
+   * content that a session saw but no version has.
    */
   clock?: Clock | null;
-  /** How it travels in `text`. */
+  /** The encoding of `text`. */
   encoding: TextEncoding;
-  /** Of the bytes. */
+  /** The hash of the content. */
   hash: Hash;
-  /** Which file. */
+  /** The file. */
   path: RelPath;
-  /** In bytes. */
+  /** The size of the content in bytes. */
   size: number;
-  /** All of it. */
+  /** The whole content. */
   text: string;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
 /**
- * Remove every content that is kept for line counts and previews. Facts stay,
- * and so does what guarded writes kept.
+ * Removes every content that is stored for line counts and previews. Facts
+ * stay, and so does what guarded writes have kept for recovery.
  */
 export interface ContentsForget {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Counted since the daemon started. */
+/** Counts since the daemon started. */
 export interface Counters {
-  /** Hints from the watcher. */
+  /** The number of hints from the watcher. */
   events: number;
-  /** Fences made. */
+  /** The number of fences made. */
   fences: number;
-  /** Queue overflows. */
+  /** The number of overflows of the system's queue of events. */
   overflows: number;
-  /** Requests answered. */
+  /** The number of requests answered. */
   requests: number;
-  /** Times everything tracked was compared with the disk. */
+  /**
+   * The number of comparisons with the disk that were begun because coverage
+   * of some or all tracked paths was lost.
+   */
   rescans: number;
-  /** Versions recorded. */
+  /** The number of versions recorded. */
   versions: number;
 }
 
-/** Where touchmark sees less than it should, and why. */
+/** A place where touchmark sees less than it should, with the cause. */
 export interface Degraded {
-  /** Why. */
+  /** The cause, as a sentence for people. */
   cause: string;
-  /** What it concerns; everything if absent. */
+  /** The file or directory that is affected; `None` means everything. */
   path?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** A file operation of a message that was deleted with the restoring. */
+/**
+ * A file operation of a message that was deleted when the agent went back to a
+ * checkpoint.
+ */
 export interface DeletedOperation {
   /**
-   * Any tool's name; reads alone (`read_tool`, `read_file`,
-   * `file_mentioned`) do not count.
+   * The name of the tool. Operations that only read (`read_tool`,
+   * `read_file`, `file_mentioned`) do not count.
    */
   operation: string;
-  /** What file. */
+  /** The file. */
   path?: ClientPath;
-  /** When. */
+  /** When the operation happened. */
   time?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Lines that changed, with some around them. */
+/** A group of changed lines with the unchanged lines around them. */
 export interface DiffHunk {
-  /** In the order of the file, of each change the removed ones first. */
+  /**
+   * The lines in the order of the file. In each change the removed lines are
+   * first.
+   */
   lines: DiffLine[];
-  /** How many lines it has there. */
+  /** The number of the hunk's lines in the newer version. */
   newLines: number;
-  /** Its first line in the newer version, likewise. */
+  /**
+   * The number of the hunk's first line in the newer version. If the hunk
+   * has no line there: the number of the line before it.
+   */
   newStart: number;
-  /** How many lines it has there. */
+  /** The number of the hunk's lines in the older version. */
   oldLines: number;
   /**
-   * Its first line in the older version; the one before it where it has no
-   * line there.
+   * The number of the hunk's first line in the older version. If the hunk
+   * has no line there: the number of the line before it.
    */
   oldStart: number;
 }
 
 /** A line of a difference. */
 export interface DiffLine {
-  /** Who put it there or, of a removed line, took it away. */
+  /** The author who added the line or, for a removed line, removed it. */
   author: Author;
-  /** The bytes, where they are not UTF-8. */
+  /** The line's bytes as base64, if they are not UTF-8; else `None`. */
   base64?: string | null;
-  /** The version that did it; `None` in a file that nobody has named. */
+  /**
+   * The version that added or removed the line; `None` in a file that was
+   * never tracked.
+   */
   clock?: Clock | null;
-  /** What the name rests on. */
+  /** The evidence for the author. */
   evidence: Evidence;
-  /** In which version it is. */
+  /** Which of the two versions have the line. */
   kind: LineKind;
-  /** The file ends with it, without a line feed. */
+  /** Whether the line is the last of the file and has no line feed. */
   noNewline?: boolean | null;
-  /** Without its line feed. Bytes that are not UTF-8 are replaced. */
+  /** The line without its line feed. Bytes that are not UTF-8 are replaced. */
   text: string;
-  /** When that was seen. */
+  /** When the daemon saw the version that added or removed the line. */
   time: number;
 }
 
-/** A path of which something else is believed than is so. */
+/** A path whose content on disk differs from the one on record. */
 export interface Difference {
-  /** What was believed, behind a fence. */
+  /** The content on record, after a fence. */
   believed: Holds;
-  /** What the disk holds, although nothing said that it had changed. */
+  /** The content on disk, although no event reported the change. */
   disk: Holds;
-  /** Which. */
+  /** The file. */
   path: RelPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Nothing but "done". */
+/** An empty result: the request was carried out. */
 export type Done = Record<string, never>;
 
-/** How much two calls are alike. */
+/** How similar a call is to an earlier one. */
 export type Duplicate = "none" | "identical" | "similar";
 
-/** Ends an edit: nothing of it counts. */
+/** Aborts an edit: none of its writes is the session's. */
 export interface EditAbort {
-  /** The agent's own name of the tool call. */
+  /** The agent's id for the tool call, if `edit` is not given. */
   callId?: string | null;
-  /** The edit, or `session` and `callId` in its place. */
+  /** The edit's id. Without it, `session` and `callId` name the edit. */
   edit?: string | null;
-  /** Who gave up. */
+  /** The session of the edit, if `edit` is not given. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Marks one or more paths as about to be written. All or nothing. */
+/**
+ * Begins an edit: marks one or more paths as about to be written. Either all
+ * paths are marked or none.
+ */
 export interface EditBegin {
-  /** End it with this connection (ATTR-9). */
+  /** Whether the edit ends with this connection, after 2 s of grace (ATTR-9). */
   bind?: boolean;
-  /** The agent's own name of the tool call. */
+  /** The agent's id for the tool call. */
   callId?: string | null;
-  /** What. */
+  /** The files that will be written. */
   files: EditFile[];
-  /** Overrides `notRead` and `stale`. */
+  /** Whether to proceed where `notRead` or `stale` would refuse. */
   force?: boolean;
-  /** Refuse files not read (GUARD-4); true unless told. */
+  /**
+   * Whether to refuse files that the session has not read (GUARD-4); default
+   * true.
+   */
   requireRead?: boolean | null;
-  /** Who writes. */
+  /** The session that writes, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
-  /** The tool's name. */
+  /** The name of the tool that writes. */
   tool?: string | null;
-  /** How long the edit may stay open. */
+  /**
+   * How long the edit may stay open, in milliseconds. The default is
+   * `marks.edit_ttl`, or `marks.hook_ttl` with a `callId`.
+   */
   ttlMs?: number | null;
-  /** Wait that long for another session's edit to end (GUARD-5). */
+  /**
+   * How long to wait for another session's edit of a path to end, in
+   * milliseconds (GUARD-5). `None` does not wait.
+   */
   waitMs?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -711,63 +795,87 @@ export interface EditBegin {
 
 /** An edit that has begun. */
 export interface EditBegun {
-  /** When it ends by itself. */
+  /** When the edit ends, if it is not committed or aborted before. */
   deadline: number;
-  /** Its name. */
+  /** The edit's id, such as `e7`. */
   edit: string;
-  /** The files as they are. */
+  /** The current states of the files. */
   files: FileState[];
 }
 
-/** Ends an edit: the writes are done. */
+/** Commits an edit: the writes are done. */
 export interface EditCommit {
-  /** The agent's own name of the tool call. */
+  /** The agent's id for the tool call, if `edit` is not given. */
   callId?: string | null;
-  /** The edit, or `session` (with `callId`) in its place. */
+  /**
+   * The edit's id. Without it, `session` names the edit, with `callId` if it
+   * has one.
+   */
   edit?: string | null;
-  /** These paths are done; all of the edit's if absent. */
+  /** The paths whose writes are done; empty means all paths of the edit. */
   files?: CommitFile[];
-  /** Who wrote, where the edit is not named. */
+  /** The session that wrote, if `edit` is not given. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A commit's answer. */
+/** The result of a commit. */
 export interface EditCommitted {
-  /** What others did to those files meanwhile. */
+  /** The changes that others made to the edit's files while it was open. */
   changes: Change[];
-  /** Each file. */
+  /** One row per file. */
   files: CommittedFile[];
 }
 
 /** One file of an edit. */
 export interface EditFile {
-  /** The content the edit was computed from: the seen one unless told. */
+  /**
+   * The content that the edit was computed from; default: the content the
+   * session saw last.
+   */
   base?: Hash | null;
-  /** What it will hold then, where the writer knows. */
+  /**
+   * The content that the file will have, or `absent`; `None` if the writer
+   * cannot tell.
+   */
   expect?: HashOrAbsent | null;
-  /** What will be written. */
+  /** The file that will be written. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** The classic flag: the next closed change of the path is mine (ATTR-8). */
+/**
+ * Sets a one-call mark: the next closed change of the path is the session's
+ * (ATTR-8).
+ */
 export interface EditMark {
-  /** End it with this connection (ATTR-9). */
+  /** Whether the edit ends with this connection, after 2 s of grace (ATTR-9). */
   bind?: boolean;
-  /** What it will hold then, where the writer knows. */
+  /**
+   * The content that the file will have, or `absent`; `None` if the writer
+   * cannot tell.
+   */
   expect?: HashOrAbsent | null;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** Refuse a file not read (GUARD-4); false unless told. */
+  /**
+   * Whether to refuse a file that the session has not read (GUARD-4);
+   * default false.
+   */
   requireRead?: boolean;
-  /** Who writes. */
+  /** The session that writes, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
-  /** How long the mark holds. */
+  /**
+   * How long the mark stays open, in milliseconds; the default is
+   * `marks.flag_ttl`.
+   */
   ttlMs?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -777,48 +885,51 @@ export interface EditMark {
 
 /** A mark that has been set. */
 export interface EditMarked {
-  /** When it lapses; null where it came after the write. */
+  /** When the mark lapses; null if the mark came after the write. */
   deadline?: number | null;
-  /** Its name; null where it came after the write. */
+  /** The edit's id; null if the mark came after the write. */
   edit?: string | null;
-  /** The file as it is. */
+  /** The current state of the file. */
   file: FileState;
-  /** It came after the write and has spoken for it (ATTR-14). */
+  /**
+   * Whether the mark came after the write, which is now the session's
+   * (ATTR-14).
+   */
   late?: boolean | null;
 }
 
-/** How an edit goes. */
+/** The state of an edit. */
 export type EditPhase = "begun" | "committed" | "aborted" | "lapsed";
 
-/** A file edited after a moment. */
+/** A file that was edited after a moment. */
 export interface EditedFile {
   /**
-   * Whether the content differs from what it was at that moment; `null`
-   * where the path was not tracked then.
+   * Whether the content differs from that of the moment; `null` if the path
+   * was not tracked then.
    */
   differs?: boolean | null;
   /**
-   * Who, in the order of their first edit; empty where only a deleted
-   * message speaks of it.
+   * The authors of the edits, in the order of their first one. Empty if only
+   * a deleted message names the file.
    */
   editedBy: Author[];
-  /** When first. */
+  /** When the daemon saw the first edit. */
   firstEdit?: number | null;
-  /** A deleted message's operation names it. */
+  /** Whether an operation of a deleted message names the file. */
   fromDeletedMessages: boolean;
-  /** When last. */
+  /** When the daemon saw the last edit. */
   lastEdit?: number | null;
-  /** Which. */
+  /** The file. */
   path: RelPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** How many versions. */
+  /** The number of versions. */
   versions: number;
 }
 
-/** An editor no longer shows a file. */
+/** Reports that an editor has closed a file. */
 export interface EditorDidClose {
-  /** What. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -826,9 +937,9 @@ export interface EditorDidClose {
   withinMs?: number | null;
 }
 
-/** An editor shows a file. */
+/** Reports that an editor has opened a file. */
 export interface EditorDidOpen {
-  /** What. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -836,15 +947,18 @@ export interface EditorDidOpen {
   withinMs?: number | null;
 }
 
-/** An editor saved a file (ATTR-2). */
+/** Reports that an editor saved a file (ATTR-2). */
 export interface EditorDidSave {
-  /** A formatter changed the text on the way (ATTR-17). */
+  /**
+   * Whether a formatter changed the text during the save (ATTR-17); default
+   * false.
+   */
   formatted?: boolean;
-  /** What it wrote. */
+  /** The hash of the content that was saved. */
   hash: Hash;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** When; now unless told. */
+  /** When the file was saved; default: now. */
   time?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -852,19 +966,19 @@ export interface EditorDidSave {
   withinMs?: number | null;
 }
 
-/** Whether an editor holds unsaved changes. */
+/** Reports whether an editor has unsaved changes of a file. */
 export interface EditorDirty {
-  /** It does. */
+  /** Whether there are unsaved changes. */
   dirty: boolean;
   /** The hash of the unsaved text. */
   hash?: Hash | null;
   /**
    * The lines of the saved file that the unsaved text changes, from the
-   * first to the last; around the seam where it only adds lines. Without,
-   * which ones is not known.
+   * first to the last. If it only adds lines: the lines before and after
+   * them. `None` if the editor does not say.
    */
   lines?: LineRange | null;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -873,11 +987,11 @@ export interface EditorDirty {
 }
 
 /**
- * The fields that errors name; each error uses those of its row in
- * docs/protocol.md.
+ * The fields that errors may have. Each error has those that docs/protocol.md
+ * lists for it.
  */
 export interface ErrorData {
-  /** The sessions that may have been meant: labels, else ids. */
+  /** The sessions with similar names, by label, or by id if they have none. */
   candidates?: string[] | null;
   cause?: string | null;
   changedBy?: Author[] | null;
@@ -893,7 +1007,7 @@ export interface ErrorData {
   hash?: Hash | null;
   hint?: string;
   holder?: SessionId | null;
-  /** The holder's label. */
+  /** The label of the session in `holder`. */
   holderLabel?: string | null;
   limit?: number | null;
   matches?: number | null;
@@ -902,7 +1016,7 @@ export interface ErrorData {
   recovered?: string[] | null;
   seenHash?: Hash | null;
   server?: number | null;
-  /** What was said in the place of a session. */
+  /** What the request named as a session. */
   session?: string | null;
   since?: number | null;
   size?: number | null;
@@ -911,30 +1025,36 @@ export interface ErrorData {
   withinMs?: number | null;
 }
 
-/** How many files stopped being resident. */
+/** The result of a compaction or truncation. */
 export interface Evicted {
-  /** That many. */
+  /** The number of files that are no longer resident. */
   evicted: number;
 }
 
-/** What an attribution rests on. */
+/** The evidence that an attribution rests on. */
 export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap";
 
-/** How long ago a file was accessed, in steps. */
+/** The number of steps since a file was accessed. */
 export interface FileAge {
-  /** Steps since; `null` where the session never named a step for it. */
+  /**
+   * The number of steps since the last access; `null` if the session never
+   * named a step for the file.
+   */
   age?: number | null;
-  /** Longer ago than asked for, or never. */
+  /**
+   * Whether the last access was more than `max_age` steps ago, or there was
+   * none.
+   */
   stale: boolean;
 }
 
-/** Who wrote each line of a file. */
+/** Requests the author of each line of a file. */
 export interface FileBlame {
-  /** Which version; what the file holds now if absent. */
+  /** The version; `None` means the file's current content. */
   at?: At | null;
-  /** Which file. */
+  /** The file. */
   path?: ClientPath;
-  /** These lines; all if absent. */
+  /** Only these lines; `None` means all. */
   range?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -942,11 +1062,11 @@ export interface FileBlame {
   withinMs?: number | null;
 }
 
-/** What a file held. */
+/** Requests the content of a file at a version. */
 export interface FileContent {
-  /** Which version; what the file holds now if absent. */
+  /** The version; `None` means the file's current content. */
   at?: At | null;
-  /** Which file. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -956,30 +1076,36 @@ export interface FileContent {
 
 /** Compares a file with a snapshot of it. */
 export interface FileDetect {
-  /** As `file/snapshot` answered it. */
+  /** The snapshot, as `file/snapshot` returned it. */
   snapshot: Snapshot;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What changed between two versions of a file, or of several. */
+/** Requests the differences between two versions, of one file or of several. */
 export interface FileDiff {
-  /** Lines around each change; 3 unless told. */
+  /** The number of unchanged lines around each change; default 3. */
   context?: number | null;
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
   /** The older version. */
   from: At;
-  /** At most this many files (LIM-2). */
+  /** The maximum number of files to return (LIM-2). */
   limit?: number | null;
-  /** One file: its hunks are the answer's own. Not together with `paths`. */
+  /**
+   * One file, whose hunks are returned in the answer's `hunks`. Not allowed
+   * together with `paths`.
+   */
   path?: ClientPath | null;
   /**
-   * Files, and directories for what lies below them. Without these and
-   * without `path`: all that changed.
+   * Files, and directories for all files below them. Without `paths` and
+   * `path`: all files that changed.
    */
   paths?: ClientPath[] | null;
-  /** The newer; what the file holds now if absent. */
+  /** The newer version; `None` means the file's current content. */
   to?: At | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -987,60 +1113,78 @@ export interface FileDiff {
   withinMs?: number | null;
 }
 
-/** What changed in one file. */
+/** The changes in one file. */
 export interface FileDifference {
-  /** It is no text: there are no hunks. */
+  /** Whether a content is no text; there are no hunks then. */
   binary?: boolean | null;
-  /** Why there are no hunks of what is no longer kept, or never was. */
+  /** Why there are no hunks: a content is no longer kept, or was never kept. */
   cause?: string | null;
-  /** The older version; `None` where that is not one. */
+  /**
+   * The clock of the older version; `None` if the older content is no
+   * version.
+   */
   fromClock?: Clock | null;
-  /** The older content; null where there was no file. */
+  /** The hash of the older content; null if there was no file. */
   fromHash?: Hash | null;
   /**
-   * What changed; `None` also where the request named the one `path`: they
-   * are the answer's own.
+   * The changes. `None` also if the request named one `path`: they are in
+   * the answer's `hunks` then.
    */
   hunks?: DiffHunk[] | null;
-  /** What became of it, all in all. */
+  /** The overall change from the older version to the newer. */
   kind: VersionKind;
-  /** Lines added and removed; `None` for what is no text, or not kept. */
+  /** Lines added and removed; `None` if a content is no text, or is not kept. */
   lines?: LineCounts | null;
-  /** Which. */
+  /** The file. */
   path: RelPath;
-  /** The newer version. */
+  /**
+   * The clock of the newer version; `None` if the newer content is no
+   * version.
+   */
   toClock?: Clock | null;
-  /** The newer content; null where there is no file. */
+  /** The hash of the newer content; null if there is no file. */
   toHash?: Hash | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** What changed. */
+/** The differences between two versions. */
 export interface FileDiffs {
   /** Each file that differs, by path. */
   files: FileDifference[];
-  /** What changed in the one `path` that was named; absent for `paths`. */
+  /**
+   * The changes in the one `path` that the request named; `None` for
+   * `paths`.
+   */
   hunks?: DiffHunk[] | null;
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
 }
 
-/** Replaces a text in a file, if the file is still what the session has seen. */
+/**
+ * Replaces a text in a file, unless the file's content differs from what the
+ * session saw last.
+ */
 export interface FileEdit {
-  /** Overrides `notRead` and `stale`. */
+  /** Whether to proceed where `notRead` or `stale` would refuse. */
   force?: boolean;
-  /** What stands in its place. */
+  /** The text that replaces `oldString`. */
   newString: string;
-  /** The text to replace. It must be there once, unless `replaceAll`. */
+  /**
+   * The text to replace. It must occur exactly once, unless `replaceAll` is
+   * true.
+   */
   oldString: string;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** Replace it wherever it is. */
+  /** Whether to replace every occurrence; default false. */
   replaceAll?: boolean;
-  /** Who writes. */
+  /** The session that writes, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1048,55 +1192,70 @@ export interface FileEdit {
   withinMs?: number | null;
 }
 
-/** A file as it was edited. */
+/** The result of `file/edit`. */
 export interface FileEdited {
-  /** How it was guarded. */
+  /** How the write was guarded. */
   guard: Guard;
-  /** Whether a lease told of others who had the file open. */
+  /**
+   * Whether the daemon held a lease during the write: the kernel then
+   * reports other processes that open the file.
+   */
   lease: boolean;
-  /** The line of the first replacement. */
+  /** The line number of the first replacement, from 1. */
   line: number;
-  /** How the text was found. */
+  /** How the text to replace was found. */
   matched: Matched;
-  /** What became of it: `applied`, `unchanged`, `overwritten`, `clobbered`. */
+  /**
+   * The result of the write: `applied`, `unchanged`, `overwritten` or
+   * `clobbered`.
+   */
   outcome: Outcome;
-  /** Absolute paths of bytes kept because the session had not seen them. */
+  /**
+   * Absolute paths of the copies of overwritten bytes that the session had
+   * not seen.
+   */
   recovered: string[];
-  /** How often it was replaced. */
+  /** The number of replacements. */
   replacements: number;
   /**
-   * The version written; null if the file held that already and nobody has
-   * written it since it is tracked.
+   * The version that was written. Null if the file already had this content
+   * and no version was recorded since it is tracked.
    */
   version?: Version | null;
 }
 
-/** All versions of one path. */
+/** Lists all versions of one path. */
 export interface FileHistory {
-  /** Only versions before this clock. */
+  /** Only versions older than this clock; `None` starts at the newest. */
   before?: Clock | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** Read and hash the file for this answer (SYNC-4). */
+  /**
+   * Whether to read and hash the file for this answer (SYNC-4); default
+   * false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Forget what was read: the next read is `first` and full. The right to
- * edit stays (SEEN-1).
+ * Forgets what a session has read: its next read is `first` and returns the
+ * full text. The session may still edit the file (SEEN-1).
  */
 export interface FileInvalidate {
-  /** What; all files if absent. */
+  /** The file; `None` means all files. */
   path?: ClientPath | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1104,15 +1263,18 @@ export interface FileInvalidate {
   withinMs?: number | null;
 }
 
-/** Was a file accessed too many steps ago? This says nothing of its content. */
+/**
+ * Checks whether a session last accessed a file too many steps ago. This does
+ * not depend on the file's content.
+ */
 export interface FileIsStale {
-  /** Not stale is what was accessed at most this many steps ago. */
+  /** The highest number of steps since the last access that is not stale. */
   maxAge: number;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** The agent's step now. */
+  /** The agent's number for its current step. */
   step: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1120,56 +1282,73 @@ export interface FileIsStale {
   withinMs?: number | null;
 }
 
-/** The session's records of files. */
+/** Lists a session's records of files. */
 export interface FileList {
-  /** Also superseded records. */
+  /** Whether to list superseded records as well; default false. */
   all?: boolean;
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** Read and hash every path spoken of (SYNC-4). */
+  /**
+   * Whether to read and hash every path that the request covers first
+   * (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Versions of all files, or of some, the newest first. */
+/** Lists versions of all files, or of some, newest first. */
 export interface FileLog {
-  /** Only versions before this clock. */
+  /** Only versions older than this clock; `None` starts at the newest. */
   before?: Clock | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Count the lines that each version added and removed. */
+  /**
+   * Whether to count the lines that each version added and removed; default
+   * false.
+   */
   lines?: boolean;
-  /** Files, and directories for what lies below them; all if absent. */
+  /** Files, and directories for all files below them; `None` means all files. */
   paths?: ClientPath[] | null;
-  /** Only versions after that. A time, a clock or a checkpoint. */
+  /** Only versions after this moment: a time, a clock or a checkpoint. */
   since?: At | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A message names a file: it is tracked from now on. */
+/** Records that a message named a file. The file is tracked from then on. */
 export interface FileMention {
-  /** The hash of the whole file, where its bytes entered the context. */
+  /** The hash of the whole file, if its bytes entered the context. */
   hash?: Hash | null;
   /**
-   * The file was read, and nobody knows what that read saw: it is `unknown`
-   * from now on (SEEN-9). Not together with a hash.
+   * Whether the session read the file in a way that touchmark missed, so
+   * that the content it saw is not known. The file is `unknown` to the
+   * session from then on (SEEN-9). Not allowed together with `hash`. Default
+   * false.
    */
   missed?: boolean;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** The lines that did. */
+  /** The lines that entered the context; `None` means all. */
   range?: LineRange | null;
-  /** Whose context. */
+  /** The session whose context it is, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1180,93 +1359,126 @@ export interface FileMention {
 /** Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink */
 export type FileMode = string;
 
-/** Checks whether this read repeats an earlier one, and records it. */
+/** Records a read, and checks whether it repeats an earlier one. */
 export interface FileRead {
-  /** The hash of the whole file whose bytes entered the context (SEEN-1). */
+  /**
+   * The hash of the whole file whose bytes entered the context (SEEN-1). If
+   * `None`, the daemon hashes what it finds on disk.
+   */
   hash?: Hash | null;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** The lines read; the whole file if absent. */
+  /** The lines that were read; `None` means the whole file. */
   range?: LineRange | null;
-  /** Who reads. */
+  /** The session that reads, by its id or label. */
   session: SessionId;
-  /** How it came into the context: `read_tool` unless told. */
+  /** How the content came into the context; default `read_tool`. */
   source?: Source | null;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** The text that was read, if the client hands it over. */
+  /** The text that was read, if the client passes it on. */
   text?: string | null;
-  /** Lines of the whole file, as the client counted them. */
+  /** The number of lines of the whole file, as the client counted them. */
   totalLines?: number | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** Read and hash the file for this answer (SYNC-4). */
+  /**
+   * Whether to read and hash the file for this answer (SYNC-4); default
+   * false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A read as recorded. */
+/** A read, as it was recorded. */
 export interface FileReadResult {
-  /** The same, folded. */
+  /** The changes since the session's earlier read, folded into one. */
   change?: Change | null;
-  /** Who changed it since the session's earlier read. */
+  /** The authors of the changes since the session's earlier read. */
   changedBy?: Author[] | null;
-  /** The content recorded. */
+  /** The hash of the content that was recorded. */
   hash?: Hash | null;
-  /** Its lines. */
+  /** The number of lines of the content that was recorded. */
   lineCount: number;
-  /** One line to say in place of a repeat, or about a change. */
+  /**
+   * One sentence for the model: it replaces the text of a repeat, or reports
+   * a change. `None` if there is nothing to report.
+   */
   message?: string | null;
-  /** How often the session has read the file. */
+  /** The number of times the session has read the file. */
   readCount: number;
-  /** When the first of those changes was seen. */
+  /** When the daemon saw the first change since the session's earlier read. */
   since?: number | null;
-  /** What it was. */
+  /** How the read relates to earlier ones. */
   verdict: Verdict;
 }
 
 /** Reads a file for a session and records what it returns. */
 export interface FileReadText {
-  /** Give the text even for a repeat. */
+  /** Whether to return the text even for a repeat; default false. */
   force?: boolean;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** The lines wanted; the whole file if absent. */
+  /** The lines to read; `None` means the whole file. */
   range?: LineRange | null;
-  /** Who reads. */
+  /** The session that reads, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** Record the read; true unless told. */
+  /** Whether to record the read; default true. */
   track?: boolean | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** Read and hash the file for this answer (SYNC-4). */
+  /**
+   * Whether to read and hash the file for this answer (SYNC-4); default
+   * false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Files that a session accessed lately, counted in its steps. */
+/** Lists the files that a session accessed recently, counted in its steps. */
 export interface FileRecent {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Recent is what was accessed at most this many steps ago. */
+  /** The highest number of steps since the last access that counts as recent. */
   maxAge: number;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** The agent's step now. */
+  /** The agent's number for its current step. */
   step: number;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** Read and hash every path spoken of (SYNC-4). */
+  /**
+   * Whether to read and hash every path that the request covers first
+   * (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -1274,55 +1486,58 @@ export interface FileRecent {
 
 /** One record of one file in one session's context. */
 export interface FileRecord {
-  /** When the session last wrote it. */
+  /** When the session last wrote the file; `None` if it has not. */
   agentEditDate?: number | null;
-  /** When the session last read it. */
+  /** When the session last read the file; `None` if it has not. */
   agentReadDate?: number | null;
-  /** When the session last accessed it. */
+  /** When the session last accessed the file. */
   lastAccessTime: number;
-  /** The agent's step at its last access. */
+  /** The agent's number for the step of its last access. */
   lastStep?: number | null;
-  /** Lines of the content seen. */
+  /** The number of lines of the content that the session saw. */
   lineCount: number;
-  /** The path. */
+  /** The file's path. */
   path: RelPath;
-  /** The first 200 characters seen; empty for secrets (SEC-3). */
+  /**
+   * The first 200 characters of the content that the session saw; empty for
+   * secrets (SEC-3).
+   */
   preview: string;
-  /** How often the session read it. */
+  /** The number of times the session has read the file. */
   readCount: number;
   /** How the file came into the context. */
   recordSource: Source;
-  /** Newest of its path, or superseded. */
+  /** Whether the record is the newest of its path. */
   recordState: RecordState;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
-  /** When somebody else last wrote it. */
+  /** When another writer last changed the file; `None` if none has. */
   userEditDate?: number | null;
-  /** Whether the session wrote it. */
+  /** Whether the session wrote the file. */
   wasModified: boolean;
 }
 
-/** Records of files. */
+/** A list of records of files. */
 export interface FileRecords {
-  /** One active row per path. */
+  /** The records; one active record per path. */
   files: FileRecord[];
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
   /**
-   * Files that could not be read in time: what is said of them is of before
-   * (LOSS-4).
+   * Files that could not be read in time; `None` if there are none. The
+   * answer describes their previous state (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
 /**
- * Gives a file back what it held. What is there now is kept, and this is a
- * version of the user's.
+ * Restores a file to a version. Its current content is kept first. The
+ * restored content is a version of the user's (HIST-4).
  */
 export interface FileRestore {
-  /** Which version. One at which there was no file removes it. */
+  /** The version. If there was no file at that version, the file is removed. */
   at: At;
-  /** Which file. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1330,9 +1545,9 @@ export interface FileRestore {
   withinMs?: number | null;
 }
 
-/** Takes down what a file is like at this moment. */
+/** Returns the current state of a file, to compare with later. */
 export interface FileSnapshot {
-  /** What. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1340,77 +1555,96 @@ export interface FileSnapshot {
   withinMs?: number | null;
 }
 
-/** A file as one session knows it. */
+/** The state of a file for one session. */
 export interface FileState {
-  /** The seen hash is what the daemon found, not what the client named. */
+  /**
+   * Whether `seen_hash` is what the daemon found on disk, not what the
+   * client named.
+   */
   assumed?: boolean | null;
-  /** Who changed it since the session saw it. */
+  /**
+   * The authors of the changes since the session saw the file; `None` if
+   * there are none.
+   */
   changedBy?: Author[] | null;
-  /** The content on disk; null where the file is gone or unstable. */
+  /**
+   * The hash of the content on disk; null if the file was removed or keeps
+   * changing.
+   */
   hash?: Hash | null;
-  /** Lines on disk. */
+  /** The number of lines on disk. */
   lineCount: number;
   /** Whether the session may edit it (SEEN-3). */
   mayEdit: boolean;
-  /** The file's own modification time. */
+  /** The file's modification time, in milliseconds since 1970. */
   mtimeMs: number;
-  /** The path. */
+  /** The file's path. */
   path: RelPath;
-  /** When it read it last. */
+  /** When the session last read the file; `None` if it has not. */
   readAt?: number | null;
-  /** How often the session read it. */
+  /** The number of times the session has read the file. */
   readCount: number;
-  /** Whether the current bytes are still in the session's context. */
+  /** Whether the current content is still in the session's context. */
   resident: boolean;
-  /** The content the session saw last. */
+  /** The hash of the content that the session saw last. */
   seenHash?: Hash | null;
-  /** When the first of those changes was seen. */
+  /** When the daemon saw the first change since the session saw the file. */
   since?: number | null;
-  /** Bytes on disk. */
+  /** The size on disk, in bytes. */
   size: number;
-  /** Lines in the context that come from older contents. */
+  /** Lines in the session's context that come from older contents. */
   staleRanges?: LineRange[] | null;
-  /** What the session's copy is worth. */
+  /** The state of the session's copy. */
   state: State;
-  /** An editor holds unsaved changes. */
+  /** Whether an editor has unsaved changes of the file. */
   unsaved?: boolean | null;
   /**
-   * The lines of the saved file that they change, from the first to the
-   * last; `None` where an editor has not said.
+   * The lines of the saved file that the unsaved changes affect, from the
+   * first to the last. `None` if no editor has named them.
    */
   unsavedLines?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** States of files. */
+/** The states of files. */
 export interface FileStates {
-  /** In the order asked, or by path. */
+  /** One row per file, in the order of the request, or by path. */
   files: FileState[];
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
   /**
-   * Paths spoken of that could not be read in time: what is said of them,
-   * or not said, is of before. Ask again (LOSS-4).
+   * Paths that could not be read in time; `None` if there are none. The
+   * answer describes their previous state. Repeat the request later
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
-/** What are the session's copies worth? */
+/** Requests the state of a session's copies of files. */
 export interface FileStatus {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Which; all that the session knows if absent. */
+  /** The files; `None` means all that the session tracks. */
   paths?: ClientPath[] | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** Only files in these states. */
+  /** Only files in these states; empty means all states. */
   state?: State[];
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** Read and hash every path spoken of (SYNC-4). */
+  /**
+   * Whether to read and hash every path that the request covers first
+   * (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -1418,29 +1652,35 @@ export interface FileStatus {
 
 /** A file's text. */
 export interface FileText {
-  /** How `text` travels. */
+  /** The encoding of `text`. */
   encoding: TextEncoding;
-  /** The content of the whole file. */
+  /** The hash of the whole file. */
   hash?: Hash | null;
-  /** Its lines. */
+  /** The number of lines of the whole file. */
   lineCount: number;
-  /** One line to say in place of a repeat, or about a change. */
+  /**
+   * One sentence for the model: it replaces the text of a repeat, or reports
+   * a change. `None` if there is nothing to report.
+   */
   message?: string | null;
-  /** The lines returned. */
+  /** The lines that are returned. */
   range?: LineRange | null;
-  /** The text; absent for a repeat. */
+  /** The text; `None` for a repeat. */
   text?: string | null;
-  /** Not all that was asked for fits one answer: ask for the rest by range. */
+  /**
+   * Whether the text was cut because it does not fit one answer. Read the
+   * remaining lines by `range`.
+   */
   truncated: boolean;
-  /** What the read was. */
+  /** How the read relates to earlier ones. */
   verdict: Verdict;
 }
 
-/** Stop tracking a path for a session. */
+/** Stops tracking a path for a session. */
 export interface FileUntrack {
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1448,25 +1688,40 @@ export interface FileUntrack {
   withinMs?: number | null;
 }
 
-/** Writes a whole file, if it is still what the session has seen (GUARD-1). */
+/**
+ * Writes a whole file, unless its content differs from what the session saw
+ * last (GUARD-1).
+ */
 export interface FileWrite {
-  /** The content the new one was computed from: the seen one unless told. */
+  /**
+   * The hash of the content that the new one was computed from; default: the
+   * content the session saw last.
+   */
   base?: Hash | null;
-  /** The new content as base64; either this or `text`. */
+  /** The new content as base64. Exactly one of this and `text` is required. */
   base64?: string | null;
-  /** Make the directories that are missing. */
+  /** Whether to create missing directories; default false. */
   createDirectories?: boolean;
-  /** Overrides `notRead` and `stale`; what is overwritten unseen is kept. */
+  /**
+   * Whether to proceed where `notRead` or `stale` would refuse. Bytes that
+   * are overwritten unseen are kept for recovery.
+   */
   force?: boolean;
-  /** What. */
+  /** The file. */
   path?: ClientPath;
-  /** Refuse a file not read (GUARD-4); true unless told. */
+  /**
+   * Whether to refuse a file that the session has not read (GUARD-4);
+   * default true.
+   */
   requireRead?: boolean | null;
-  /** Who writes. */
+  /** The session that writes, by its id or label. */
   session: SessionId;
-  /** The agent's step. */
+  /**
+   * The agent's number for its current step, if it has one. touchmark only
+   * stores it.
+   */
   step?: number | null;
-  /** The new content as text; either this or `base64`. */
+  /** The new content as text. Exactly one of this and `base64` is required. */
   text?: string | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -1474,24 +1729,33 @@ export interface FileWrite {
   withinMs?: number | null;
 }
 
-/** A file as it was written. */
+/** The result of `file/write`. */
 export interface FileWritten {
-  /** How it was guarded. */
+  /** How the write was guarded. */
   guard: Guard;
-  /** Whether a lease told of others who had the file open. */
+  /**
+   * Whether the daemon held a lease during the write: the kernel then
+   * reports other processes that open the file.
+   */
   lease: boolean;
-  /** What became of it: `applied`, `unchanged`, `overwritten`, `clobbered`. */
+  /**
+   * The result of the write: `applied`, `unchanged`, `overwritten` or
+   * `clobbered`.
+   */
   outcome: Outcome;
-  /** Absolute paths of bytes kept because the session had not seen them. */
+  /**
+   * Absolute paths of the copies of overwritten bytes that the session had
+   * not seen.
+   */
   recovered: string[];
   /**
-   * The version written; null if the file held that already and nobody has
-   * written it since it is tracked.
+   * The version that was written. Null if the file already had this content
+   * and no version was recorded since it is tracked.
    */
   version?: Version | null;
 }
 
-/** How a write was guarded (GUARD-2). */
+/** The mechanism that protected a write (GUARD-2). */
 export type Guard = "exchange" | "noreplace" | "checked";
 
 /** SHA-256 of the file's bytes, lower-case hex */
@@ -1500,205 +1764,230 @@ export type Hash = string;
 /** SHA-256 of the file's bytes in lower-case hex, or "absent" */
 export type HashOrAbsent = string;
 
-/** What a path holds, or is believed to hold. */
+/** The content of a path, on disk or on record. */
 export type Holds = {
   file: Hash;
 } | "absent" | "unreadable";
 
-/** What a hook printed has been delivered. */
+/** Confirms that the output of a hook was delivered. */
 export interface HookAck {
-  /** As the hook's answer named it. */
+  /** The value from the hook's answer. */
   ack: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of Claude Code. */
+/** An event of a hook of Claude Code. */
 export interface HookClaude {
-  /** What the agent handed to its hook, verbatim. */
+  /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of Codex. */
+/** An event of a hook of Codex. */
 export interface HookCodex {
-  /** What the agent handed to its hook, verbatim. */
+  /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of Cursor. */
+/** An event of a hook of Cursor. */
 export interface HookCursor {
-  /** What the agent handed to its hook, verbatim. */
+  /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of any agent's hook. */
+/** An event of a hook of any agent. */
 export interface HookEvent {
   /**
-   * The agent, as in `touchmark hook AGENT`; `invalid` for one that is not
-   * known.
+   * The agent's name, as in `touchmark hook AGENT`; `invalid` for an unknown
+   * agent.
    */
   agent: string;
-  /** What the agent handed to its hook, verbatim. */
+  /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** An event of Gemini CLI. */
+/** An event of a hook of Gemini CLI. */
 export interface HookGemini {
-  /** What the agent handed to its hook, verbatim. */
+  /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * Which session a tool call of an MCP client belongs to: the one that the
- * hooks of the same agent name, if they were heard (HOOK-9).
+ * Requests the session that a tool call of an MCP client belongs to: the
+ * session that the hooks of the same agent name, if there were any (HOOK-9).
  */
 export interface HookJoin {
-  /** The call's arguments; need not be said where `call_id` is. */
+  /** The call's arguments; not needed with `call_id`. */
   arguments?: unknown;
-  /** The agent's name of the call, where it gives one to MCP servers. */
+  /** The agent's id for the call, if it passes one to MCP servers. */
   callId?: string | null;
-  /** What the client calls itself. */
+  /** The name that the client gives for itself. */
   client?: string | null;
-  /** The MCP server's own session. What it knows becomes the other's. */
+  /**
+   * The MCP server's own session. What it knows moves to the session that is
+   * found.
+   */
   session: SessionId;
-  /** The tool called. */
+  /** The name of the tool. */
   tool?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The answer. */
+/** The result of `hook/join`. */
 export interface HookJoined {
-  /** The hooks' session; `None` if none is known of that agent. */
+  /**
+   * The session that the hooks name; `None` if no hook event of that agent
+   * is known.
+   */
   session?: SessionId | null;
 }
 
 /**
- * An event of opencode, as its plug-in tells it: `phase`, and what
- * belongs to it (docs/protocol.md).
+ * An event of opencode's plug-in: `phase`, and the fields of that phase
+ * (docs/protocol.md).
  */
 export interface HookOpencode {
-  /** What the agent handed to its hook, verbatim. */
+  /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What the hook is to print, and how it is to end. */
+/** What the hook prints, and its exit code. */
 export interface HookPrinted {
-  /** Send it with `hook/ack` once `stdout` is delivered. */
+  /**
+   * The value to send in `hook/ack` after `stdout` was delivered; `None` if
+   * nothing has to be confirmed.
+   */
   ack?: string | null;
-  /** The exit code. */
+  /** The hook's exit code. */
   exit: number;
-  /** For people; mostly empty. */
+  /** What the hook prints to standard error, for people; usually empty. */
   stderr: string;
-  /** One JSON object, by the agent's own schema; `{}` says nothing. */
+  /**
+   * What the hook prints to standard output: one JSON object in the agent's
+   * schema. `{}` has no effect.
+   */
   stdout: string;
 }
 
-/** Says who calls. Optional to call. */
+/** Identifies the client to the daemon. Calling it is optional. */
 export interface Initialize {
-  /** The client. */
+  /** The client's name and version. */
   client: Program;
-  /** The protocol it speaks. */
+  /** The version of the protocol that the client uses. */
   protocol: number;
-  /** What the client is. */
+  /** The kind of the client; `None` if it does not say. */
   role?: Role | null;
-  /** The session this connection works for. */
+  /**
+   * The session that this connection works for; `None` if it is for no
+   * single one.
+   */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Who answers. */
+/** Identifies the daemon to the client. */
 export interface Initialized {
-  /** Names of what this daemon can do beyond the first version. */
+  /** Features that this daemon has in addition to those of the first version. */
   capabilities: string[];
-  /** Now. */
+  /** The current clock: the number of the newest fact. */
   clock: Clock;
-  /** The protocol it speaks. */
+  /** The version of the protocol that the daemon uses. */
   protocol: number;
-  /** The daemon. */
+  /** The daemon's name and version. */
   server: Program;
   /** The absolute path of the workspace. */
   workspace: string;
 }
 
-/** How much is kept of files' contents (KEEP). */
+/** How much of files' contents is stored (KEEP). */
 export interface KeptContents {
-  /** Bytes as they are stored, which `contents.total` counts. */
+  /** Bytes in the store, after compression; `contents.total` limits this. */
   bytes: number;
-  /** Bytes as they were. */
+  /** The size in bytes of the stored contents before compression. */
   originalBytes: number;
-  /** Stored bytes of what does not go before its time. */
+  /**
+   * Bytes in the store, after compression, of contents that are pinned
+   * (KEEP-2).
+   */
   pinnedBytes: number;
   /**
-   * The content of every version since then can be had, but for those that
-   * are never kept; `None` if none ever had to go.
+   * The time since which the content of every version is available, except
+   * for contents that are never stored. `None` if no content was ever
+   * removed.
    */
   since?: number | null;
 }
 
-/** Lines added and removed between two texts. */
+/** Numbers of lines that differ between two texts. */
 export interface LineCounts {
-  /** Lines only the newer text has. */
+  /** The number of lines that are only in the newer text. */
   added: number;
-  /** Lines only the older text has. */
+  /** The number of lines that are only in the older text. */
   removed: number;
 }
 
-/** In which of two versions a line is. */
+/** Which of two versions have a line. */
 export type LineKind = "context" | "added" | "removed";
 
-/** Lines `start` to `end`, 1-based, both inclusive. */
+/**
+ * The lines from `start` to `end`, both included. The first line of a file is
+ * 1.
+ */
 export interface LineRange {
-  /** The last line. */
+  /** The number of the last line. */
   end: number;
-  /** The first line. */
+  /** The number of the first line. */
   start: number;
 }
 
-/** Versions. */
+/** A list of versions. */
 export interface LogEntries {
-  /** Newest first, without what was there before touchmark looked. */
+  /** The versions, newest first, without baselines. */
   entries: LogEntry[];
-  /** There may be more: ask again with `before` set to this clock. */
+  /**
+   * The value of `before` for the next request; `None` if there are no more
+   * rows. The next list may be empty.
+   */
   more?: Clock | null;
 }
 
-/** A version of some file. */
+/** A version in the list of versions. */
 export interface LogEntry {
-  /** Lines added and removed, where asked for and both texts are kept. */
+  /** Lines added and removed, if they were requested and both texts are kept. */
   lines?: LineCounts | null;
-  /** By the author that its newest correction names. */
+  /** The version, with the author that its newest correction names. */
   version: Version;
 }
 
-/** A match. */
+/** A match of a search. */
 export interface Match {
-  /** Lines after it. */
+  /** The lines after the match. */
   after: string[];
-  /** Lines before it. */
+  /** The lines before the match. */
   before: string[];
-  /** In which column, in bytes from 1. */
+  /** The column in bytes, from 1. */
   column: number;
-  /** On which line, from 1. */
+  /** The line number, from 1. */
   line: number;
-  /** In which file, by its real name. */
+  /** The path of the file, with symlinks resolved. */
   path: RelPath;
   /**
-   * The line, or the lines it reaches over, without the last line's end. Of
-   * a very long one what lies around the match, with `…` where it was cut.
+   * The line or lines of the match, without the last line ending. A very
+   * long line is shortened around the match, with `…` where it was cut.
    */
   text: string;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -1708,183 +1997,220 @@ export interface Match {
 /** How the text to replace was found. */
 export type Matched = "exact" | "quotes" | "lineEndings";
 
-/** Matches. */
+/** The result of a search. */
 export interface Matches {
-  /** Files looked into. */
+  /** The number of files searched. */
   filesSearched: number;
-  /** By path, name by name, and line. */
+  /** The matches, sorted by path, component by component, and then by line. */
   matches: Match[];
   /**
-   * There are more, or they do not fit one message, or not every file could
-   * be searched to its end in time.
+   * Whether matches are missing: there are more than requested, they do not
+   * fit one message, or not every file could be searched in time.
    */
   truncated: boolean;
 }
 
-/** Models. */
+/** A list of models. */
 export interface ModelEntries {
-  /** The oldest first. */
+  /** The entries, oldest first. */
   entries: ModelEntry[];
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
 }
 
-/** A model in use. */
+/** A model that a session used. */
 export interface ModelEntry {
   /** The agent's mode. */
   mode: string;
-  /** The model. */
+  /** The id of the model. */
   modelId: string;
-  /** Who serves it. */
+  /** The id of the model's provider. */
   providerId: string;
-  /** From when on. */
+  /** When the session began to use the model. */
   time: number;
 }
 
-/** The models of a session. */
+/** Lists the models of a session. */
 export interface ModelList {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Remembers which model answers from now on. */
+/** Records the model that answers from now on. */
 export interface ModelRecord {
-  /** The message it answered: the same message counts once. */
+  /**
+   * The id of the message that the model answered. A second record for the
+   * same message is ignored.
+   */
   messageId?: string | null;
   /** The agent's mode. */
   mode: string;
-  /** The model. */
+  /** The id of the model. */
   modelId: string;
-  /** Who serves it. */
+  /** The id of the model's provider. */
   providerId: string;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Whether that was news. */
+/** The result of `model/record`. */
 export interface ModelRecorded {
-  /** False for a repeat of the last entry, or of a message. */
+  /**
+   * Whether an entry was added. False if it repeats the last entry, or is
+   * for a message that is already recorded.
+   */
   recorded: boolean;
 }
 
-/** Everything up to the cursor has arrived. */
+/** Confirms that all changes up to a cursor have arrived. */
 export interface ModifiedAck {
-  /** As `modified/take` answered it. */
+  /** The cursor that `modified/take` returned. */
   cursor: string;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Lists changes without taking them. */
+/** Lists changes and does not mark them as delivered. */
 export interface ModifiedList {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** For this session (MOD-1); every author's if absent. */
+  /**
+   * The session for which changes are listed (MOD-1); `None` lists the
+   * changes by all authors.
+   */
   session?: SessionId | null;
-  /** Everything since then. */
+  /** Only changes since this clock. */
   since?: Clock | null;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** Read and hash every path spoken of (SYNC-4). */
+  /**
+   * Whether to read and hash every path that the request covers first
+   * (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Lists what others changed since, and remembers that it did (MOD-2). */
+/**
+ * Lists the changes by others since the last time, and marks them as delivered
+ * (MOD-2).
+ */
 export interface ModifiedTake {
-  /** When the delivery counts. */
+  /** When the delivery takes effect; default `implicit`. */
   ack?: Ack;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Only these. */
+  /** Only changes of these files; `None` means all. */
   paths?: ClientPath[] | null;
-  /** Only look. */
+  /**
+   * Whether to list the changes without marking them as delivered; default
+   * false.
+   */
   peek?: boolean;
-  /** For whom. */
+  /** The session, by its id or label. */
   session: SessionId;
-  /** Answer as of now (SYNC-1); true unless told. */
+  /**
+   * Whether to answer with the state as of now, after a fence (SYNC-1);
+   * default true.
+   */
   sync?: boolean | null;
-  /** Read and hash every path spoken of (SYNC-4). */
+  /**
+   * Whether to read and hash every path that the request covers first
+   * (SYNC-4); default false.
+   */
   verify?: boolean | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What was taken. */
+/** The result of `modified/take`. */
 export interface ModifiedTaken {
-  /** One per path. */
+  /** One change per path. */
   changes: Change[];
-  /** For `modified/ack`. */
+  /** The value to send in `modified/ack`. */
   cursor: string;
-  /** There is more: take again. */
+  /** Whether there are more changes. Send `modified/take` again for them. */
   more?: boolean | null;
   /**
-   * Paths spoken of that could not be read in time: what is said of them,
-   * or not said, is of before. Ask again (LOSS-4).
+   * Paths that could not be read in time; `None` if there are none. The
+   * answer describes their previous state. Repeat the request later
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
-  /** The state was lost since the last answer (DUR-2). */
+  /** Whether state was lost since the previous answer (DUR-2). */
   reset?: boolean | null;
 }
 
-/** What became of a declared write (ATTR-10). */
+/** The result of a declared write (ATTR-10). */
 export type Outcome = "applied" | "unchanged" | "overwritten" | "clobbered" | "notApplied";
 
-/** Is anybody there? */
+/** Checks that the daemon answers. */
 export interface Ping {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** How much a result is worth, the least first. */
+/** How much a result is worth. The variants are in ascending order. */
 export type Priority = "rerunnable" | "other" | "read" | "mentioned" | "never";
 
 /** A program's name and version. */
 export interface Program {
-  /** Its name. */
+  /** The program's name. */
   name: string;
-  /** Its version. */
+  /** The program's version. */
   version: string;
 }
 
-/** Where a text was found. */
+/** A match in a text. */
 export interface QuotesFound {
-  /** Always true. */
+  /** Always true. Without a match, the whole result is null. */
   matched: boolean;
-  /** The same with straight quotation marks. */
+  /** The match with straight quotation marks. */
   normalizedMatch: string;
-  /** As it stands in the haystack. */
+  /** The match as it is in the haystack. */
   originalMatch: string;
-  /** Where it begins in the haystack, in code points. */
+  /** The position of the match in the haystack, in code points from 0. */
   position: number;
 }
 
-/** Looks for a text whatever its quotation marks; an exact match wins. */
+/**
+ * Searches a text, ignoring the kind of quotation marks. An exact match is
+ * preferred.
+ */
 export interface QuotesMatch {
-  /** Where. */
+  /** The text to search in. */
   haystack: string;
-  /** What to look for. */
+  /** The text to find. */
   needle: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Asks for straight quotation marks. */
+/** Requests a text with straight quotation marks. */
 export interface QuotesNormalize {
-  /** Any text. */
+  /** The text to convert. */
   text: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -1892,115 +2218,118 @@ export interface QuotesNormalize {
 
 /** A text with straight quotation marks. */
 export interface QuotesNormalized {
-  /** The text. */
+  /** The text with straight quotation marks. */
   text: string;
 }
 
-/** A result, ranked. */
+/** A tool result with its rank. */
 export interface RankedItem {
-  /** What to do with it. */
+  /** What the agent should do with the result. */
   action: RetentionAction;
   /**
-   * What to say of it beside that: how to see the file again, and how long
-   * ago it was read. Only of files read.
+   * What to add to `text`: how to see the file again, and how long ago it
+   * was read. `None` unless the result is of a file that was read.
    */
   hint?: string | null;
-  /** The agent's own name of it. */
+  /** The agent's id for the result. */
   id: string;
-  /** Its worth. */
+  /** How much the result is worth. */
   priority: Priority;
-  /** The same as a number: 4 is never cut, 0 goes first. */
+  /** `priority` as a number: 0 is removed first, 4 is never removed. */
   rank: number;
-  /** What to put in its place. */
+  /** The text that replaces the result; `None` if it is kept. */
   text?: string | null;
 }
 
-/** Whether a record speaks of what is in the context now. */
+/** Whether a record is the newest of its path. */
 export type RecordState = "active" | "stale";
 
-/** Removes kept bytes. */
+/** Deletes an item kept for recovery. */
 export interface RecoveryDelete {
-  /** Which. */
+  /** The item's id. */
   id: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Bytes that would have lost their name, and were kept. */
+/** Bytes that a guarded write would have destroyed, kept for recovery. */
 export interface RecoveryItem {
-  /** Who wrote it, where that is known. */
+  /** The author of the bytes, if it is known. */
   author?: Author | null;
-  /** Where it is kept: an absolute path. */
+  /** The absolute path of the copy. */
   file: string;
-  /** The content. */
+  /** The hash of the bytes. */
   hash: Hash;
-  /** Its name here. */
+  /** The item's id. */
   id: string;
-  /** Of which file. */
+  /** The path of the file that had the kept bytes. */
   path: RelPath;
-  /** In bytes. */
+  /** The size in bytes. */
   size: number;
-  /** When it was kept. */
+  /** When the bytes were kept. */
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Kept bytes, the newest first. */
+/** Items kept for recovery, newest first. */
 export interface RecoveryItems {
-  /** Each of them. */
+  /** The items. */
   items: RecoveryItem[];
 }
 
-/** What was kept? */
+/** Lists the bytes that are kept for recovery. */
 export interface RecoveryList {
-  /** Only this one. */
+  /** Only the item with this id; `None` means all. */
   id?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Gives kept bytes their name back. What is there now is kept in turn. */
+/**
+ * Writes kept bytes back to their path. The current content of the file is
+ * kept first.
+ */
 export interface RecoveryRestore {
-  /** Which. */
+  /** The item's id. */
   id: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Kept bytes with their name back. */
+/** The result of `recovery/restore`. */
 export interface RecoveryRestored {
-  /** The one item; it stays kept until it is deleted. */
+  /** The item; always one. It stays until it is deleted. */
   items: RecoveryItem[];
-  /** Absolute paths of what was there, kept in turn. */
+  /** Absolute paths of the copies of the previous content. */
   recovered: string[];
 }
 
-/** What is in it? */
+/** Requests the content of an item kept for recovery. */
 export interface RecoveryShow {
-  /** Which. */
+  /** The item's id. */
   id: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Kept bytes with their content. */
+/** An item kept for recovery, with its content. */
 export interface RecoveryShown {
-  /** How the content is written in `text`. */
+  /** The encoding of `text`. */
   encoding: TextEncoding;
-  /** The one item. */
+  /** The item; always one. */
   items: RecoveryItem[];
-  /** Its content, up to `limits.read_text` bytes. */
+  /** The item's content, up to `limits.read_text` bytes. */
   text: string;
-  /** There is more in the item's file. */
+  /** Whether `text` was cut. The whole content is in the item's file. */
   truncated: boolean;
 }
 
-/** Takes an undo back. */
+/** Redoes what an undo has undone. */
 export interface Redo {
-  /** Only say what would be done; false unless told. */
+  /** Whether to report what would be done without doing it; default false. */
   dryRun?: boolean;
-  /** Which undo (`u2`); the newest unless told. */
+  /** The id of the undo (`u2`); default: the newest. */
   undo?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2009,220 +2338,247 @@ export interface Redo {
 /** A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy and a field `uri` stands beside it. */
 export type RelPath = string;
 
-/** How many were removed. */
+/** The number of items that a request removed. */
 export interface Removed {
-  /** That many. */
+  /** The number of removed items. */
   removed: number;
 }
 
-/** What became of a file that was to be given back. */
+/** The result of restoring a file. */
 export type Restoration = "restored" | "removed" | "unchanged";
 
-/** Files that were given back. */
+/** The result of `file/restore`. */
 export interface Restored {
-  /** The one. */
+  /** The file that was restored; always one. */
   files: RestoredFile[];
 }
 
-/** A file that was given back. */
+/** A file that was restored. */
 export interface RestoredFile {
   /**
-   * The version that it holds again; `None` for what a session saw and no
-   * version held.
+   * The version that the file has again; `None` for a content that a session
+   * saw but no version has.
    */
   clock?: Clock | null;
-  /** How many places of the file changed; 0 where that cannot be counted. */
+  /**
+   * The number of places of the file that changed; 0 if they cannot be
+   * counted.
+   */
   hunks: number;
-  /** What became of it. */
+  /** The result. */
   outcome: Restoration;
-  /** Which. */
+  /** The file. */
   path: RelPath;
-  /** Absolute paths of what was there, kept (`recovery/list`). */
+  /** Absolute paths of the copies of the previous content (`recovery/list`). */
   recovered: string[];
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** What to do with a result. */
+/** What the agent should do with a result. */
 export type RetentionAction = "keep" | "stub";
 
 /** A tool result in a context. */
 export interface RetentionItem {
-  /** The agent's own name of it. */
+  /** The agent's id for the result. */
   id: string;
-  /** Its lines. */
+  /** The number of lines of the result. */
   lines?: number | null;
-  /** The user mentioned it. */
+  /** Whether the user mentioned the file; default false. */
   mentioned?: boolean;
-  /** The file it is about. */
+  /** The file that the result is about; `None` if it is about no file. */
   path?: ClientPath | null;
-  /** The agent's step then. */
+  /** The agent's number for the step in which the result was made. */
   step: number;
-  /** The tool. */
+  /** The name of the tool. */
   tool: string;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Which tool results may be cut, and which go first? */
+/** Ranks tool results by how much they are worth keeping in a context. */
 export interface RetentionRank {
-  /** The results in the context. */
+  /** The tool results in the context. */
   items: RetentionItem[];
-  /** A file accessed within this many steps is kept. */
+  /**
+   * How many steps after its last access a result is kept. What the user
+   * mentioned is kept twice as long, what can be run again half as long.
+   */
   maxAge: number;
-  /** Whose context. */
+  /** The session whose context it is, by its id or label. */
   session: SessionId;
-  /** The agent's step now. */
+  /** The agent's number for its current step. */
   step: number;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** All results, ranked. */
+/** The result of `retention/rank`. */
 export interface RetentionRanked {
-  /** In the order given. */
+  /** The results, in the order of the request. */
   items: RankedItem[];
 }
 
-/** Lines that lie beside one another and were changed by agents. */
+/** A group of adjacent lines that agents have changed. */
 export interface ReviewHunk {
-  /** What stands there now, likewise. */
+  /** The current text. Bytes that are not UTF-8 are replaced. */
   after: string;
-  /** Who changed these lines. */
+  /** The authors who changed the lines. */
   authors: Author[];
-  /** What would stand there without it; bytes that are no UTF-8 are replaced. */
+  /** The text without the change. Bytes that are not UTF-8 are replaced. */
   before: string;
-  /** The file was made by it; `None` otherwise. */
+  /** True if the change created the file; else `None`. */
   created?: boolean | null;
-  /** The file was deleted by it; `None` otherwise. */
+  /** True if the change deleted the file; else `None`. */
   deleted?: boolean | null;
-  /**
-   * Its name, which another change of the file does not alter, unless of
-   * these lines.
-   */
+  /** The change's id. It stays the same when other lines of the file change. */
   id: string;
   /**
-   * Where it is in what the file holds now; an empty place is the line
-   * before it.
+   * The lines in the file's current content. If the change only removed
+   * lines: the line before them.
    */
   lines: LineRange;
-  /** In which file. */
+  /** The path of the file. */
   path: RelPath;
-  /** When the newest of these changes was seen. */
+  /** When the daemon saw the newest change of the lines. */
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** The queue, by file and place. */
+/** The review queue, sorted by file and line. */
 export interface ReviewHunks {
-  /** Each change. */
+  /** The changes. */
   hunks: ReviewHunk[];
-  /** There are more; `None` where these are all. */
+  /** True if the queue has more changes; `None` if the list is complete. */
   more?: boolean | null;
 }
 
-/** These were looked at and stay: they are in the queue no more. */
+/** Accepts changes: they stay in their files and leave the review queue. */
 export interface ReviewKeep {
-  /** Which. */
+  /** The changes. */
   hunks: ReviewNamed[];
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What was kept. */
+/** The result of `review/keep`. */
 export interface ReviewKept {
-  /** How many. */
+  /** The number of changes that were accepted. */
   kept: number;
 }
 
-/** What did agents change that nobody has kept or undone yet? */
+/** Lists agents' changes that have been neither kept nor undone. */
 export interface ReviewList {
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Only in these files, or below these directories; everywhere unless told. */
+  /**
+   * Only these files, and files below these directories; `None` means all
+   * files.
+   */
   paths?: ClientPath[] | null;
-  /** Only what this session changed, its sub-agents with it. */
+  /**
+   * Only changes by this session and its sub-agents; `None` means all
+   * agents' changes.
+   */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A change of the queue. */
+/** The name of a change in the review queue. */
 export interface ReviewNamed {
-  /** Its name, as `review/list` tells it. */
+  /** The change's id, from `review/list`. */
   id: string;
-  /** In which file. */
+  /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** These were looked at and go. What they were is in `undo/list` from then on. */
+/** Undoes changes. They are in `undo/list` from then on. */
 export interface ReviewUndo {
-  /** Which. */
+  /** The changes. */
   hunks: ReviewNamed[];
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What a client is. */
+/** The kind of a client. */
 export type Role = "agent" | "editor" | "tool";
 
-/** What has been saved, counted and not estimated. */
+/** The work that was saved. All numbers are counted, none is estimated. */
 export interface Savings {
-  /** The bytes of those lines, where they are known to the byte. */
+  /**
+   * The bytes that were not sent again because a read repeated an earlier
+   * one, where the number is known exactly.
+   */
   bytesNotSent: number;
-  /** Guarded writes that found bytes nobody had seen (GUARD-1). */
+  /**
+   * Guarded writes that found bytes which the session had not seen
+   * (GUARD-1).
+   */
   conflicts: number;
-  /** The bytes of those results. */
+  /** The bytes of results that were answered from an earlier call. */
   duplicateBytes: number;
-  /** Tool calls answered from an earlier one's result. */
+  /** Tool calls that were answered with the result of an earlier call. */
   duplicateCalls: number;
-  /** Edits of files never read that were refused (GUARD-4). */
+  /**
+   * Edits that were refused because the session had not read the file
+   * (GUARD-4).
+   */
   notReadRefused: number;
-  /** Changes of others that were told. */
+  /** Changes by others that were reported to the session. */
   notices: number;
-  /** Reads whose lines were in the context already (SEEN-4). */
+  /** Reads whose lines were already in the context (SEEN-4). */
   repeats: number;
-  /** Edits of out-of-date copies that were refused (GUARD-4). */
+  /**
+   * Edits that were refused because the session's copy was out of date
+   * (GUARD-4).
+   */
   staleRefused: number;
-  /** Hooks that had to let their agent go on before the daemon had answered. */
+  /** Hooks that let their agent continue before the daemon had answered. */
   unansweredHooks: number;
   /**
-   * Events of hooks that were not understood, or something in them: an
-   * event, a tool or a field that touchmark does not know. Those of no
-   * known session count since the daemon's start, and for no session.
+   * Hook events that were not understood, or only in part: the event, a tool
+   * or a field is unknown to touchmark. Events without a known session are
+   * counted since the daemon's start, and only in the sum over all sessions.
    */
   unclearHooks: number;
 }
 
 /** Searches files for a regular expression, as `rg` does. */
 export interface SearchGrep {
-  /** Lines after each match; at most 1,000. */
+  /** The number of lines to return after each match; at most 1,000. */
   afterContext?: number | null;
-  /** Lines before each match; at most 1,000. */
+  /** The number of lines to return before each match; at most 1,000. */
   beforeContext?: number | null;
-  /** Upper and lower case are the same. */
+  /** Whether upper and lower case are the same; default false. */
   caseInsensitive?: boolean;
-  /** Both, where they are not given. */
+  /** The default of `before_context` and `after_context`. */
   context?: number | null;
-  /** Only files of this type: `rust`, `ts`, `py`, ... as `rg --type-list`. */
+  /**
+   * Only files of this type: `rust`, `ts`, `py`, ... as listed by `rg
+   * --type-list`.
+   */
   fileType?: string | null;
-  /** Only files whose names match; `!` before it leaves them out. */
+  /**
+   * Only files whose paths match this glob. A leading `!` excludes the files
+   * that match.
+   */
   glob?: string | null;
-  /** At most this many; 1,000 unless told, and never more than 100,000. */
+  /** The maximum number of matches to return; default 1,000, at most 100,000. */
   maxMatches?: number | null;
-  /** A match may reach over lines. */
+  /** Whether a match may span several lines; default false. */
   multiline?: boolean;
   /**
-   * Only this file, or below this directory; the whole workspace if absent.
-   * What is named is searched even if it is ignored or hidden.
+   * Only this file, or the files below this directory; `None` means the
+   * whole workspace. The path is searched even if it is ignored or hidden.
    */
   path?: ClientPath | null;
   /** The regular expression, in the syntax of the Rust crate `regex`. */
   pattern: string;
-  /** Whose; only for the log. */
+  /** The session that searches; used only in the log. */
   session?: SessionId | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -2230,24 +2586,27 @@ export interface SearchGrep {
   withinMs?: number | null;
 }
 
-/** Ends a session: its open edits and commands are aborted. */
+/** Closes a session. Its open edits and commands are aborted. */
 export interface SessionClose {
-  /** Also remove what it knew and stored; the version log stays. */
+  /**
+   * Whether to remove also what the session knew and stored; default false.
+   * The log of versions stays.
+   */
   forget?: boolean;
-  /** Its name. */
+  /** The session's id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
 /**
- * The session's context was compacted: what it read is no longer in it,
- * but for the files kept.
+ * Reports that the session's context was compacted: what it read is no longer
+ * resident, except for the files in `keep`.
  */
 export interface SessionCompacted {
-  /** Files whose text is still in the context. */
+  /** The files whose text is still in the context. */
   keep?: ClientPath[];
-  /** Its name. */
+  /** The session's id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2255,151 +2614,160 @@ export interface SessionCompacted {
 
 export type SessionId = string;
 
-/** Every session known. */
+/** Lists all sessions. */
 export interface SessionList {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Opens a session, or comes back to it. */
+/** Opens a session, or reopens it. */
 export interface SessionOpen {
-  /** The agent's program. */
+  /** The agent's program; `None` if not known. */
   agent?: Program | null;
   /** The session that started this one, for a sub-agent (SEEN-5). */
   parent?: SessionId | null;
-  /** The agent's process. */
+  /** The id of the agent's process. */
   pid?: number | null;
-  /** Its name. */
+  /** The session's id; a label is not accepted here. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The session as it was found. */
+/** The state of a session when it was opened. */
 export interface SessionOpened {
-  /** Now. */
+  /** The current clock: the number of the newest fact. */
   clock: Clock;
-  /** Its short name, for the eyes (SES-2). */
+  /** The session's label: its short name for display (SES-2). */
   label?: string | null;
-  /** What changed while it was away: a look, not a take. */
+  /**
+   * The changes by others since the session was last active. They are not
+   * taken by this.
+   */
   modified: Change[];
   /**
-   * Files that could not be read in time: what is said of them is of before
-   * (LOSS-4).
+   * Files that could not be read in time; `None` if there are none. The
+   * answer describes their previous state (LOSS-4).
    */
   pending?: RelPath[] | null;
-  /** Whether it was known already. */
+  /** Whether the session was known before. */
   resumed: boolean;
-  /** Its name. */
+  /** The session's id. */
   session: SessionId;
-  /** A pending warning: a look, not a take (CHK-2). */
+  /** A pending warning. It is not taken by this (CHK-2). */
   warning?: Warning | null;
 }
 
-/** How a session goes. */
+/** The state of a session. */
 export type SessionPhase = "opened" | "closed" | "forgotten";
 
-/** One session. */
+/** A row of the list of sessions. */
 export interface SessionRow {
-  /** The agent's program. */
+  /** The agent's program; `None` if not known. */
   agent?: Program | null;
-  /** Edits begun. */
+  /** The number of edits begun. */
   edits: number;
-  /** Its short name, for the eyes (SES-2). */
+  /** The session's label: its short name for display (SES-2). */
   label?: string | null;
-  /** When it last asked something. */
+  /** When the session sent its last request. */
   lastActive: number;
-  /** Changes not yet delivered. */
+  /** The number of changes not yet delivered to the session. */
   modified: number;
-  /** Whether it is open. */
+  /** Whether the session is open. */
   open: boolean;
-  /** When it was first opened. */
+  /** When the session was first opened. */
   openedAt: number;
-  /** The session that started it. */
+  /** For a sub-agent: the session that started it. */
   parent?: SessionId | null;
-  /** Reads recorded. */
+  /** The number of reads recorded. */
   reads: number;
-  /** Its name. */
+  /** The session's id. */
   session: SessionId;
-  /** Files whose copy is stale now. */
+  /** The number of files whose copy is stale now. */
   stale: number;
 }
 
-/** Every session known. */
+/** A list of sessions. */
 export interface SessionRows {
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
-  /** By name. */
+  /** The sessions, sorted by id. */
   sessions: SessionRow[];
 }
 
-/** Parts of the session's context were cut. */
+/** Reports that parts of the session's context were cut. */
 export interface SessionTruncated {
-  /** What was cut. */
+  /** The parts that were cut. */
   items: Truncated[];
-  /** Its name. */
+  /** The session's id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** End the daemon cleanly. */
+/** Ends the daemon cleanly. */
 export interface Shutdown {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What a file was like at some moment. */
+/** The state of a file at one moment. */
 export interface Snapshot {
-  /** Its content; `null` where there was no file. */
+  /** The hash of the file's content; `null` if there was no file. */
   hash?: Hash | null;
-  /** Its modification time. */
+  /** The file's modification time, in milliseconds since 1970. */
   mtimeMs: number;
-  /** Which. */
+  /** The file. */
   path?: ClientPath;
-  /** In bytes. */
+  /** The file's size in bytes. */
   size: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** What differs from a snapshot. */
+/** Which properties differ from a snapshot. */
 export interface SnapshotChanges {
-  /** The content. */
+  /** Whether the content differs. */
   contentChanged: boolean;
-  /** The modification time. */
+  /** Whether the modification time differs. */
   mtimeChanged: boolean;
-  /** The size. */
+  /** Whether the size differs. */
   sizeChanged: boolean;
 }
 
-/** Whether a file was modified since a snapshot. */
+/** The result of comparing a file with a snapshot. */
 export interface SnapshotCompared {
-  /** What differs, one by one. */
+  /** Which properties differ. */
   changes: SnapshotChanges;
-  /** Its content differs: neither a touch nor an equal size says so. */
+  /**
+   * Whether the content differs. Neither the modification time nor the size
+   * decides it.
+   */
   modified: boolean;
 }
 
-/** How a file came into the context. */
+/** How a file's content came into the context. */
 export type Source = "read_tool" | "agent_edited" | "user_edited" | "file_mentioned" | "read_missed";
 
-/** What a session's copy of a file is worth (SEEN-2). */
+/** The state of a session's copy of a file (SEEN-2). */
 export type State = "unread" | "fresh" | "stale" | "deleted" | "unreadable" | "unknown";
 
-/** What has been saved so far? */
+/** Requests how much work touchmark has saved. */
 export interface Stats {
-  /** Whose; all sessions' if absent. */
+  /** Only this session, by its id or label; `None` means all sessions. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** How is the daemon? */
+/** Requests the daemon's condition. */
 export interface Status {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2407,81 +2775,87 @@ export interface Status {
 
 /** The daemon's condition. */
 export interface StatusReport {
-  /** The agents whose hooks were heard since the daemon started, by name. */
-  agents: AgentHeard[];
-  /** The watcher in use. */
-  backend: string;
-  /** Now. */
-  clock: Clock;
   /**
-   * The configuration's files, where they say something else than what is
-   * in force.
+   * The agents whose hooks have sent events since the daemon started, by
+   * name.
    */
+  agents: AgentHeard[];
+  /** The name of the watch backend in use. */
+  backend: string;
+  /** The current clock: the number of the newest fact. */
+  clock: Clock;
+  /** What the configuration's files say that is not in effect. */
   configuration: Configuration;
-  /** Connections open. */
+  /** The number of open connections. */
   connections: number;
-  /** Counts. */
+  /** Counts since the daemon started. */
   counters: Counters;
-  /** Where coverage is reduced. */
+  /**
+   * The places where touchmark sees less than it should, with the cause of
+   * each.
+   */
   degraded: Degraded[];
-  /** Edits open. */
+  /** The number of open edits. */
   openEdits: number;
-  /** The daemon's process. */
+  /** The id of the daemon's process. */
   pid: number;
-  /** The protocol it speaks. */
+  /** The version of the protocol that the daemon uses. */
   protocol: number;
-  /** Resident memory. */
+  /** The daemon's resident memory, in bytes. */
   rssBytes: number;
-  /** Sessions known and not closed. */
+  /** The number of sessions that are known and not closed. */
   sessions: number;
-  /** The store. */
+  /** The state of the store. */
   store: StoreStatus;
-  /** Paths tracked. */
+  /** The number of tracked paths. */
   trackedFiles: number;
-  /** How long it has run. */
+  /** The time since the daemon started, in milliseconds. */
   uptimeMs: number;
   /** The daemon's version. */
   version: string;
-  /** Directories watched. */
+  /** The number of watched directories. */
   watchedDirectories: number;
   /** The absolute path of the workspace. */
   workspace: string;
 }
 
-/** Where the state is kept. */
+/** The file in which the state is stored. */
 export interface StoreStatus {
   /**
-   * What is kept of files' contents; `None` in the first moments of a
-   * daemon, and where nothing can be stored.
+   * The stored contents of files. `None` while the daemon starts, and where
+   * nothing can be stored.
    */
   contents?: KeptContents | null;
-  /** `process` or `power`. */
+  /** How durable a commit is: `process` or `power` (DUR-1). */
   durability: string;
-  /** The store's file. */
+  /** The absolute path of the store's file. */
   path: string;
-  /** Its size with its log. */
+  /** The size in bytes of the store's file and of its write-ahead log. */
   sizeBytes: number;
 }
 
-/** Be told what happens. */
+/** Subscribes to events. */
 export interface Subscribe {
-  /** Only these types of events; all if absent. */
+  /**
+   * Only events of these types, such as `version` or `stale`; empty means
+   * all.
+   */
   kinds?: string[];
-  /** Only what concerns this session. */
+  /** Only events that concern this session; `None` means all. */
   session?: SessionId | null;
-  /** First what was missed since then. */
+  /** Sends first the events since this clock; `None` sends only new ones. */
   since?: Clock | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A subscription's number, which its events carry. */
+/** The number of a subscription. */
 export interface Subscribed {
-  /** The number. */
+  /** The number. Each event of the subscription carries it. */
   subscription: number;
 }
 
-/** Wait until everything written before this call has been read. */
+/** Waits until everything that was written before this request has been read. */
 export interface Sync {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
@@ -2489,95 +2863,105 @@ export interface Sync {
 
 /** The clock after a fence. */
 export interface Synced {
-  /** Now. */
+  /** The current clock: the number of the newest fact. */
   clock: Clock;
   /**
-   * Paths spoken of that could not be read in time: what is said of them,
-   * or not said, is of before. Ask again (LOSS-4).
+   * Paths that could not be read in time; `None` if there are none. The
+   * answer describes their previous state. Repeat the request later
+   * (LOSS-4).
    */
   pending?: RelPath[] | null;
 }
 
 /** A background task. */
 export interface Task {
-  /** What it runs. */
+  /** The command line that the task runs; `None` if there is none. */
   command?: string | null;
-  /** The agent's own name of it, unique in its session. */
+  /** The agent's id for the task, unique in its session. */
   id: string;
   /**
-   * Its process. The kernel's start time of it is looked up and kept, so
-   * that a number used again is not taken for it.
+   * The id of the task's process. The process's start time is stored with
+   * it, so that a later process with the same id is not mistaken for it.
    */
   pid?: number | null;
-  /** When it was started, as the agent says. */
+  /** When the task was started, according to the agent. */
   startTime: number;
-  /** What it is. */
+  /** The kind of the task. */
   type: TaskType;
-  /** Where it runs. */
+  /** The task's working directory. */
   workingDirectory: string;
 }
 
-/** Forgets the tasks whose process is gone. */
+/** Removes the tasks whose process no longer exists. */
 export interface TaskCleanup {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The tasks kept. */
+/** Lists the stored tasks. */
 export interface TaskList {
-  /** Where the last answer stopped. */
+  /**
+   * The `more` of the previous answer, to continue after it. `None` starts
+   * at the beginning.
+   */
   cursor?: string | null;
-  /** At most this many (LIM-2). */
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
-  /** Whose; all sessions' if absent. */
+  /** Only this session, by its id or label; `None` means all sessions. */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Forgets a task. */
+/** Removes a task. */
 export interface TaskRemove {
-  /** Which. */
+  /** The task's id. */
   id: string;
-  /** Whose; every session's of that id if absent. */
+  /**
+   * The session, by its id or label; `None` means the tasks with this id of
+   * all sessions.
+   */
   session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** A task as it is now. */
+/** A stored task with its current state. */
 export interface TaskRow {
-  /** Whether its process runs; `null` for a task that names none. */
+  /**
+   * Whether the task's process is running; `null` if the task names no
+   * process.
+   */
   alive?: boolean | null;
-  /** What it runs. */
+  /** The command line that the task runs; `None` if there is none. */
   command?: string | null;
-  /** The agent's own name of it. */
+  /** The agent's id for the task. */
   id: string;
-  /** The session's label (SES-2). */
+  /** The session's label; `None` if it has none (SES-2). */
   label?: string | null;
-  /** Its process. */
+  /** The id of the task's process. */
   pid?: number | null;
-  /** Whose. */
+  /** The task's session. */
   session: SessionId;
-  /** When it was started, as the agent says. */
+  /** When the task was started, according to the agent. */
   startTime: number;
-  /** What it is. */
+  /** The kind of the task. */
   type: TaskType;
-  /** Where it runs. */
+  /** The task's working directory. */
   workingDirectory: string;
 }
 
-/** Tasks. */
+/** A list of tasks. */
 export interface TaskRows {
-  /** There is more: ask again with this cursor. */
+  /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
-  /** By session and id. */
+  /** The tasks, sorted by session and id. */
   tasks: TaskRow[];
 }
 
-/** Keeps a task, in place of one with the same id. */
+/** Stores a task. It replaces a task with the same id. */
 export interface TaskSave {
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The task. */
   task: Task;
@@ -2585,55 +2969,61 @@ export interface TaskSave {
   withinMs?: number | null;
 }
 
-/** What a task is. */
+/** The kind of a background task. */
 export type TaskType = "shell" | "process" | "agent";
 
-/** How a text travels. */
+/** How bytes are encoded as a string in JSON. */
 export type TextEncoding = "utf8" | "base64";
 
-/** One file whose text was cut from the context. */
+/** A file whose text was cut from the context. */
 export interface Truncated {
-  /** The file. */
+  /** The file whose text was cut. */
   path?: ClientPath;
-  /** The lines cut; all if absent. */
+  /** The lines that were cut; `None` means all. */
   range?: LineRange | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
 /**
- * Takes changes away and leaves everybody else's lines as they are (UNDO-1).
- * Which changes: those of `session`, and of these only what `prompt`,
- * `command`, `edit` or `last` names; or the one version that `path` and `at`
- * name.
+ * Undoes changes and leaves the lines of all other authors as they are
+ * (UNDO-1). The changes are those of `session`, or the part of them that
+ * `prompt`, `command`, `edit` or `last` selects; or the one version that
+ * `path` and `at` name.
  */
 export interface Undo {
-  /** Which version of it: a clock, as `file/history` tells it. */
+  /** The version of `path`: a clock from `file/history`. */
   at?: string | null;
   /** Only what this command did (`c5`). */
   command?: string | null;
-  /** What becomes of changes that cannot be taken away; `keep` unless told. */
+  /** How to treat changes that cannot be undone; default `keep`. */
   conflicts?: Conflicts | null;
-  /** Only say what would be done; false unless told. */
+  /** Whether to report what would be done without doing it; default false. */
   dryRun?: boolean;
-  /** Only this edit (`e7`). */
+  /** Only what this edit did (`e7`). */
   edit?: string | null;
-  /** Only the newest edit or command; false unless told. */
+  /** Only the newest edit or command; default false. */
   last?: boolean;
-  /** Also while the session is in a turn; false unless told. */
+  /**
+   * Whether to undo also while the session is in a turn (UNDO-3); default
+   * false.
+   */
   now?: boolean;
   /** Only one version of this file. */
   path?: ClientPath | null;
-  /** Only in these files, or below these directories; everywhere unless told. */
+  /**
+   * Only these files, and files below these directories; `None` means all
+   * files.
+   */
   paths?: ClientPath[] | null;
   /**
-   * Only what was done between one prompt and the next: a checkpoint's name
-   * (`k3`), the agent's own id of the prompt, or `last`.
+   * Only what was done between this prompt and the next one. The prompt is
+   * named by its checkpoint (`k3`), by the agent's id for it, or by `last`.
    */
   prompt?: string | null;
   /**
-   * Whose changes, those of its sub-agents with them. `None` for whoever
-   * `command`, `edit` or `last` name.
+   * The session whose changes are undone, together with its sub-agents.
+   * `None` if `command`, `edit` or `last` selects among all agents' changes.
    */
   session?: SessionId | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -2642,123 +3032,132 @@ export interface Undo {
   withinMs?: number | null;
 }
 
-/** A change that stays. */
+/** A change that stays, since another author has changed the same lines. */
 export interface UndoConflict {
   /**
-   * What stood there before, up to 4 KiB; bytes that are no UTF-8 are
+   * The text before the change, up to 4 KiB. Bytes that are not UTF-8 are
    * replaced.
    */
   before: string;
-  /** Who has changed the same lines since. */
+  /** The author who has changed the same lines since. */
   by: Author;
-  /** Where it is in what the file holds now, or held before the undo. */
+  /**
+   * The lines of the change, in the file's current content or in its content
+   * before the undo.
+   */
   lines: LineRange;
 }
 
-/** Which undos are kept? */
+/** Lists the undos that can be redone. */
 export interface UndoList {
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What became of a file. */
+/** The outcome of an undo for one file. */
 export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed";
 
-/** An undo, or a redo, that was carried out. */
+/** An undo or a redo that was carried out. */
 export interface UndoRow {
-  /** Which files it wrote. */
+  /** The files that the undo or redo wrote. */
   paths: RelPath[];
-  /** It was a redo of this one; `None` for an undo. */
+  /** The id of the undo that this redoes; `None` if this is an undo. */
   redoOf?: string | null;
-  /** When. */
+  /** When the undo or redo was carried out. */
   time: number;
-  /** Its name. */
+  /** The id of the undo or redo, such as `u2`. */
   undo: string;
-  /** What was undone, in words. */
+  /** A description of what was undone, for people. */
   what: string;
 }
 
-/** Kept undos, the newest first. */
+/** A list of undos, newest first. */
 export interface UndoRows {
-  /** Each of them. */
+  /** The undos. */
   undos: UndoRow[];
 }
 
-/** What was undone, or would be. */
+/** The result of an undo or a redo, or of a dry run of one. */
 export interface Undone {
-  /** Whose changes they were. */
+  /** The authors of the changes that were undone. */
   authors: Author[];
-  /** Each file that those changes touched, by name. */
+  /** Each file that the changes affect, by path. */
   files: UndoneFile[];
-  /** Its name, for `redo`; `None` where nothing was written. */
+  /** The id of the undo, for `redo`; `None` if nothing was written. */
   undo?: string | null;
 }
 
-/** What became of one file. */
+/** The result of an undo in one file. */
 export interface UndoneFile {
   /**
-   * Why nothing could be done, in words; `None` unless the outcome is
-   * `notKept`, `changed` or `failed`.
+   * Why nothing was done, as a sentence for people. `None` unless the
+   * outcome is `notKept`, `changed` or `failed`.
    */
   cause?: string | null;
-  /** Changes that stay; `None` where there are none. */
+  /** The changes that stay; `None` if there are none. */
   conflicts?: UndoConflict[] | null;
-  /** Changes taken away, counted by their hunks. */
+  /** The number of changes that were undone, counted by their hunks. */
   hunks: number;
-  /** What became of it. */
+  /** The outcome. */
   outcome: UndoOutcome;
-  /** Which. */
+  /** The file. */
   path: RelPath;
-  /** Its name from now on, where a rename was undone. */
+  /** The file's path after a rename was undone; else `None`. */
   to?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
 }
 
-/** Be told no more. */
+/** Ends a subscription. */
 export interface Unsubscribe {
-  /** The number that `subscribe` answered. */
+  /** The number that `subscribe` returned. */
   subscription: number;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** What a kept result's validity rests on. */
+/** How it is known that a stored result is still valid. */
 export type Validity = "verified" | "timed";
 
-/** What a read turned out to be (SEEN-4). */
+/** How a read relates to the session's earlier reads (SEEN-4). */
 export type Verdict = "first" | "repeat" | "extends" | "changed";
 
-/** One content state of one path. */
+/** One content state of one path, with its author. */
 export interface Version {
-  /** The earlier version that this one corrects (ATTR-11). */
+  /** The clock of the earlier version that this one corrects (ATTR-11). */
   amends?: Clock | null;
-  /** Who wrote it. */
+  /** The author. */
   author: Author;
-  /** Every session whose command window covered it (ATTR-6). */
+  /**
+   * The sessions that may have written the version: those whose command
+   * windows covered it (ATTR-6), or whose mark is open (ATTR-4).
+   */
   candidates?: SessionId[] | null;
-  /** Its place in the order of all facts. */
+  /** The version's clock: its place in the order of all facts. */
   clock: Clock;
-  /** The command in whose window it was written (ATTR-6). */
+  /**
+   * The id of the command in whose window the version was written (ATTR-6);
+   * `None` if there is none.
+   */
   command?: string | null;
   /**
-   * The edit that wrote it; `None` where no edit did, or it is only one that
-   * may have (ATTR-4).
+   * The id of the edit that wrote the version. `None` if no edit did, or if
+   * it is not certain (ATTR-4).
    */
   edit?: string | null;
-  /** What that rests on. */
+  /** The evidence for the author. */
   evidence: Evidence;
-  /** A formatter wrote it after an edit (ATTR-17). */
+  /** Whether a formatter wrote the version after an edit (ATTR-17). */
   formatted?: boolean | null;
-  /** The name it had before, where it was renamed. */
+  /** The path before a rename; else `None`. */
   from?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   fromUri?: string;
-  /** The content; null where the file is gone. */
+  /** The hash of the content; null if the file was removed. */
   hash?: Hash | null;
-  /** What happened. */
+  /** What happened to the path. */
   kind: VersionKind;
-  /** It was declared after it was written (ATTR-14). */
+  /** Whether the version was declared after it was written (ATTR-14). */
   late?: boolean | null;
   /**
    * Kind and permissions, where a read or a look at the workspace told them
@@ -2767,17 +3166,26 @@ export interface Version {
   mode?: FileMode | null;
   /** What it had before, where it is known to have been another. */
   modeBefore?: FileMode | null;
-  /** Another party replaced it before any session had seen it. */
+  /**
+   * Whether another writer replaced the content before any session had seen
+   * it.
+   */
   overwritten?: boolean | null;
-  /** The path. */
+  /** The file's path. */
   path: RelPath;
-  /** The mark it rests on is still open (ATTR-4). */
+  /**
+   * Whether the mark that covers the version is still open, so its author
+   * may change (ATTR-4).
+   */
   provisional?: boolean | null;
-  /** In bytes. */
+  /** The size of the content in bytes. */
   size: number;
-  /** When the daemon saw it. */
+  /** When the daemon saw the version. */
   time: number;
-  /** Declared by its writer, never read from disk (ATTR-10). */
+  /**
+   * Whether the content was declared by its writer and never read from disk
+   * (ATTR-10).
+   */
   unobserved?: boolean | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -2786,59 +3194,65 @@ export interface Version {
 /** What happened to a path. */
 export type VersionKind = "created" | "modified" | "deleted" | "renamed";
 
-/** Versions of one path. */
+/** A list of versions of one path. */
 export interface Versions {
-  /** There is more: ask again with `before` set to this clock. */
+  /**
+   * The value of `before` for the next request; `None` if there are no more
+   * rows.
+   */
   more?: Clock | null;
-  /** Newest first, the baseline last, corrections as rows of their own. */
+  /**
+   * The versions, newest first; the baseline is last. Corrections are rows
+   * of their own.
+   */
   versions: Version[];
 }
 
-/** A warning kept for a session. */
+/** A warning that is stored for a session. */
 export interface Warning {
-  /** When it was stored. */
+  /** When the warning was stored. */
   createdAt: number;
-  /** The files it is about. */
+  /** The files that the warning is about. */
   files: RelPath[];
-  /** What to say. */
+  /** The text of the warning. */
   note?: string | null;
 }
 
-/** Removes the warnings of sessions that are not live (CHK-2). */
+/** Removes the warnings of all sessions that are not live (CHK-2). */
 export interface WarningCleanup {
-  /** The sessions that are. */
+  /** The sessions that are live. */
   live: SessionId[];
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Keeps a warning for a session, in place of an earlier one (CHK-2). */
+/** Stores a warning for a session. It replaces an earlier one (CHK-2). */
 export interface WarningStore {
-  /** What it is about. */
+  /** The files that the warning is about. */
   files: ClientPath[];
-  /** What to say. */
+  /** The text of the warning. */
   note?: string | null;
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** Takes a session's warning: it is given once (CHK-2). */
+/** Returns a session's warning and removes it (CHK-2). */
 export interface WarningTake {
-  /** Whose. */
+  /** The session, by its id or label. */
   session: SessionId;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
 
-/** The warning that was taken. */
+/** The result of `warning/take`. */
 export interface WarningTaken {
-  /** `null` where there was none. */
+  /** The warning; `null` if there was none. */
   warning?: Warning | null;
 }
 
-/** Every request: its parameters and its answer. */
+/** The parameters and the result of each method. */
 export interface Methods {
   "audit": { params: Audit; result: Audited };
   "call/check": { params: CallCheck; result: CallChecked };
@@ -2929,7 +3343,7 @@ export interface Methods {
   "warning/take": { params: WarningTake; result: WarningTaken };
 }
 
-/** What happened, as a subscription tells it. */
+/** An event of a subscription. */
 export type Event =
   | {
       clock: Clock;
@@ -2939,10 +3353,10 @@ export type Event =
       type: "command";
     }
   | {
-      /** Why. */
+      /** The cause, as a sentence for people. */
       cause: string;
       clock: Clock;
-      /** What it concerns; everything if absent. */
+      /** The file or directory that is affected; `None` means everything. */
       path?: RelPath | null;
       subscription: number;
       type: "degraded";
@@ -2951,15 +3365,15 @@ export type Event =
     }
   | {
       clock: Clock;
-      /** Its name. */
+      /** The edit's id. */
       edit: string;
-      /** The session's label (SES-2). */
+      /** The session's label; `None` if it has none (SES-2). */
       label?: string | null;
-      /** Its paths. */
+      /** The paths of the edit. */
       paths: RelPath[];
-      /** How it goes. */
+      /** The state of the edit. */
       phase: EditPhase;
-      /** Whose. */
+      /** The session of the edit. */
       session: SessionId;
       subscription: number;
       type: "edit";
@@ -2971,26 +3385,26 @@ export type Event =
     }
   | {
       clock: Clock;
-      /** The session's label (SES-2). */
+      /** The session's label; `None` if it has none (SES-2). */
       label?: string | null;
-      /** What. */
+      /** The file. */
       path: RelPath;
-      /** Which lines; the whole file if absent. */
+      /** The lines; `None` means the whole file. */
       range?: LineRange | null;
-      /** Who. */
+      /** The session. */
       session: SessionId;
       subscription: number;
       type: "read";
       /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
       uri?: string;
-      /** What the read was. */
+      /** How the read relates to earlier ones. */
       verdict: Verdict;
     }
   | {
       clock: Clock;
-      /** Where: an absolute path. */
+      /** The absolute path of the copy. */
       kept: string;
-      /** Of which file. */
+      /** The path of the file that had the kept bytes. */
       path: RelPath;
       subscription: number;
       type: "recovered";
@@ -2999,29 +3413,32 @@ export type Event =
     }
   | {
       clock: Clock;
-      /** The session's label (SES-2). */
+      /** The session's label; `None` if it has none (SES-2). */
       label?: string | null;
-      /** How it goes. */
+      /** The state of the session. */
       phase: SessionPhase;
-      /** Which. */
+      /** The session. */
       session: SessionId;
       subscription: number;
       type: "session";
     }
   | {
       clock: Clock;
-      /** Which. */
+      /** The state of the session's copy. */
       file: FileState;
-      /** The session's label (SES-2). */
+      /** The session's label; `None` if it has none (SES-2). */
       label?: string | null;
-      /** Whose. */
+      /** The session. */
       session: SessionId;
       subscription: number;
       type: "stale";
     }
   | {
       clock: Clock;
-      /** Lines against the version before, where both texts are at hand. */
+      /**
+       * Lines added and removed since the previous version; `None` if a text
+       * is not available.
+       */
       lines?: LineCounts | null;
       subscription: number;
       type: "version";
@@ -3029,7 +3446,7 @@ export type Event =
       version: Version;
     };
 
-/** The errors that a daemon answers: name and JSON-RPC's code. */
+/** The errors that the daemon returns: name and JSON-RPC code. */
 export const ERRORS = {
   /** send one JSON value per message */
   parseError: -32700,
