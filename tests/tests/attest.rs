@@ -336,7 +336,9 @@ fn hist6_the_note_is_one_that_other_tools_read() {
 
 #[test]
 fn hist6_what_cannot_be_attested_is_said() {
-    let world = World::new();
+    // Not below the clone, which is a repository.
+    let mut world = World::asleep_in(&std::env::temp_dir());
+    world.start();
     let said = refused(&world, &["attest"], 1);
     assert!(said.contains("no work tree of git"), "{said}");
     let (mut world, mut agent) = repository();

@@ -307,7 +307,7 @@ fn undo4_a_turn_is_not_undone_while_it_goes_on_and_the_agent_is_told() {
     assert_eq!(error.name, "busy", "{error:?}");
     // Nor by a daemon that knows of the turn by what is stored.
     world.restart();
-    let mut talk = Talk::new(&world, "claude", "s-undone-while-it-works");
+    let talk = Talk::new(&world, "claude", "s-undone-while-it-works");
     let mut client = world.client();
     let error = client.call("undo", ask.clone()).unwrap_err();
     assert_eq!(error.name, "busy", "{error:?}");
@@ -319,7 +319,7 @@ fn undo4_a_turn_is_not_undone_while_it_goes_on_and_the_agent_is_told() {
     client.ok("undo", ask);
     assert_eq!(on_disk(&world, "a.txt").unwrap(), ten());
     world.restart();
-    let mut talk = Talk::new(&world, "claude", "s-undone-while-it-works");
+    let talk = Talk::new(&world, "claude", "s-undone-while-it-works");
     let told = talk.prompt("p2", "go on").told();
     assert!(
         told.contains("undone changes of yours, on purpose, in \"a.txt\" (lines 2)"),
