@@ -40,7 +40,7 @@ pub(crate) struct File {
     pub(crate) path: RelPath,
     /// In the order of the file.
     pub(crate) ranges: Vec<Range>,
-    /// Why nobody is named for lines of it, where that is so.
+    /// Why some of its lines have no author; `None` if all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<String>,
 }

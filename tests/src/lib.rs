@@ -74,7 +74,7 @@ pub use neighbour::beside_a_neighbour;
 pub use neovim::Neovim;
 pub use repeat::{Lane, lanes, lanes_at_once, own_worlds};
 pub use session::{Session, Way};
-pub use wire::{Client, RpcError};
+pub use wire::{Client, RpcError, on_tokio};
 pub use world::World;
 
 use serde_json::Value;

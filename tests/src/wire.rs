@@ -257,3 +257,12 @@ pub fn answer(message: &Value) -> Answer {
         }),
     }
 }
+
+/// Runs a future to its end, on a runtime of tokio's own.
+pub fn on_tokio<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(future)
+}

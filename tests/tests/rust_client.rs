@@ -9,7 +9,7 @@ use touchmark_client::{Hello, Session};
 use touchmark_proto::AuthorKind;
 use touchmark_proto::daemon::{Ping, Status};
 use touchmark_proto::edits::Outcome;
-use touchmark_tests::{World, user};
+use touchmark_tests::{World, on_tokio, user};
 
 #[test]
 fn an_edit_is_a_value_that_ends_itself() {
@@ -67,11 +67,7 @@ fn a_guarded_edit_overwrites_nothing_that_was_saved_in_between() {
     assert_eq!(client.call(Status {}).unwrap().open_edits, 0);
     // The same for tokio.
     session.read("a.txt").unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    on_tokio(async {
         use touchmark_client::aio;
         let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
             .await
@@ -208,11 +204,7 @@ fn every_system_has_its_named_requests() {
 fn the_same_names_for_tokio() {
     let world = World::new();
     world.file("a.txt", "one\n");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    on_tokio(async {
         use touchmark_client::aio;
         let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
             .await
@@ -232,11 +224,7 @@ fn versions_are_looked_at_restored_and_undone() {
     let world = World::new();
     world.file("a.txt", "one\ntwo\n");
     let held = || fs::read_to_string(world.path("a.txt")).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    on_tokio(async {
         use touchmark_client::aio;
         let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
             .await

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use touchmark_client::blocking::Client;
 use touchmark_client::tools::{Answer, Output, Rules, Tools};
 use touchmark_client::{Error, Hello, Session, aio};
-use touchmark_tests::{World, user};
+use touchmark_tests::{World, on_tokio, user};
 
 fn session(world: &World, name: &str) -> Session {
     let client = Client::connect(world.socket(), &Hello::new("tests", "1")).unwrap();
@@ -240,11 +240,7 @@ fn without_a_daemon_tools_run_and_say_so_once() {
 fn the_same_for_tokio() {
     let world = World::new();
     world.file("a", "x");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    on_tokio(async {
         let client = aio::Client::connect(world.socket(), &Hello::new("tests", "1"))
             .await
             .unwrap();

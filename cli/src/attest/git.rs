@@ -279,7 +279,7 @@ fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, Brought> {
     let brought = files.into_iter().filter_map(|(path, old, new)| {
         let none = "0".repeat(old.len());
         let lines = patches.get(&(old, new.clone()));
-        // What was a symlink before is a new file to git.
+        // Git reports a file that replaced a symlink as a new file.
         let lines = lines.or_else(|| patches.get(&(none, new.clone())))?;
         (!lines.is_empty()).then(|| {
             let lines = lines.clone();

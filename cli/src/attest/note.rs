@@ -73,7 +73,7 @@ pub(crate) fn note(attested: &Attested, agents: &BTreeMap<String, Agent>) -> Not
             let record = json!({
                 "agent_id": {"tool": tool(session), "id": session, "model": model},
                 "human_author": null,
-                // What was said to the agent is not kept.
+                // touchmark does not store the conversation with the agent.
                 "messages": [],
                 "total_additions": lines,
                 "total_deletions": 0,

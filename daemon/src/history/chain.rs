@@ -114,7 +114,7 @@ impl Chain {
             }
             last = after;
         }
-        // What somebody has changed since, and nobody has recorded.
+        // A change since the newest version is not recorded yet.
         match self.mode.filter(|_| self.mode != last && last.is_some()) {
             Some(now) => Some(now),
             None => value,

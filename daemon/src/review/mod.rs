@@ -57,7 +57,7 @@ impl Undoer {
             .map(|paths| paths.iter().map(|path| self.place(path)).collect())
             .transpose()?;
         let limit = ask.limit.unwrap_or(ROWS) as usize;
-        // What is on record is as of now.
+        // After this, all earlier writes are on record (SYNC-1).
         self.inside.ask(Sync {}).await?;
         let commits = self.commits().await?;
         let written = self.written_by_agents().await?;
