@@ -2,10 +2,10 @@
 //! same run.
 //!
 //! ```text
-//! cargo run --release -p touchmark-bench [-- --quick] [--write] [--only PART]
-//! [--binary FILE]
-//! cargo run --release -p touchmark-bench -- scenarios [--repeat N] [--only
-//! ROW]
+//! cargo run --profile dist -p touchmark-bench [-- --quick] [--write]
+//! [--only PART] [--binary FILE]
+//! cargo run --profile dist -p touchmark-bench -- scenarios [--repeat N]
+//! [--only ROW]
 //! ```
 //!
 //! - `--quick` takes less than two minutes.

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line's definition.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,11 +11,10 @@ use crate::commands::{
     sessions, setup, show, socket, start, stats, status, stop, tasks, undo, warning, watch,
 };
 
-/// Tell coding agents which of their file copies are out of date, and you who
-/// changed what.
+/// Tell coding agents which of their file copies are out of date, and you who changed what.
 ///
-/// One daemon per workspace watches the files that agents have read. Commands
-/// start it if none runs.
+/// One daemon per workspace watches the files that agents have read. Commands start it if none
+/// runs.
 #[derive(Debug, Parser)]
 #[command(
     name = "touchmark",
@@ -26,27 +25,27 @@ use crate::commands::{
     after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong use, 3 no daemon and none could be started, 4 the daemon said an error."
 )]
 pub(crate) struct Arguments {
-    /// What every command takes.
+    /// The options of every command.
     #[command(flatten)]
     pub(crate) global: Global,
-    /// Which command.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What every command takes, before or after its name.
+/// The options of every command, before or after its name.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Global {
-    /// The workspace [default: the innermost, going up, with a running daemon, a .touchmark.toml or a .git]
+    /// The workspace [default: the nearest directory upward with a running daemon, a .touchmark.toml or a .git]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Print facts as JSON
+    /// Print results as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print nothing but facts and errors
+    /// Print only results and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Do not start a daemon where none runs
+    /// Do not start a daemon if none runs
     #[arg(long, global = true)]
     pub(crate) no_start: bool,
 }
@@ -84,7 +83,7 @@ pub(crate) enum Command {
     Show(show::Options),
     /// Show who wrote each line of a file
     Blame(blame::Options),
-    /// Show who wrote the lines that a commit brought
+    /// Show who wrote the lines that a commit added
     Attest(attest::Options),
     /// Restore a version of a file
     Restore(restore::Options),
@@ -92,13 +91,13 @@ pub(crate) enum Command {
     History(history::Options),
     /// List the files a session has read, and which copies are stale
     Files(files::Options),
-    /// List, show, restore or delete bytes that lost their file name
+    /// List, show, restore or delete contents that lost their file name
     Recovered(recovered::Options),
-    /// Take away what one author changed; all other lines stay
+    /// Undo one author's changes; all other lines stay
     Undo(undo::Options),
-    /// Go through agents' changes that you have not looked at yet
+    /// Review agents' changes that you have not looked at yet
     Review(review::Options),
-    /// Take an undo back
+    /// Reverse an undo
     Redo(undo::RedoOptions),
     /// List the sessions
     Sessions(sessions::Options),
@@ -106,17 +105,17 @@ pub(crate) enum Command {
     Tasks(tasks::Options),
     /// List the models that sessions used
     Models(models::Options),
-    /// Show what was refused, repeated and saved, as counted
+    /// Show counts of what was refused, repeated and saved
     Stats(stats::Options),
     /// Create, list or delete checkpoints; list what changed since one
     Checkpoint(checkpoint::Options),
-    /// Take a session's warning, which is returned once
+    /// Take a session's stored warning, which is returned once
     Warning(warning::Options),
-    /// Remove stored state: a session's, contents, or everything
+    /// Remove stored state of a session, stored contents, or everything
     Forget(forget::Options),
     /// Run a command whose changes are attributed to a session
     Run(run::Options),
-    /// Install or remove one agent's hooks; also what the hooks run
+    /// Install or remove an agent's hooks; also what the hooks run
     Hook(hook::Options),
     /// Serve the Model Context Protocol on standard input and output
     Mcp(mcp::Options),
@@ -134,12 +133,12 @@ pub(crate) enum Command {
     Man(man::Options),
 }
 
-/// Whether a command line means `touchmark run`.
+/// Returns whether a command line is for `touchmark run`.
 pub(crate) fn is_run(mut arguments: impl Iterator<Item = OsString>) -> bool {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
             Some("run") => return true,
-            // The one option before the command that takes a value.
+            // The only option before the command that takes a value.
             Some("--workspace") => drop(arguments.next()),
             Some(option) if option.starts_with('-') => {}
             _ => return false,

@@ -1,7 +1,7 @@
-//! Who wrote the lines that a commit brought (HIST-6).
+//! Finds who wrote the lines that a commit added (HIST-6).
 //!
-//! - [`git`]: which lines those are, and what their files held.
-//! - [`note`]: the answer as a git note that other tools read.
+//! - [`git`]: which lines these are, and the contents of their files.
+//! - [`note`]: the result as a git note that other tools read.
 
 pub(crate) mod git;
 pub(crate) mod note;
@@ -20,46 +20,48 @@ use crate::hunks::decoded;
 use crate::output::Outcome;
 use git::{Brought, Commit, Repository};
 
-/// A commit, and who wrote what it brought.
+/// A commit, and the authors of the lines that it added.
 #[derive(Debug, Serialize)]
 pub(crate) struct Attested {
-    /// Its full name.
+    /// The commit's full hash.
     pub(crate) commit: String,
     /// The first line of its message.
     pub(crate) subject: String,
-    /// By path. Those of which git compares no lines are left out.
+    /// The files, by path. Files that git does not compare by line are left
+    /// out.
     pub(crate) files: Vec<File>,
-    /// Of all files.
+    /// The counts of all files.
     pub(crate) totals: Totals,
 }
 
-/// What a commit brought into one file.
+/// The lines that a commit added to one file.
 #[derive(Debug, Serialize)]
 pub(crate) struct File {
-    /// In the repository.
+    /// The path in the repository.
     pub(crate) path: RelPath,
-    /// In the order of the file.
+    /// The lines, in the order of the file.
     pub(crate) ranges: Vec<Range>,
     /// Why some of its lines have no author; `None` if all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<String>,
 }
 
-/// Lines that one author wrote.
+/// A range of lines with one author.
 #[derive(Debug, Serialize)]
 pub(crate) struct Range {
-    /// Counted from 1.
+    /// The first line, from 1.
     pub(crate) start: u32,
-    /// The last of them.
+    /// The last line, inclusive.
     pub(crate) end: u32,
-    /// Who wrote them.
+    /// The author.
     pub(crate) author: Author,
-    /// What the name rests on; absent where touchmark does not know the lines.
+    /// The evidence for the author; absent for lines that touchmark has no
+    /// record of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) evidence: Option<Evidence>,
 }
 
-/// Counts of lines.
+/// Counts of lines, by kind of author.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) lines: u32,
@@ -80,7 +82,7 @@ impl Totals {
     }
 }
 
-/// Who wrote what a commit brought.
+/// Finds the authors of the lines that a commit added.
 pub(crate) fn attest(
     client: &Client,
     repository: &Repository,
@@ -104,7 +106,7 @@ pub(crate) fn attest(
             Some(_) if !file.starts_with(workspace) => Err("it is outside the workspace".into()),
             Some(bytes) => writers(client, &file, bytes, commit.time)?,
         };
-        // Git has no names that this refuses.
+        // Git allows no path that this refuses.
         let Ok(path) = RelPath::new(&path) else {
             continue;
         };
@@ -115,15 +117,16 @@ pub(crate) fn attest(
     Ok(attested)
 }
 
-/// The author of a line, as far as it is known.
+/// The author of a line; `None` if it is not known.
 type Writer = Option<(Author, Evidence)>;
 
-/// The author of each line of a committed content, or why there are none.
+/// Returns the author of each line of a committed content, or the reason why
+/// there are none.
 ///
-/// It is one of the file's versions, mostly. A commit of some changes, and
-/// files that git converts (line ends, filters), hold what no version did: each
-/// line of those is by who wrote it in the version that the file had when the
-/// commit was made, if that has the line.
+/// Mostly the content is one of the file's versions. Partial commits, and files
+/// that git converts (line ends, filters), have contents that no version had.
+/// Their lines are looked up in the version that the file had when the commit
+/// was made.
 fn writers(
     client: &Client,
     file: &Path,
@@ -131,7 +134,7 @@ fn writers(
     committed: jiff::Timestamp,
 ) -> Outcome<Result<Vec<Writer>, String>> {
     let same = At::Hash(Hash::of(bytes).to_string());
-    // A commit knows its second alone.
+    // Git stores the time of a commit in whole seconds.
     let then: Option<At> = (committed + jiff::SignedDuration::from_millis(999))
         .to_string()
         .parse()
@@ -155,7 +158,8 @@ fn writers(
     Ok(Err(cause))
 }
 
-/// Who wrote each line of a content that is the blamed version, or nearly so.
+/// Returns the author of each line of a content that equals the blamed version,
+/// or nearly so.
 fn aligned(bytes: &[u8], blame: &Blame) -> Vec<Writer> {
     let written: Vec<Vec<u8>> = blame.lines.iter().map(text).collect();
     let mut input: InternedInput<&[u8]> = InternedInput::default();
@@ -183,19 +187,19 @@ fn aligned(bytes: &[u8], blame: &Blame) -> Vec<Writer> {
     writers
 }
 
-/// A line's bytes.
+/// Returns a line's bytes.
 fn text(line: &BlameLine) -> Vec<u8> {
     let exact = line.base64.as_deref().and_then(decoded);
     exact.unwrap_or_else(|| line.text.as_bytes().to_vec())
 }
 
-/// Git may keep other line ends than the file has.
+/// Removes the line end, since git may store other line ends than the file has.
 fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The lines that a commit brought into a file, by author.
+/// Returns the lines that a commit added to a file, as ranges by author.
 fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> File {
     let (writers, mut cause) = match known {
         Ok(writers) => (writers, None),
@@ -232,7 +236,7 @@ fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> 
     }
 }
 
-/// The lines of each agent's session in a file, as ranges.
+/// Returns the lines of each agent's session in a file, as ranges.
 pub(crate) fn by_session(file: &File) -> BTreeMap<&str, Vec<(u32, u32)>> {
     let mut sessions: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
     for range in &file.ranges {
@@ -241,7 +245,7 @@ pub(crate) fn by_session(file: &File) -> BTreeMap<&str, Vec<(u32, u32)>> {
         };
         let ranges = sessions.entry(session.as_str()).or_default();
         match ranges.last_mut() {
-            // The same author with another evidence.
+            // The next range has the same author with other evidence.
             Some(last) if last.1 + 1 == range.start => last.1 = range.end,
             _ => ranges.push((range.start, range.end)),
         }
@@ -302,7 +306,8 @@ mod tests {
             (kinds, file.cause.is_some())
         };
         use AuthorKind::{Agent, Unknown, User};
-        // Some of the lines, with other ends; the last without one.
+        // Some of the version's lines, with other line ends, and the last
+        // without one.
         assert_eq!(said(b"a\nb\nd"), (vec![(1, 1, Agent), (2, 3, User)], false));
         assert_eq!(
             said(b"a\r\nother\nc\n"),

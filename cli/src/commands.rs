@@ -44,10 +44,10 @@ use crate::args::{Arguments, Command};
 use crate::context::Context;
 use crate::output::Outcome;
 
-/// Does what the command line asks for.
+/// Runs the command of a command line.
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     match arguments.command {
-        // These know nothing of workspaces, and work without a home.
+        // These commands need no workspace, and work without a home directory.
         Command::Completions(options) => completions::run(&options),
         Command::Man(options) => man::run(&options),
         Command::Demo(options) => demo::run(&options, &arguments.global),

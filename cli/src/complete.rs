@@ -1,5 +1,5 @@
-//! What a shell completes beyond names of commands and options: versions,
-//! sessions, undos. Asked of a daemon that runs; without one there is nothing.
+//! Shell completions for versions, sessions and undos. They are requested from
+//! a running daemon. Without one there are none.
 
 use std::ffi::OsStr;
 
@@ -17,10 +17,11 @@ use crate::output::Outcome;
 use crate::text::{author, called, escaped};
 use crate::versions::when;
 
-/// Newest versions, sessions and checkpoints that are offered.
+/// The maximum number of versions, sessions and checkpoints that are offered.
+/// The newest are offered.
 const OFFERED: usize = 20;
 
-/// `PATH`, and behind an `@` the versions of that file.
+/// Completes `PATH`, and after an `@` the versions of that file.
 pub(crate) fn file_and_version(current: &OsStr) -> Vec<CompletionCandidate> {
     let files = || PathCompleter::any().complete(current);
     let Some((file, begun)) = current.to_str().and_then(|text| text.rsplit_once('@')) else {
@@ -41,12 +42,12 @@ pub(crate) fn file_and_version(current: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// A version without a file: checkpoints, what sessions saw, now.
+/// Completes a version without a file: checkpoints, what sessions saw, `now`.
 pub(crate) fn version(current: &OsStr) -> Vec<CompletionCandidate> {
     moments(&current.to_string_lossy())
 }
 
-/// `me`, `command`, or a session.
+/// Completes `me`, `command`, or a session.
 pub(crate) fn by(current: &OsStr) -> Vec<CompletionCandidate> {
     let words = ["me", "command"].map(CompletionCandidate::new);
     let mut all = begin(words, &current.to_string_lossy());
@@ -54,7 +55,7 @@ pub(crate) fn by(current: &OsStr) -> Vec<CompletionCandidate> {
     all
 }
 
-/// A session.
+/// Completes a session.
 pub(crate) fn session(current: &OsStr) -> Vec<CompletionCandidate> {
     let sessions = connected().and_then(|(_, client)| sessions(&client));
     let sessions = sessions.unwrap_or_default();
@@ -64,14 +65,14 @@ pub(crate) fn session(current: &OsStr) -> Vec<CompletionCandidate> {
     begin(names, &current.to_string_lossy())
 }
 
-/// A session, or `PATH@V`.
+/// Completes a session or `PATH@V`.
 pub(crate) fn session_or_version(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = session(current);
     all.extend(file_and_version(current));
     all
 }
 
-/// An undo that can be taken back, the newest first.
+/// Completes an undo that can be reversed, the newest first.
 pub(crate) fn undo(current: &OsStr) -> Vec<CompletionCandidate> {
     let undos = connected().and_then(|(_, client)| Ok(client.call(UndoList {})?.undos));
     let undos = undos.unwrap_or_default().into_iter();
@@ -115,7 +116,7 @@ fn begin(
     all.into_iter().filter(begins).collect()
 }
 
-/// The newest versions of a file.
+/// Returns the newest versions of a file.
 fn of_file(file: &str) -> Outcome<Vec<CompletionCandidate>> {
     let (context, client) = connected()?;
     let workspace = context.workspace()?;
@@ -134,7 +135,7 @@ fn of_file(file: &str) -> Outcome<Vec<CompletionCandidate>> {
     Ok(offered.collect())
 }
 
-/// The sessions that were active last.
+/// Returns the sessions that were active last.
 fn sessions(client: &Client) -> Outcome<Vec<SessionRow>> {
     let answer = client.call(SessionList {
         limit: None,
@@ -150,7 +151,7 @@ fn name(row: &SessionRow) -> String {
     called(&row.session, row.label.as_deref())
 }
 
-/// A daemon that runs: none is started for a key that was pressed.
+/// Connects to a running daemon. Completion does not start one.
 fn connected() -> Outcome<(Context, Client)> {
     let context = Context::new(Global::default())?;
     let client = context.connect_running(&context.workspace()?)?;

@@ -1,13 +1,13 @@
-//! Asking the person at the terminal.
+//! Asks the user at the terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::output::{Failure, Outcome};
 
-/// Asks a question that is answered by yes or no; anything but a yes is no.
+/// Asks a yes-or-no question. Any answer other than yes is no.
 ///
 /// # Errors
-/// Wrong use, with what to say instead, where nobody can be asked.
+/// A usage error with `instead`, if standard input is not a terminal.
 pub(crate) fn agreed(question: &str, instead: &str) -> Outcome<bool> {
     let input = io::stdin();
     if !input.is_terminal() {

@@ -16,9 +16,9 @@ use crate::output::{self, Failure, Outcome};
 
 /// One run of the command.
 pub(crate) struct Context {
-    /// What was said on the command line.
+    /// The global options of the command line.
     pub(crate) global: Global,
-    /// Where touchmark's files are.
+    /// The directories of touchmark's files.
     pub(crate) environment: Environment,
 }
 
@@ -30,7 +30,8 @@ impl Context {
         })
     }
 
-    /// The workspace named, or found from the current directory.
+    /// Returns the workspace of the command line, else the one found from the
+    /// current directory.
     pub(crate) fn workspace(&self) -> Outcome<Workspace> {
         Ok(match &self.global.workspace {
             Some(directory) => Workspace::at(directory, &self.environment)?,
@@ -38,7 +39,8 @@ impl Context {
         })
     }
 
-    /// A connection, starting a daemon where none runs and none is forbidden.
+    /// Connects to the daemon. Starts one if none runs, unless `--no-start` is
+    /// given.
     pub(crate) fn connect(&self, workspace: &Workspace) -> Outcome<Client> {
         if self.global.no_start {
             return self.connect_running(workspace);
@@ -46,22 +48,22 @@ impl Context {
         Ok(connect_or_start(workspace, &hello(), &self.start())?)
     }
 
-    /// A connection to a daemon that runs already.
+    /// Connects to a daemon that runs already.
     pub(crate) fn connect_running(&self, workspace: &Workspace) -> Outcome<Client> {
         if workspace.is_asleep() {
-            // Connecting would have systemd start it.
+            // Connecting would make systemd start the daemon.
             let socket = workspace.socket();
             return Err(Error::NoDaemon { socket }.into());
         }
         Ok(workspace.connect(&hello())?)
     }
 
-    /// How this command starts daemons.
+    /// Returns how this command starts daemons.
     pub(crate) fn start(&self) -> Start {
         Start::default()
     }
 
-    /// A file as it was named on the command line, for the daemon.
+    /// Returns a file from the command line as a path for the daemon.
     pub(crate) fn path(&self, workspace: &Workspace, file: &Path) -> Outcome<ClientPath> {
         Ok(ClientPath::from(
             spoken(file, &current_directory()?, &workspace.root).as_path(),
@@ -73,7 +75,7 @@ impl Context {
         output::json(value, is_terminal())
     }
 
-    /// Prints a line that is no fact.
+    /// Prints a line that is not a result. `--quiet` suppresses it.
     pub(crate) fn say(&self, text: &str) -> Outcome {
         if self.global.quiet {
             return Ok(());
@@ -82,9 +84,9 @@ impl Context {
     }
 }
 
-/// Names are relative to the current directory, as everywhere; one that leads
-/// out of the workspace from there is tried as relative to the workspace,
-/// which `--workspace` may have named.
+/// Returns the absolute path of a name. Names are relative to the current
+/// directory. A name that would be outside the workspace is tried relative to
+/// the workspace, which `--workspace` may have set.
 fn spoken(file: &Path, current: &Path, root: &Path) -> PathBuf {
     let absolute = current.join(file);
     let real = match (absolute.parent(), absolute.components().next_back()) {
@@ -105,10 +107,10 @@ fn current_directory() -> Outcome<PathBuf> {
         .map_err(|error| Failure::Usage(format!("the current directory: {error}")))
 }
 
-/// The variable that names the session.
+/// The variable with the session's id.
 pub(crate) const SESSION: &str = "TOUCHMARK_SESSION";
 
-/// The session named on the command line, or by the environment.
+/// Returns the session from the option, else from the environment.
 pub(crate) fn named(session: Option<SessionId>) -> Outcome<SessionId> {
     if let Some(session) = session {
         return Ok(session);
@@ -117,7 +119,7 @@ pub(crate) fn named(session: Option<SessionId>) -> Outcome<SessionId> {
         .ok_or_else(|| Failure::Usage(format!("whose? Name the session by --session or {SESSION}")))
 }
 
-/// The session that the environment names, if it does.
+/// Returns the session from the environment; `None` if it has none.
 pub(crate) fn inherited() -> Outcome<Option<SessionId>> {
     let named = std::env::var(SESSION).unwrap_or_default();
     if named.is_empty() {
@@ -128,7 +130,7 @@ pub(crate) fn inherited() -> Outcome<Option<SessionId>> {
         .map_err(|error| Failure::Usage(format!("{SESSION}: {error}")))
 }
 
-/// All rows of a list, page by page (LIM-2).
+/// Requests all rows of a list, page by page (LIM-2).
 pub(crate) fn pages<T>(
     mut page: impl FnMut(Option<String>) -> Outcome<(Vec<T>, Option<String>)>,
 ) -> Outcome<Vec<T>> {
@@ -190,18 +192,18 @@ pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
     }
 }
 
-/// The time zone of the user.
+/// Returns the user's time zone.
 pub(crate) fn zone() -> TimeZone {
     TimeZone::system()
 }
 
-/// Whether a person reads the output.
+/// Returns whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     use std::io::IsTerminal as _;
     std::io::stdout().is_terminal()
 }
 
-/// How this command introduces itself.
+/// Returns this command's introduction to the daemon.
 pub(crate) fn hello() -> Hello {
     Hello {
         role: Some(Role::Tool),
@@ -209,7 +211,7 @@ pub(crate) fn hello() -> Hello {
     }
 }
 
-/// A directory for people: the home directory is `~`.
+/// Returns a directory for display, with `~` for the home directory.
 pub(crate) fn directory(path: &Path) -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let short = home

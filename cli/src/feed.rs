@@ -1,9 +1,12 @@
-//! The feed: events as lines for people.
+//! The feed of `touchmark watch`: events as lines for people.
 //!
+//! - [`entry`]: one entry of the feed.
 //! - [`fold`]: events that belong together become one entry.
 //! - [`render`]: an entry becomes a line.
+//! - [`header`]: the line above the entries.
+//! - [`frame`]: the part of a terminal that is redrawn.
 //!
-//! Both are pure; `watch` feeds them.
+//! None of them does IO or reads the clock.
 
 mod fold;
 mod render;

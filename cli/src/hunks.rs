@@ -1,5 +1,5 @@
-//! Differences as `git diff` shows them: patches that `git apply` takes, with
-//! the authors behind each hunk's head.
+//! Prints differences in the format of `git diff`: patches that `git apply`
+//! accepts, with the authors after each hunk's head.
 
 use anstyle::Style;
 use base64::Engine as _;
@@ -16,7 +16,7 @@ use crate::versions::{By, name};
 /// The widest bar of `--stat`.
 const BAR: u32 = 24;
 
-/// Leaves the hunks in which somebody changed something.
+/// Removes the hunks without a change by the given author.
 pub(crate) fn only(by: &By, hunks: &mut Vec<DiffHunk>) {
     hunks.retain(|hunk| {
         let mut changed = hunk
@@ -27,7 +27,7 @@ pub(crate) fn only(by: &By, hunks: &mut Vec<DiffHunk>) {
     });
 }
 
-/// A file's patch.
+/// Prints a file's patch.
 pub(crate) fn show(page: &mut Page, file: &FileDifference, hunks: &[DiffHunk]) -> Outcome {
     let of = path(&file.path);
     let (old, new) = (name(file.from_clock), name(file.to_clock));
@@ -43,7 +43,7 @@ pub(crate) fn show(page: &mut Page, file: &FileDifference, hunks: &[DiffHunk]) -
         VersionKind::Deleted => page.line(&paint(style::BOLD, "deleted file mode 100644"))?,
         _ => {}
     }
-    // The tab ends the name, for `patch` and `git apply`.
+    // A tab ends the name, for `patch` and `git apply`.
     let side = |mark: &str, letter: &str, none: bool, version: &str| match none {
         true => format!("{mark} /dev/null"),
         false => format!("{mark} {letter}/{of}\t{version}"),
@@ -88,7 +88,7 @@ fn show_hunk(page: &mut Page, hunk: &DiffHunk) -> Outcome {
     Ok(())
 }
 
-/// A line's bytes.
+/// Returns a line's bytes.
 fn exact(line: &DiffLine) -> Vec<u8> {
     match &line.base64 {
         None => line.text.as_bytes().to_vec(),
@@ -96,12 +96,12 @@ fn exact(line: &DiffLine) -> Vec<u8> {
     }
 }
 
-/// Bytes out of base64.
+/// Decodes base64; `None` if it is invalid.
 pub(crate) fn decoded(base64: &str) -> Option<Vec<u8>> {
     STANDARD.decode(base64).ok()
 }
 
-/// Who changed something, in the order of the lines.
+/// Returns the authors of the changed lines, in the order of the lines.
 fn changed_by(lines: &[DiffLine]) -> Vec<Author> {
     let mut by: Vec<Author> = Vec::new();
     for line in lines.iter().filter(|line| line.kind != LineKind::Context) {
@@ -112,7 +112,7 @@ fn changed_by(lines: &[DiffLine]) -> Vec<Author> {
     by
 }
 
-/// `--stat`: a line for each file, and their sum.
+/// Prints `--stat`: a line for each file, and a summary.
 pub(crate) fn stat(page: &mut Page, files: &[(FileDifference, Vec<DiffHunk>)]) -> Outcome {
     let counts = files.iter().map(|(file, _)| file.lines);
     let total = |lines: Option<LineCounts>| lines.map_or(0, |lines| lines.added + lines.removed);

@@ -1,4 +1,4 @@
-//! The command `touchmark`.
+//! The `touchmark` command.
 
 use std::process::ExitCode;
 
@@ -26,18 +26,19 @@ mod trace;
 mod versions;
 
 fn main() -> ExitCode {
-    // Agents run it before and after every tool: nothing else comes first.
+    // Agents run hooks before and after every tool, so this is checked first.
     if let Some(code) = commands::hook_event::at_once(std::env::args_os().skip(1)) {
         return code;
     }
-    // A shell that completes asks by a variable; else nothing happens.
+    // A shell requests completions with a variable. Without it this does
+    // nothing.
     clap_complete::CompleteEnv::with_factory(help::command).complete();
     let parsed = help::command().try_get_matches();
     let arguments = match parsed.and_then(|found| args::Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version with 0, wrong use with 2; of `run`, whose
-            // exit code is the command's, with 125.
+            // Help and version exit with 0, wrong use with 2. `run` uses 125,
+            // since its exit code is the command's.
             let wrong = error.use_stderr();
             let _nobody_reads = error.print();
             return match wrong {

@@ -1,12 +1,13 @@
-//! The MCP server: a daemon's client that speaks the Model Context Protocol
-//! on standard input and output, in both of its eras.
+//! The MCP server: a client of the daemon that implements the Model Context
+//! Protocol on standard input and output, in both versions.
 //!
-//! - `server`: what the protocol asks of a server, and where it leads.
-//! - `tools`: the tools, one function each; `arguments` what goes in and
-//!   `answers` what comes out, with their schemas.
-//! - `changes`: the resource, and who is told that it changed.
-//! - `link`: the session, on a connection that is made anew when it breaks.
-//! - `transport`: what was delivered, and what came too early.
+//! - `server`: the requests of the protocol, and their handlers.
+//! - `tools`: the tools, one function each; `arguments` their input and
+//!   `answers` their output, with the schemas.
+//! - `changes`: the resource, and the notifications that it changed.
+//! - `link`: the session, on a connection that is restored when it breaks.
+//! - `transport`: which answers were delivered, and messages that arrive too
+//!   early.
 
 mod answers;
 mod arguments;
@@ -33,9 +34,9 @@ use link::Link;
 use server::Server;
 use transport::Stdio;
 
-/// Serves one client until its input ends or a signal comes. Without `start`
-/// no daemon is started; without a named session there is one of this
-/// process's own, closed at the end.
+/// Serves one client until its input ends or a signal arrives. Without `start`
+/// no daemon is started. Without a named session a new one is opened, and
+/// closed at the end.
 pub(crate) fn serve(
     workspace: Workspace,
     start: Option<Start>,
@@ -46,7 +47,7 @@ pub(crate) fn serve(
         Some(session) => session,
         None => own_session()?,
     };
-    // Built here and nowhere earlier: no other command pays for it.
+    // Created only here, so that other commands do not pay for it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -54,13 +55,13 @@ pub(crate) fn serve(
     let link = Arc::new(Link::new(workspace, start, session, own));
     let served = runtime.block_on(until_the_end(&link));
     runtime.block_on(link.close());
-    // A thread may still wait for input that nobody sends.
+    // A thread may still be waiting for input.
     runtime.shutdown_background();
     served
 }
 
-/// A name for the session of this process: both eras start one server for
-/// one client, so that what is stable for the process is so for the client.
+/// Returns a new name for this process's session. Each client has a separate
+/// server process, so the name is stable for the client.
 fn own_session() -> Outcome<SessionId> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -82,7 +83,7 @@ async fn until_the_end(link: &Arc<Link>) -> Outcome {
                 .map(drop)
                 .context("serving")
                 .map_err(Failure::from),
-            // A client that went away before it had said who it is.
+            // The client disconnected before it introduced itself.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(Failure::Other(error.into())),
         }

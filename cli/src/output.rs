@@ -13,43 +13,43 @@ use crate::text::{MAX_NAME, escaped, path, without_hidden};
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The answer is no.
+    /// What was asked for is not so, or was not done.
     #[error("{0}")]
     No(String),
-    /// Wrong use.
+    /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
-    /// The client, or the daemon through it.
+    /// An error of the client, or one that the daemon returned.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The daemon that this process was to be.
     #[error("{message}")]
     Daemon {
-        /// The exit code it asks for.
+        /// The exit code of this process.
         code: u8,
-        /// Why it ended.
+        /// Why the daemon ended.
         message: String,
         /// What to do.
         hint: &'static str,
     },
-    /// systemd, or that there is none.
+    /// systemd returned an error or is not available.
     #[error("{message}")]
     Manager {
-        /// What it said, or what is missing.
+        /// What systemd printed, or what is missing.
         message: String,
         /// What to do.
         hint: &'static str,
     },
-    /// The command that was run ended so; it has said why.
+    /// The command of `touchmark run` failed. It has printed why.
     #[error("the command ended with {code}")]
     Ended {
-        /// The exit code that stands for it.
+        /// The exit code of this process.
         code: u8,
     },
-    /// Nobody reads what is printed.
+    /// The reader has closed the output.
     #[error("the output was closed")]
     Closed,
-    /// Anything else.
+    /// Any other error.
     #[error("{0:#}")]
     Other(#[from] anyhow::Error),
 }
@@ -65,11 +65,11 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// The exit code: 1 the answer is no, 2 wrong use, 3 no daemon
-    /// and none could be started, 4 the daemon said an error.
+    /// Returns the exit code: 1 the answer is no, 2 wrong use, 3 no daemon and
+    /// none could be started, 4 the daemon returned an error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            // As any filter whose reader has seen enough.
+            // A closed reader has read what it wanted, as with any filter.
             Self::Closed => 0,
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
@@ -83,7 +83,7 @@ impl Failure {
         }
     }
 
-    /// Says on stderr what went wrong and what to do.
+    /// Prints on standard error what went wrong and what to do.
     pub(crate) fn report(&self) {
         let (name, hint) = match self {
             Self::Closed | Self::Ended { .. } => return,
@@ -93,7 +93,7 @@ impl Failure {
         };
         let mut text = paint(style::WARN, "touchmark:");
         let message = self.to_string();
-        // Each line of a message is kept, none of its characters is trusted.
+        // The lines of a message stay, but its characters are not trusted.
         for (number, line) in message.lines().take(20).enumerate() {
             let gap = if number == 0 { " " } else { "\n  " };
             let _ = write!(text, "{gap}{}", escaped(line, 2000));
@@ -112,12 +112,12 @@ impl Failure {
                 escaped(hint, 2000)
             );
         }
-        // If stderr is closed there is nobody left to tell.
+        // With a closed standard error the message has no reader.
         let _ = writeln!(anstream::stderr(), "{text}");
     }
 }
 
-/// The files an error is about, one a line.
+/// Returns the files that an error is about, each on a line of its own.
 fn concerned(error: &proto::Error) -> String {
     let mut text = String::new();
     for file in error.files.iter().take(20) {
@@ -142,7 +142,7 @@ pub(crate) fn line(text: &str) -> Outcome {
     Ok(())
 }
 
-/// Prints a value as JSON: on one line, or on many where a person reads.
+/// Prints a value as JSON: on one line, or indented if `wide`.
 pub(crate) fn json(value: &Value, wide: bool) -> Outcome {
     let text = if wide {
         serde_json::to_string_pretty(value)
@@ -152,14 +152,13 @@ pub(crate) fn json(value: &Value, wide: bool) -> Outcome {
     line(&harmless_json(&text.map_err(anyhow::Error::from)?))
 }
 
-/// A value as JSON on one line.
+/// Returns a value as JSON on one line.
 pub(crate) fn one_line(value: &Value) -> String {
     harmless_json(&value.to_string())
 }
 
-/// JSON lets DEL, the C1 controls and what is not seen through as they are;
-/// they stand only inside its strings, where an escape means the same. Line
-/// breaks stand only outside.
+/// Returns JSON with all hidden characters escaped. They can only be in its
+/// strings, where an escape means the same; line breaks are only outside.
 fn harmless_json(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(without_hidden).collect();
     lines.join("\n")

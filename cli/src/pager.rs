@@ -1,4 +1,5 @@
-//! What may be longer than a terminal: shown in a pager, as git does.
+//! Output that may be longer than a terminal. It is shown in a pager, as by
+//! git.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::{Child, Command, Stdio};
@@ -10,18 +11,20 @@ use crate::context::{Context, is_terminal};
 use crate::output::Outcome;
 use crate::text::is_hidden;
 
-/// Where long output goes.
+/// The destination of long output.
 pub(crate) struct Page {
     out: Box<dyn Write>,
     colours: bool,
     pager: Option<Child>,
-    /// A person reads it, so no character of a file's is trusted.
+    /// Whether the output is a terminal. Control characters in files are then
+    /// replaced.
     pub(crate) is_terminal: bool,
 }
 
 impl Page {
-    /// A pager, where a person reads: `$TOUCHMARK_PAGER`, `$PAGER`, else
-    /// `less -FRX`. None if that is empty or `cat`, or cannot be started.
+    /// Opens the output. On a terminal this is a pager: `$TOUCHMARK_PAGER`,
+    /// `$PAGER`, else `less -FRX`. Without a pager, or if its name is empty or
+    /// `cat`, it is standard output.
     pub(crate) fn open(context: &Context) -> Self {
         let is_terminal = is_terminal();
         let mut pager = (is_terminal && !context.global.json)
@@ -49,7 +52,7 @@ impl Page {
         }
     }
 
-    /// One line.
+    /// Writes one line.
     pub(crate) fn line(&mut self, text: &str) -> Outcome {
         match self.colours {
             true => writeln!(self.out, "{text}")?,
@@ -58,8 +61,8 @@ impl Page {
         Ok(())
     }
 
-    /// A file's bytes, as they are; on a terminal without what a person does
-    /// not see.
+    /// Writes a file's bytes unchanged. On a terminal, hidden characters are
+    /// replaced.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Outcome {
         let out = &mut self.out;
         match self.is_terminal {
@@ -70,7 +73,7 @@ impl Page {
     }
 }
 
-/// Waits until the person has read it.
+/// Waits until the user has left the pager.
 impl Drop for Page {
     fn drop(&mut self) {
         let _nobody_reads = self.out.flush();
@@ -81,7 +84,7 @@ impl Drop for Page {
     }
 }
 
-/// A line of a file for a terminal.
+/// Returns a line of a file with hidden characters replaced, for a terminal.
 pub(crate) fn harmless(text: &str) -> String {
     let shown = |c| match is_hidden(c) && !matches!(c, '\n' | '\t') {
         true => '\u{fffd}',
@@ -91,7 +94,7 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 fn program() -> Option<String> {
-    // Where keys cannot be read nobody can leave a pager.
+    // Without keyboard input the user could not leave a pager.
     if !io::stdin().is_terminal() {
         return None;
     }

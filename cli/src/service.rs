@@ -1,5 +1,4 @@
-//! The systemd service of a workspace: its files, and what the manager makes
-//! of them.
+//! The systemd service of a workspace: its files, and its state in the manager.
 
 mod manager;
 pub(crate) mod units;
@@ -19,20 +18,20 @@ use crate::system::files::private_directory;
 pub(crate) use manager::Manager;
 use units::Instance;
 
-/// Variables that lead to other places than the usual ones.
+/// Variables that move the base directories.
 const PLACES: [&str; 3] = ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"];
 
 /// The service of one workspace.
 #[derive(Debug)]
 pub(crate) struct Service<'e> {
     environment: &'e Environment,
-    /// The workspace, which may be gone.
+    /// The workspace, which may no longer exist.
     pub(crate) workspace: PathBuf,
     pub(crate) places: Places,
 }
 
 impl<'e> Service<'e> {
-    /// That of a workspace, named by its canonical path.
+    /// Returns the service of a workspace, given by its canonical path.
     pub(crate) fn of(environment: &'e Environment, workspace: PathBuf) -> Self {
         Self {
             places: environment.places(&workspace),
@@ -41,7 +40,7 @@ impl<'e> Service<'e> {
         }
     }
 
-    /// All that are installed.
+    /// Returns all installed services.
     pub(crate) fn all(environment: &'e Environment) -> Vec<Self> {
         let entries = fs::read_dir(environment.base.services_directory());
         let mut all: Vec<Self> = entries
@@ -59,22 +58,22 @@ impl<'e> Service<'e> {
         all
     }
 
-    /// Whether it is installed.
+    /// Returns whether the service is installed.
     pub(crate) fn is_installed(&self) -> bool {
         self.places.service.exists()
     }
 
-    /// The unit that listens.
+    /// Returns the name of the socket unit.
     pub(crate) fn socket(&self) -> String {
         units::socket(&self.places.key)
     }
 
-    /// The unit that is the daemon.
+    /// Returns the name of the daemon's unit.
     pub(crate) fn daemon(&self) -> String {
         units::service(&self.places.key)
     }
 
-    /// The directory of this user's own units.
+    /// Returns the directory of this user's units.
     fn units(&self) -> PathBuf {
         self.environment.base.config.join("systemd/user")
     }
@@ -84,8 +83,8 @@ impl<'e> Service<'e> {
         self.units().join(directory).join(units::DROP_IN)
     }
 
-    /// Writes everything and has the manager listen. A daemon that runs must
-    /// have been ended.
+    /// Writes all files and makes the manager listen. A running daemon must
+    /// have been stopped before.
     pub(crate) fn install(&self, manager: &Manager) -> Outcome {
         let base = &self.environment.base;
         let listened_on = self.places.usual_socket();
@@ -110,7 +109,8 @@ impl<'e> Service<'e> {
                 .collect(),
         })
         .map_err(Failure::Usage)?;
-        // What may be written to has to be there when the daemon starts.
+        // Directories that the unit may write to must exist when the daemon
+        // starts.
         private(&base.state_directory())?;
         private(&base.runtime_directory())?;
         let packaged = self.is_packaged(manager)?;
@@ -123,7 +123,8 @@ impl<'e> Service<'e> {
             }
         }
         write(&self.drop_in(), drop_in.as_bytes())?;
-        // Last, for with it clients leave the daemon to systemd.
+        // Written last, since clients leave the daemon to systemd once it
+        // exists.
         write(&self.places.service, &native::bytes(&self.workspace))?;
         manager.order(&["daemon-reload"])?;
         for unit in [self.socket(), self.daemon()] {
@@ -136,21 +137,22 @@ impl<'e> Service<'e> {
             }
         }
         manager.order(&["enable", &self.socket()])?;
-        // One that runs goes on with a socket that a restart would take away.
+        // A running socket continues. A restart would remove it.
         manager.order(&["start", &self.socket()])
     }
 
-    /// Takes everything away. `false` if nothing was installed.
+    /// Removes all files. Returns `false` if nothing was installed.
     pub(crate) fn uninstall(&self, manager: &Manager) -> Outcome<bool> {
         if !self.is_installed() && !self.drop_in().exists() {
             return Ok(false);
         }
         let (socket, daemon) = (self.socket(), self.daemon());
-        // The socket first: it would start the daemon again.
+        // The socket first, since it would start the daemon again.
         for unit in [&socket, &daemon] {
             if manager.property(Some(unit), "ActiveState")? != "inactive" {
                 manager.order(&["stop", unit])?;
-                // One that is not failed has nothing to reset.
+                // An error is fine: a unit that has not failed has nothing to
+                // reset.
                 let _ = manager.order(&["reset-failed", unit]);
             }
         }
@@ -168,7 +170,7 @@ impl<'e> Service<'e> {
         Ok(true)
     }
 
-    /// Whether the very same units are in another of the manager's places.
+    /// Returns whether identical units are in another directory of the manager.
     fn is_packaged(&self, manager: &Manager) -> Outcome<bool> {
         let path = manager.property(None, "UnitPath")?;
         let own = self.units();
@@ -183,7 +185,7 @@ impl<'e> Service<'e> {
             .any(|directory| directory != own && here(directory)))
     }
 
-    /// What is wrong with it, for `touchmark doctor`.
+    /// Returns findings about the service, for `touchmark doctor`.
     pub(crate) fn examine(&self) -> Vec<Finding> {
         const CHECK: &str = "service";
         const AGAIN: &str = "`touchmark service install` writes it anew";
@@ -240,7 +242,7 @@ impl<'e> Service<'e> {
                 state => return Some(format!("{unit} is {}", state.unwrap_or_default())),
             }
         }
-        // Such as `{ path=/usr/bin/touchmark ; argv[]=...`.
+        // The property is `{ path=/usr/bin/touchmark ; argv[]=...`.
         let start = state(&self.daemon(), "ExecStart").unwrap_or_default();
         let program = start
             .split_once("path=")
@@ -255,7 +257,7 @@ fn private(directory: &Path) -> Outcome {
     Ok(made.with_context(|| format!("make {}", directory.display()))?)
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Outcome {
     let written = || -> anyhow::Result<()> {
         let directory = path.parent().unwrap_or(Path::new("/"));
@@ -268,7 +270,7 @@ fn write(path: &Path, bytes: &[u8]) -> Outcome {
     Ok(written().with_context(|| format!("write {}", path.display()))?)
 }
 
-/// Removes a file, and its directory if nothing else is in it.
+/// Removes a file, and its directory if that is then empty.
 fn remove(path: &Path) -> Outcome {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

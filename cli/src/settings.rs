@@ -1,14 +1,15 @@
 //! Agents' settings: `touchmark setup`, `touchmark hook install` and
 //! `uninstall`.
 //!
-//! - `rows`: where each agent's settings are, and what goes into them.
-//! - `hooks`, `server`: hooks and MCP servers in settings, put in and taken
-//!   out; on `document`, which edits the text and touches no other byte, and
-//!   `json`; `made`: what that made beside them, so that it can be taken back.
-//! - `plan`: what becomes of an agent's files, and the change itself.
-//! - `file`: reads and writes one file; `record`: what an installation made.
-//! - `found`: which agents are on this machine, and what they have.
-//! - `difference`: what will change, for people.
+//! - `rows`: where each agent's settings are, and what is added to them.
+//! - `hooks`, `server`: add hooks and MCP servers to settings, and remove them.
+//!   They use `document`, which edits the text and leaves every other byte
+//!   unchanged, and `json`. `made` records what else was created, so that it
+//!   can be removed.
+//! - `plan`: the planned changes of an agent's files, and their execution.
+//! - `file`: reads and writes one file; `record`: what an installation created.
+//! - `found`: which agents are on this machine, and what they have installed.
+//! - `difference`: the planned change as a diff.
 
 mod codex;
 mod difference;
@@ -43,11 +44,11 @@ pub(crate) use difference::difference;
 pub(crate) use found::{Installed, Present, installed, present};
 pub(crate) use plan::{Kind, Plan, Which, plans};
 
-/// An agent that has hooks, and hooks can be installed for.
+/// An agent for which hooks can be installed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agent(&'static Row);
 
-/// Whose settings.
+/// The scope of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// The user's, for every project.
@@ -56,16 +57,16 @@ pub(crate) enum Scope {
     Project,
 }
 
-/// What is done with the settings.
+/// The change of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Put the hooks in.
+    /// Add the hooks.
     Install,
-    /// Take them out.
+    /// Remove the hooks.
     Uninstall,
 }
 
-/// The user's directories, and the workspace's.
+/// The directories of the user and of the workspace.
 #[derive(Debug)]
 struct Around<'a> {
     home: PathBuf,
@@ -95,7 +96,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// A directory that a variable names, else one in the home directory.
+    /// Returns the directory that a variable names, else one in the home
+    /// directory.
     fn of_user(&self, variable: &str, below_home: &str) -> PathBuf {
         match std::env::var_os(variable).filter(|named| !named.is_empty()) {
             Some(named) => PathBuf::from(named),
@@ -120,14 +122,14 @@ impl PartialEq for Agent {
     }
 }
 
-/// The agent of this name.
+/// Returns the agent with this name; `None` if there is none.
 fn agent(name: &str) -> Option<Agent> {
     let mut agents = rows::AGENTS.iter().copied();
     agents.find(|agent| agent.name() == name)
 }
 
 impl Agent {
-    /// As in `touchmark hook NAME`.
+    /// Returns its name in `touchmark hook NAME`.
     pub(crate) fn name(self) -> &'static str {
         self.0.name
     }
@@ -143,14 +145,14 @@ impl Agent {
         }
     }
 
-    /// Its MCP servers, where it has settings for them.
+    /// Returns the settings of its MCP servers; `None` if it has none.
     fn server(self, scope: Scope, around: &Around<'_>, program: &str) -> Option<Server> {
         let servers = self.0.servers.as_ref()?;
         let path = around.path(scope, &servers.user, servers.project);
         Some(Server::of(servers.entry, path, program))
     }
 
-    /// Where its user's configuration is.
+    /// Returns the directory of its user's configuration.
     fn directory(self, around: &Around<'_>) -> PathBuf {
         let settings = self.path(Scope::User, around);
         let mut above = settings.ancestors().skip(1);
@@ -159,7 +161,8 @@ impl Agent {
         above.find(is_its_own).unwrap_or(&settings).to_owned()
     }
 
-    /// What is left to its user, as far as it can be seen.
+    /// Returns the steps that are left to the user, as far as they can be
+    /// detected.
     pub(crate) fn notes(
         self,
         scope: Scope,
@@ -184,14 +187,15 @@ impl Agent {
     }
 }
 
-/// What agents do with the hooks in their settings, where that can be seen.
+/// Returns findings about what agents do with the hooks in their settings,
+/// where that can be detected.
 pub(crate) fn examine(environment: &Environment, workspace: &Path) -> Vec<Finding> {
     let around = Around::of(environment, workspace);
     around.as_ref().map(codex::examine).unwrap_or_default()
 }
 
-/// How a hook calls this program: by its name where that finds it, else by
-/// its path.
+/// Returns how a hook calls this program: by name if `PATH` finds it, else by
+/// path.
 fn own_name() -> Outcome<String> {
     let own = std::env::current_exe()?;
     let name = OsStr::new("touchmark");

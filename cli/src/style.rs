@@ -1,26 +1,26 @@
-//! The few colours in use. Where the output is no terminal, or `NO_COLOR` is
-//! set, the stream takes them out again.
+//! The colours in use. Where the output is not a terminal, or `NO_COLOR` is
+//! set, the stream removes them.
 
 use anstyle::{AnsiColor, Style};
 
-/// Headings and names that matter.
+/// For headings and important names.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// What is only there for completeness.
+/// For less important text.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// The user.
+/// For the user.
 pub(crate) const USER: Style = AnsiColor::Yellow.on_default().bold();
-/// An agent's session.
+/// For an agent's session.
 pub(crate) const AGENT: Style = AnsiColor::Cyan.on_default();
-/// Nobody that touchmark could name.
+/// For an unknown author.
 pub(crate) const UNKNOWN: Style = AnsiColor::Magenta.on_default();
-/// Good, and lines added.
+/// For good results and added lines.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// Bad, and lines removed.
+/// For bad results and removed lines.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-/// What asks for attention.
+/// For warnings.
 pub(crate) const WARN: Style = AnsiColor::Red.on_default().bold();
 
-/// The text in that style.
+/// Returns the text in a style.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     if text.is_empty() {
         String::new()

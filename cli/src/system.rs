@@ -1,4 +1,4 @@
-//! What takes the system's own calls: owners, signals, the terminal.
+//! System calls: owners, signals, the terminal.
 
 pub(crate) mod files;
 pub(crate) mod signals;

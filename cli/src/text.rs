@@ -1,5 +1,4 @@
-//! Text for people: names from outside escaped (SEC-4), and small numbers made
-//! readable.
+//! Text for people: escaped names (SEC-4), sizes and times.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -29,17 +28,17 @@ pub(crate) fn path(path: &RelPath) -> String {
     escaped(&path.to_string_lossy(), MAX_NAME)
 }
 
-/// A session's name for people.
+/// Returns a session's id for people.
 pub(crate) fn session(session: &SessionId) -> String {
     escaped(session.as_str(), 60)
 }
 
-/// A session for people: by its label, where it has one.
+/// Returns a session's label for people, or its id if it has none.
 pub(crate) fn called(id: &SessionId, label: Option<&str>) -> String {
     label.map_or_else(|| session(id), |label| escaped(label, 60))
 }
 
-/// A writer for people: `you` is whoever is not a declared agent.
+/// Returns an author for people. `you` is everyone who is not a declared agent.
 pub(crate) fn author(author: &Author) -> String {
     match (author.kind, &author.session) {
         (AuthorKind::Agent, Some(name)) => called(name, author.label.as_deref()),
@@ -49,7 +48,7 @@ pub(crate) fn author(author: &Author) -> String {
     }
 }
 
-/// Writers for people, in order.
+/// Returns several authors for people, in order.
 pub(crate) fn authors(authors: &[Author]) -> String {
     let names: Vec<String> = authors.iter().map(author).collect();
     names.join(", ")
@@ -78,7 +77,7 @@ pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
     lines
 }
 
-/// `1 file`, `2 files`.
+/// Returns a number of things: `1 file`, `2 files`.
 pub(crate) fn count(number: u64, one: &str) -> String {
     match number {
         1 => format!("1 {one}"),
@@ -86,7 +85,7 @@ pub(crate) fn count(number: u64, one: &str) -> String {
     }
 }
 
-/// A number of bytes.
+/// Returns a number of bytes in the largest decimal unit, such as `4.2 MB`.
 pub(crate) fn bytes(number: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if number < 1024 {
@@ -113,7 +112,7 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
-/// The time of day, in that time zone.
+/// Returns the time of day in a time zone.
 pub(crate) fn time_of_day(time: Millis, zone: &TimeZone) -> String {
     zoned(time, zone, "%H:%M:%S")
 }
@@ -131,7 +130,7 @@ fn zoned(time: Millis, zone: &TimeZone, format: &str) -> String {
         .unwrap_or_else(|| "?".into())
 }
 
-/// Now.
+/// Returns the current time.
 pub(crate) fn now() -> Millis {
     u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default()
 }

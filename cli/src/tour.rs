@@ -1,5 +1,6 @@
-//! The tour: what touchmark is for, shown with a real daemon in a temporary
-//! workspace. Every claim it prints is checked against the daemon's answer.
+//! The tour: shows what touchmark is for, with a real daemon in a temporary
+//! workspace. Every claim that it prints is checked against the daemon's
+//! answer.
 
 mod narrator;
 mod story;
@@ -13,7 +14,7 @@ use crate::output::Outcome;
 pub(crate) fn run(pace: Pace) -> Outcome {
     let world = world::World::new()?;
     let told = story::tell(&world, &mut narrator::Narrator::new(pace));
-    // The daemon is ended and the directory removed whatever the story's end.
+    // The daemon is stopped and the directory removed even if the tour failed.
     let ended = world.end();
     told.and(ended)
 }

@@ -1,4 +1,4 @@
-//! A file's authors as a record of Agent Trace 0.1.0, a format that tools
+//! A file's authors as an Agent Trace 0.1.0 record, a format that tools
 //! exchange.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
 use crate::output::Outcome;
 
-/// The record of one file.
+/// Returns the record of one file.
 pub(crate) fn record(client: &Client, root: &Path, blame: &Blame) -> Outcome<Value> {
     let mut authors: Vec<&Author> = Vec::new();
     for line in &blame.lines {
@@ -63,7 +63,7 @@ fn conversation(client: &Client, blame: &Blame, author: &Author) -> Value {
     told
 }
 
-/// The model that answered a session last, as `provider/model`.
+/// Returns a session's last model, as `provider/model`.
 pub(crate) fn model(client: &Client, session: &SessionId) -> Option<String> {
     let mut cursor = None;
     let mut last = None;
@@ -86,7 +86,7 @@ pub(crate) fn model(client: &Client, session: &SessionId) -> Option<String> {
     Some(format!("{}/{}", entry.provider_id, entry.model_id))
 }
 
-/// Runs of lines of one author.
+/// Returns the ranges of consecutive lines of one author.
 fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for (line, number) in lines.iter().zip(start..) {
@@ -103,7 +103,8 @@ fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
         .collect()
 }
 
-/// The commit that is checked out, where the workspace is in a repository.
+/// Returns the commit that is checked out; `None` if the workspace is in no
+/// repository.
 fn revision(root: &Path) -> Option<String> {
     let git = Command::new("git")
         .arg("-C")
@@ -115,7 +116,8 @@ fn revision(root: &Path) -> Option<String> {
     git.status.success().then(|| revision.trim().to_owned())
 }
 
-/// A UUID (version 8) of what the record says: the same content has the same.
+/// Returns a UUID (version 8) of the record's content. The same content has the
+/// same UUID.
 fn id(blame: &Blame) -> String {
     let said = format!("{} {:?} {}", blame.path, blame.clock, blame.hash);
     let mut bytes = [0; 16];
@@ -133,7 +135,7 @@ fn id(blame: &Blame) -> String {
     parts.join("-")
 }
 
-/// As a part of a URN.
+/// Returns a session's id as a part of a URN.
 fn escaped(session: &SessionId) -> String {
     let bytes = session.as_str().bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {

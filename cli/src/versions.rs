@@ -1,4 +1,4 @@
-//! Versions, files and authors as they are named on the command line.
+//! The names of versions, files and authors on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::output::{Failure, Outcome};
 use crate::style;
 use crate::text::{MAX_NAME, author, cut, date, escaped, now, time_of_day};
 
-/// The longest name of an author in a column.
+/// The longest name of an author in a column, in characters.
 const WHO: usize = 16;
 
 /// A version that stands by itself, as `--from V`. A time of day is one here.
@@ -35,14 +35,15 @@ pub(crate) fn file_and_version(
     let text = said.to_str();
     let parted = text.filter(|_| at.is_none()).and_then(At::split);
     match parted {
-        // A file of that very name is meant.
+        // A file whose name has an `@` is meant.
         Some(_) if said.symlink_metadata().is_ok() => Ok((context.path(workspace, said)?, None)),
         Some((path, at)) => {
             let path = context.path(workspace, Path::new(path))?;
             Ok((path, Some(at.exact(now(), &zone()))))
         }
         None => {
-            // Else there would only seem to be no such file.
+            // The version is a label, or wrong. Without this check the error
+            // would be that there is no file of the whole name.
             if let Some((file, version)) = text.and_then(|text| text.rsplit_once('@'))
                 && at.is_none()
                 && said.symlink_metadata().is_err()
@@ -60,7 +61,8 @@ pub(crate) fn file_and_version(
     }
 }
 
-/// Files, and directories.
+/// Returns files and directories as paths for the daemon; `None` for the whole
+/// workspace.
 pub(crate) fn files(
     context: &Context,
     workspace: &Workspace,
@@ -77,7 +79,7 @@ pub(crate) fn files(
     let mut paths = Vec::new();
     for path in here {
         let path = context.path(workspace, &path)?;
-        // All of the workspace is no file.
+        // The root directory selects all files.
         if path.as_bytes() == &*root {
             return Ok(None);
         }
@@ -86,10 +88,10 @@ pub(crate) fn files(
     Ok((!paths.is_empty()).then_some(paths))
 }
 
-/// Whose changes are shown.
+/// The authors whose changes are shown.
 #[derive(Clone, Debug)]
 pub(crate) enum By {
-    /// `me`: whoever is no agent.
+    /// `me`: the user.
     Me,
     /// `command`: a session's shell commands.
     Command,
@@ -98,7 +100,7 @@ pub(crate) enum By {
 }
 
 impl By {
-    /// As it was said on the command line.
+    /// Parses the name from the command line; `None` if none was given.
     pub(crate) fn said(client: &Client, said: Option<&str>) -> Outcome<Option<Self>> {
         Ok(Some(match said {
             None => return Ok(None),
@@ -111,7 +113,7 @@ impl By {
         }))
     }
 
-    /// Whether that is one of those.
+    /// Returns whether a change with this author and evidence is selected.
     pub(crate) fn is(&self, author: &Author, evidence: Evidence) -> bool {
         match self {
             Self::Me => author.kind == AuthorKind::User,
@@ -121,17 +123,17 @@ impl By {
     }
 }
 
-/// A version's short name: the epoch goes without saying.
+/// Returns a version's short name: its number without the epoch.
 pub(crate) fn name(clock: Option<Clock>) -> String {
     clock.map_or_else(|| "-".into(), |clock| clock.n.to_string())
 }
 
-/// An author, in a column.
+/// Returns an author's name, cut to a column's width.
 pub(crate) fn who(of: &Author) -> String {
     cut(&author(of), WHO)
 }
 
-/// How an author's name is shown.
+/// Returns the style for an author's name.
 pub(crate) fn colour(author: &Author) -> Style {
     match author.kind {
         AuthorKind::User => style::USER,
@@ -140,7 +142,7 @@ pub(crate) fn colour(author: &Author) -> Style {
     }
 }
 
-/// When: of the last day the time alone.
+/// Formats a time: within the last 24 hours only the time of day.
 pub(crate) fn when(time: Millis, zone: &TimeZone) -> String {
     let yesterday = jiff::Timestamp::now().checked_sub(24.hours());
     let yesterday = yesterday.map_or(0, |time| time.as_millisecond());

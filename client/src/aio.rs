@@ -149,7 +149,8 @@ impl Client {
     /// request may still take effect.
     ///
     /// # Errors
-    /// The daemon's error, `deadline` or `connectionClosed`.
+    /// The daemon's error, one of [`touchmark_proto::COMMON_ERRORS`] or of
+    /// [`Method::ERRORS`]; `deadline` or `connectionClosed`.
     pub async fn call<M: Method>(&self, params: M) -> Result<M::Result> {
         self.call_within(params, self.shared.deadline).await
     }

@@ -129,7 +129,8 @@ impl Client {
     /// deadline.
     ///
     /// # Errors
-    /// The daemon's error, `deadline` or `connectionClosed`.
+    /// The daemon's error, one of [`touchmark_proto::COMMON_ERRORS`] or of
+    /// [`Method::ERRORS`]; `deadline` or `connectionClosed`.
     pub fn call<M: Method>(&self, params: M) -> Result<M::Result> {
         let mut connection = self.lock();
         let deadline = connection.deadline;

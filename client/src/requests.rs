@@ -26,7 +26,8 @@ use touchmark_proto::{ClientPath, FreeJson, Method, SessionId};
 use super::session::Session;
 use crate::error::Result;
 
-/// Defines a method for each request. Its errors are the daemon's.
+/// Defines a method for each request. Its documentation lists the errors of the
+/// request's row in the protocol's table.
 macro_rules! requests {
     ($(
         $(#[$doc:meta])*

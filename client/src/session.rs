@@ -119,7 +119,7 @@ methods! {
         /// session has it in its context already.
         ///
         /// # Errors
-        /// The same as [`Session::read`].
+        /// The same as [`Session::read_text`].
         pub fn read_text_again(&self, path: impl Into<ClientPath>) -> Result<FileText> {
             wait!(self.client.call(self.reading_text(path.into(), true)))
         }
@@ -139,7 +139,7 @@ methods! {
         /// Returns the current state of all of the session's copies.
         ///
         /// # Errors
-        /// `unknownSession`.
+        /// The same as [`Session::status`].
         pub fn status_all(&self) -> Result<Vec<FileState>> {
             wait!(self.states(None))
         }
@@ -213,8 +213,8 @@ methods! {
         /// Begins an edit, writes the file in place and commits.
         ///
         /// # Errors
-        /// The same as [`Session::edit`], and `io` if the file cannot be
-        /// written.
+        /// The same as [`Session::edit`] and [`Edit::commit`], and `io` if the
+        /// file cannot be written.
         pub fn write(&self, path: impl Into<ClientPath>, bytes: &[u8]) -> Result<EditCommitted> {
             let edit = wait!(self.edit_to(path, bytes))?;
             wait!(write_file(&edit.target(), bytes))?;
@@ -324,6 +324,7 @@ methods! {
         ///
         /// # Errors
         /// `stale` or `conflict`: nothing was written, and the edit is aborted.
+        /// Also those of [`Edit::commit`].
         pub fn write(mut self, bytes: &[u8]) -> Result<FileWritten> {
             let before = self.before.as_ref().and_then(|state| state.hash);
             let ask = writing(&self.session, &self.path, bytes, before);

@@ -1,11 +1,12 @@
-//! The configuration: the user's file, and the workspace's, which may tighten
-//! what the user's says (SEC-5).
+//! The configuration: the user's file, and the workspace's file, which may only
+//! tighten the user's settings (SEC-5).
 //!
-//! What is wrong, unknown or not a repository's to say is told with file, line
-//! and reason, and the daemon runs without it: a file that comes with a
-//! repository must not keep the daemon from starting. Durations
-//! are texts like `"60 s"`, `"10 min"`, `"30 days"`; sizes like `"16 MiB"`;
-//! plain numbers are seconds and bytes. Each has bounds; see `units`.
+//! An entry that is wrong, unknown, or not allowed in a repository's file is
+//! reported with file, line and reason, and the daemon runs without it: a file
+//! that comes with a repository must not prevent the daemon's start. Durations
+//! are texts like `"60 s"`, `"10 min"`, `"30 days"`; sizes are texts like `"16
+//! MiB"`. A plain number is a number of seconds or bytes. Each has bounds; see
+//! `units`.
 
 mod case;
 #[cfg(test)]
@@ -33,32 +34,33 @@ pub use case::probe_case_insensitive;
 pub use gate::{Gate, Unsaved};
 pub use reload::Changes;
 
-/// A configuration file is wrong.
+/// An error in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: {reason}", file.display())]
 pub struct ConfigError {
-    /// Which file.
+    /// The configuration file.
     pub file: PathBuf,
-    /// The line, from 1; 0 where the file as a whole is meant.
+    /// The line, counted from 1; 0 if the error concerns the whole file.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong, for people.
     pub reason: String,
-    /// What of it.
+    /// The part of the file that is wrong.
     pub part: Part,
 }
 
-/// What is wrong in a configuration file.
+/// The part of a configuration file that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it: it cannot be read, or is no TOML.
+    /// The whole file: it cannot be read, or is not TOML.
     File,
-    /// A key that there is not.
+    /// A key that does not exist.
     Unknown,
-    /// That key.
+    /// The key of this name.
     Key(&'static str),
 }
 
-/// The longest reason: a part of it may be a stranger's.
+/// The maximum length of a reason, in characters: a part of it may be quoted
+/// from a file of another author.
 const MOST_REASON: usize = 300;
 
 impl ConfigError {
@@ -75,34 +77,35 @@ impl ConfigError {
         Self::new(file, 0, Part::File, &cause.to_string())
     }
 
-    /// Whether names of secrets may have been lost with it.
+    /// Returns whether this error may hide names of secrets.
     fn hides_secrets(&self) -> bool {
         matches!(self.part, Part::File | Part::Key("contents.exclude"))
     }
 }
 
-/// Who speaks in a file.
+/// Who controls a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// The user: every key.
+    /// The user. The file may set every key.
     User,
-    /// Whoever made the repository: keys that it may tighten.
+    /// The authors of the repository. The file may only tighten some keys.
     Repository,
 }
 
-/// What the files came to.
+/// The result of reading the configuration files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configured {
-    /// What is in force.
+    /// The effective configuration.
     pub config: Config,
-    /// What is not in force of what the files say.
+    /// The entries of the files that are not in effect, with the reasons.
     pub wrong: Vec<ConfigError>,
-    /// Some of it stands in the user's file.
+    /// Whether at least one of these entries is in the user's file.
     pub user_is_wrong: bool,
 }
 
 impl Configured {
-    /// What is not in force, for people; `None` if all is.
+    /// Returns a text for people about the entries that are not in effect;
+    /// `None` if all are.
     pub fn refused(&self) -> Option<String> {
         const MOST: usize = 10;
         let mut told: Vec<String> = self
@@ -128,18 +131,18 @@ pub enum Case {
     Insensitive,
 }
 
-/// What an answered change of state survives (DUR-1).
+/// What a change of state survives once it is answered (DUR-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// The daemon's death.
+    /// The exit of the daemon, also by `kill -9`.
     Process,
-    /// The machine's death too.
+    /// A crash or power failure of the machine as well.
     Power,
 }
 
 impl Durability {
-    /// As `status` and the configuration spell it.
+    /// Returns the name that `status` and the configuration use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Process => "process",
@@ -151,79 +154,101 @@ impl Durability {
 /// Every key of the configuration, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// `case`: probed unless told.
+    /// `case`: whether names that differ in case are one file. Default `None`:
+    /// found out by probing the file system.
     pub case: Option<Case>,
-    /// `durability`: `"process"` unless told.
+    /// `durability`: what an answered change of state survives. Default:
+    /// `"process"`.
     pub durability: Durability,
-    /// `watch`: `"auto"` unless told.
+    /// `watch`: the watch backend. Default: `"auto"`.
     pub watch: Choice,
-    /// `idle_exit`: a daemon started on demand ends after that long without
-    /// a connection and a request; 30 min unless told.
+    /// `idle_exit`: the time without a connection or request after which a
+    /// daemon that was started on demand exits. Default: 30 min.
     pub idle_exit: Millis,
-    /// `marks.edit_ttl`: 60 s unless told.
+    /// `marks.edit_ttl`: how long an edit of `edit/begin` stays open by
+    /// default. Default: 60 s.
     pub edit_ttl: Millis,
-    /// `marks.flag_ttl`: 10 s unless told.
+    /// `marks.flag_ttl`: how long a mark of `edit/mark` lasts by default.
+    /// Default: 10 s.
     pub flag_ttl: Millis,
-    /// `marks.hook_ttl`: 10 min unless told.
+    /// `marks.hook_ttl`: how long an edit that names a call (a hook's) stays
+    /// open by default. Default: 10 min.
     pub hook_ttl: Millis,
-    /// `marks.command_ttl`: 10 min unless told.
+    /// `marks.command_ttl`: how long a command's window stays open by default.
+    /// Default: 10 min.
     pub command_ttl: Millis,
-    /// `marks.late`: 10 s unless told.
+    /// `marks.late`: the maximum age of a version that a late declaration can
+    /// claim (ATTR-14). Default: 10 s.
     pub late: Millis,
-    /// `limits.frame`: bytes of one message; 16 MiB unless told.
+    /// `limits.frame`: the maximum size of one message, in bytes. Default: 16
+    /// MiB.
     pub frame: u64,
-    /// `limits.connections`: 4096 unless told.
+    /// `limits.connections`: the maximum number of simultaneous connections.
+    /// Default: 4096.
     pub connections: u32,
-    /// `limits.read_text`: bytes of text in one answer; 4 MiB unless told.
+    /// `limits.read_text`: the maximum size of the text in one answer, in
+    /// bytes. Default: 4 MiB.
     pub read_text: u64,
-    /// `contents.total`: bytes of kept contents, compressed; 512 MiB unless told.
+    /// `contents.total`: the maximum size of all stored contents, in bytes
+    /// after compression. Default: 512 MiB.
     pub contents_total: u64,
-    /// `contents.file`: larger files are not kept; 4 MiB unless told.
+    /// `contents.file`: the size in bytes above which a file's content is not
+    /// stored. Default: 4 MiB.
     pub contents_file: u64,
-    /// `contents.exclude`: names never kept (SEC-3);
-    /// [`SECRETS`](touchmark_engine::patterns::SECRETS) unless told.
+    /// `contents.exclude`: patterns of names whose content is never stored
+    /// (SEC-3). Default: [`SECRETS`](touchmark_engine::patterns::SECRETS).
     pub contents_exclude: Vec<String>,
-    /// `scope.exclude`: names that a command's window leaves alone, beside what
-    /// is ignored (SCOPE-1); none unless told.
+    /// `scope.exclude`: patterns of names that a command's window does not
+    /// cover, in addition to ignored files (SCOPE-1). Default: none.
     pub scope_exclude: Vec<String>,
-    /// `guard.protect`: names never written to for a client (SEC-10);
-    /// [`PROTECTED`](touchmark_engine::patterns::PROTECTED) unless told.
+    /// `guard.protect`: patterns of names that are never written to for a
+    /// client (SEC-10). Default:
+    /// [`PROTECTED`](touchmark_engine::patterns::PROTECTED).
     pub guard_protect: Vec<String>,
-    /// `versions.keep`: versions kept of one path; 10,000 unless told.
+    /// `versions.keep`: the maximum number of stored versions of one path.
+    /// Default: 10,000.
     pub versions_per_path: u64,
-    /// `versions.keep`: how long versions are kept; 30 days unless told.
+    /// `versions.keep`: the age after which versions are removed. Default: 30
+    /// days.
     pub versions_age: Millis,
-    /// `sessions.keep`: how long unused sessions are kept; 30 days unless
-    /// told.
+    /// `sessions.keep`: the time after which unused sessions are removed.
+    /// Default: 30 days.
     pub sessions_keep: Millis,
-    /// `recovery.keep`: how long bytes are kept that would have lost their
-    /// name; 30 days unless told.
+    /// `recovery.keep`: the age after which bytes in the recovery directory are
+    /// removed. Default: 30 days.
     pub recovery_age: Millis,
-    /// `recovery.keep`: how many bytes of them; 1 GiB unless told.
+    /// `recovery.keep`: the maximum size of the recovery directory, in bytes.
+    /// Default: 1 GiB.
     pub recovery_bytes: u64,
-    /// `dedup.enabled`: repeats are told from first reads; true unless told.
+    /// `dedup.enabled`: whether repeated reads are distinguished from first
+    /// ones. Default: true.
     pub dedup: bool,
-    /// `hooks.replace_repeats`: where an agent's hook may put another output
-    /// in the place of a tool's, a repeated read gets one line; false unless
-    /// told.
+    /// `hooks.replace_repeats`: whether the output of a repeated read is
+    /// replaced by one line, where the agent's hooks can replace a tool's
+    /// output. Default: false.
     pub replace_repeats: bool,
-    /// `hooks.gate`: what an agent's tools are denied for; `Destructive` unless
-    /// told.
+    /// `hooks.gate`: what an agent's tools are denied for. Default:
+    /// `Destructive`.
     pub gate: Gate,
-    /// `hooks.gates`: the same for single agents, by the names of `touchmark hook`.
+    /// `hooks.gates`: the value of `hooks.gate` for single agents, by the names
+    /// that `touchmark hook` uses.
     pub gates: BTreeMap<String, Gate>,
     /// `hooks.unsaved`: what is done about files with unsaved changes in an
-    /// editor; `Ask` unless told.
+    /// editor. Default: `Ask`.
     pub unsaved: Unsaved,
-    /// `calls.keep`: tool calls kept for a session; 50 unless told.
+    /// `calls.keep`: the maximum number of stored tool calls of a session.
+    /// Default: 50.
     pub calls_keep: u64,
-    /// `calls.age`: how long they are kept; 5 min unless told.
+    /// `calls.age`: the time after which a stored tool call is removed.
+    /// Default: 5 min.
     pub calls_age: Millis,
-    /// `calls.bytes`: bytes of them kept for a session; 256 KiB unless told.
+    /// `calls.bytes`: the maximum size of a session's stored tool calls, in
+    /// bytes. Default: 256 KiB.
     pub calls_bytes: u64,
-    /// `calls.never`: tools whose calls are never kept.
+    /// `calls.never`: the names of tools whose calls are never stored.
     pub calls_never: Vec<String>,
-    /// `calls.rules`: by which arguments two calls of a tool are alike.
+    /// `calls.rules`: for each tool, the arguments in which two equal calls
+    /// agree.
     pub calls_rules: BTreeMap<String, Vec<String>>,
 }
 
@@ -272,14 +297,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What the tools of an agent are denied for.
+    /// Returns what the tools of `agent` are denied for.
     #[must_use]
     pub fn gate(&self, agent: &str) -> Gate {
         self.gates.get(agent).copied().unwrap_or(self.gate)
     }
 
-    /// The configuration of a workspace. `named` is the user's file if it is
-    /// not the usual one; it must exist then.
+    /// Returns the configuration of a workspace. `named` is the user's
+    /// configuration file if it is not the usual one; then it must exist.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -289,13 +314,14 @@ impl Config {
         Self::load(user, &places.workspace_config, &trust, named.is_some())
     }
 
-    /// Reads the user's file, then the workspace's, which may tighten what
-    /// the user's says (SEC-5), if it is taken over at all (SEC-6). Files that do not exist say nothing. What is
-    /// wrong in a file is told and not in force; the rest is.
+    /// Reads the user's file, then the workspace's, which may only tighten the
+    /// user's settings (SEC-5) and is used only if the user trusts it (SEC-6).
+    /// A file that does not exist sets nothing. An entry that is wrong is
+    /// reported and not in effect; the other entries are.
     ///
-    /// While anything is wrong in the user's file nothing is dropped for its
-    /// age or number, and while a list of secrets cannot be read no content
-    /// is kept: neither could be made good later.
+    /// While anything is wrong in the user's file, nothing is removed because
+    /// of its age or number. While a list of secrets cannot be read, no content
+    /// is stored. A mistake in either could not be undone later.
     ///
     /// # Errors
     /// If the user's file must exist and does not.
@@ -337,7 +363,7 @@ impl Config {
         Ok(done)
     }
 
-    /// The engine's part of it, for a workspace.
+    /// Returns the engine's part of the configuration, for a workspace.
     pub fn engine(&self, root: Vec<u8>, case_insensitive: bool) -> touchmark_engine::Config {
         touchmark_engine::Config {
             root,
@@ -358,9 +384,9 @@ impl Config {
         }
     }
 
-    /// Takes over the keys of one file's text, as far as it may say them;
-    /// other keys stay. Returns what is not in force of it, in the order of
-    /// the lines.
+    /// Applies the keys in one file's text that `whose` may set; other keys
+    /// keep their values. Returns the entries that are not in effect, in the
+    /// order of their lines.
     pub fn apply(&mut self, file: &Path, text: &[u8], whose: Whose) -> Vec<ConfigError> {
         let mut wrong: Vec<ConfigError> = keys::take(self, text, whose)
             .into_iter()
@@ -374,7 +400,8 @@ impl Config {
         wrong
     }
 
-    /// Drops nothing that a right configuration might want kept.
+    /// Sets all limits of age and number so high that nothing is removed that a
+    /// correct configuration might keep.
     fn retain_all(&mut self) {
         const LONG: Millis = 36_500 * 86_400_000;
         const MANY: u64 = 1 << 40;

@@ -1,9 +1,10 @@
-//! Reading: what a path holds now, with a hash that counts only if the file's
-//! stat was the same before and after.
+//! Reading: the current content of a path, with a hash that counts only if the
+//! file's stat was the same before and after.
 //!
-//! A single large `write` stamps the file when it begins, so a read in its
-//! midst can find equal stats. It has not returned then, no answer owes it
-//! (SYNC-1), and its event, which comes when it ends, brings another read.
+//! A single large `write` sets the file's time when it begins, so a read in the
+//! middle of it can find equal stats. That is harmless: the `write` has not
+//! returned at that moment, so no answer must include it (SYNC-1), and the
+//! event at its end causes another read.
 
 mod beneath;
 mod compare;
@@ -34,20 +35,20 @@ use self::part::Part;
 use self::vouch::Vouching;
 use crate::system::stat::MetadataExt as _;
 
-/// The default limit of bytes handed out for one read.
+/// The default maximum of bytes that one read returns.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// How often a file that changes under the reader is read again.
+/// How many times a file that changes during the read is read.
 const TRIES: usize = 5;
 
-/// From this size on a changing file is tried only twice: a log of gigabytes
-/// that grows without pause must not keep a core busy (LOSS-4).
+/// The size in bytes from which a changing file is read only twice: a log of
+/// gigabytes that grows without pause must not keep a core busy (LOSS-4).
 const LARGE: u64 = 32 << 20;
 
 const BUFFER: usize = 128 << 10;
 
-/// Reads files of one workspace. Holds no descriptor, so the workspace can be
-/// removed under it (LIFE-1). May be used from several threads.
+/// Reads files of one workspace. It keeps no descriptor open, so the workspace
+/// can be removed (LIFE-1). It can be used from several threads.
 #[derive(Clone, Debug)]
 pub struct Reader {
     root: PathBuf,
@@ -58,18 +59,18 @@ pub struct Reader {
     bytes_max: u64,
 }
 
-/// What a read found, and what the shell wants to know beside.
+/// The result of a read, for the engine and for the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// For the engine. `bytes` is missing in spite of an order if the file is
-    /// larger than the reader's limit.
+    /// The engine's part. `bytes` is `None` although they were ordered if the
+    /// file is larger than the reader's limit.
     pub outcome: ReadOutcome,
-    /// The bytes to keep, if the order wanted them kept, they are no secret
-    /// and not over the cap.
+    /// The bytes to store; `None` if the order did not request them, or if the
+    /// file is a secret or larger than the limit.
     pub keep: Option<Arc<[u8]>>,
-    /// How long that took.
+    /// How long the read took.
     pub took: Duration,
-    /// Its size in bytes; 0 if there is none.
+    /// The file's size in bytes; 0 if there is no file.
     pub size: u64,
 }
 
@@ -84,12 +85,13 @@ impl From<Found> for Report {
     }
 }
 
-/// What came of a read that large files are spared.
+/// The result of a read with a limit of size.
 #[derive(Debug)]
 pub enum Looked {
-    /// It was read.
+    /// The file was read.
     Read(Box<Report>),
-    /// It was not: it has so many bytes.
+    /// The file was not read, since more bytes than the limit must be read. The
+    /// value is the file's size in bytes.
     Larger(u64),
 }
 
@@ -99,10 +101,10 @@ impl From<Found> for Looked {
     }
 }
 
-/// Bytes that were read and hashed.
+/// The result of reading and hashing bytes.
 struct Hashed {
     hash: Hash,
-    /// What goes on where these bytes end.
+    /// The hash in progress, from which a later read can continue.
     hasher: Sha256,
     line_feeds: u32,
     last: u8,
@@ -111,7 +113,7 @@ struct Hashed {
 }
 
 impl Hashed {
-    /// Line feeds, and one more if the last line has none.
+    /// Returns the number of line feeds, plus one if the last line has none.
     fn lines(&self) -> u32 {
         self.line_feeds
             .saturating_add(u32::from(self.last != b'\n'))
@@ -119,9 +121,9 @@ impl Hashed {
 }
 
 impl Reader {
-    /// `root` is canonical; files larger than `keep_file_max` bytes are not
-    /// kept, nor are `secrets`, and of files larger than `bytes_max` no bytes
-    /// are handed out (see [`MAX_BYTES`]).
+    /// Creates a reader. `root` is canonical. Files larger than `keep_file_max`
+    /// bytes and those that match `secrets` are not stored. The bytes of files
+    /// larger than `bytes_max` are not returned (see [`MAX_BYTES`]).
     pub fn new(root: &Path, secrets: Patterns, keep_file_max: u64, bytes_max: u64) -> Self {
         Self {
             root: root.to_path_buf(),
@@ -133,25 +135,27 @@ impl Reader {
         }
     }
 
-    /// Whether the content of `path` may not be kept (SEC-3).
+    /// Returns whether the content of `path` may not be stored (SEC-3).
     pub fn is_secret(&self, path: &RelPath) -> bool {
         self.secrets.has(path)
     }
 
-    /// The paths among `files` that may hold something else than what was read
-    /// at these stats, that have several names, or that symlinks lead to.
+    /// Returns the paths among `files` whose content may differ from the one
+    /// that was read at this stat, that have several names, or whose name
+    /// contains symlinks.
     pub fn differing(&self, files: Vec<(RelPath, Stamp)>) -> Vec<RelPath> {
         compare::differing(&self.root, &self.vouching, files)
     }
 
-    /// Reads and hashes as ordered. Blocks for as long as the disk does; a
-    /// FIFO or device is not opened.
+    /// Reads and hashes a file as ordered. Blocks for as long as the disk does.
+    /// A FIFO or device is not opened.
     pub fn read(&self, order: &ReadOrder) -> Report {
         self.visit().read_whole(order)
     }
 
-    /// Reads some lines of a file that begins with a content; `None` if it does
-    /// not any more. What was appended meanwhile does not matter.
+    /// Reads some lines of a file that begins with the ordered content; `None`
+    /// if the file does not begin with it any more. What was appended meanwhile
+    /// does not matter.
     pub fn lines(&self, order: &LinesOrder) -> Option<Arc<[u8]>> {
         let root = Root::open(&self.root);
         let Opened::File { mut file, .. } = root.file(&order.path) else {
@@ -165,7 +169,7 @@ impl Reader {
         Some(bytes.into())
     }
 
-    /// Goes to read some files in a row.
+    /// Opens the workspace's directory to read several files in a row.
     pub fn visit(&self) -> Visit<'_> {
         Visit {
             reader: self,
@@ -174,14 +178,15 @@ impl Reader {
     }
 }
 
-/// A reader in the workspace's directory, which it holds open: not for long.
+/// A reader that keeps the workspace's directory open. Use it for a short time
+/// only.
 pub struct Visit<'a> {
     reader: &'a Reader,
     root: Root<'a>,
 }
 
 impl Visit<'_> {
-    /// Reads and hashes as ordered, whatever the size.
+    /// Reads and hashes a file of any size as ordered.
     pub(crate) fn read_whole(&self, order: &ReadOrder) -> Report {
         match self.read_up_to(u64::MAX, order) {
             Looked::Read(report) => *report,
@@ -189,7 +194,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Reads and hashes as ordered a file of at most so many bytes.
+    /// Reads and hashes a file as ordered, if at most `most` bytes must be
+    /// read.
     pub fn read_up_to(&self, most: u64, order: &ReadOrder) -> Looked {
         let secret = self.reader.is_secret(&order.path);
         let began = Instant::now();
@@ -204,8 +210,8 @@ impl Visit<'_> {
         looked
     }
 
-    /// Reads until the file does not change meanwhile, as often as that is
-    /// worth trying.
+    /// Reads the file until it does not change during the read, up to a limit
+    /// of tries.
     fn read_settled(&self, most: u64, order: &ReadOrder, secret: bool) -> Looked {
         let mut size = 0;
         let mut tries = TRIES;
@@ -223,7 +229,7 @@ impl Visit<'_> {
                 Opened::Unreadable(cause) => return Found::Unreadable { cause }.into(),
                 Opened::Changing => continue,
             };
-            // Where a link leads may be one, too.
+            // A symlink's target may be a secret as well.
             let secret = secret
                 || real
                     .as_ref()
@@ -259,8 +265,8 @@ impl Visit<'_> {
 
 impl Reader {
     /// Reads an open file once. The inner error is the size of a file that
-    /// changed meanwhile. One that grew meanwhile is gone on with by the next
-    /// try.
+    /// changed meanwhile. If the file grew meanwhile, the next try continues
+    /// from the hash of this one.
     fn read_once(
         &self,
         file: &mut File,
@@ -276,7 +282,8 @@ impl Reader {
         let known = (!order.whole && !keep && !bytes)
             .then(|| self.grown.of(&order.path, file, before))
             .flatten()
-            // The hash of a length that was never met is not to be had.
+            // A hash can be continued only if the hash of each shorter prefix
+            // that was ordered is known already.
             .filter(|known| {
                 let mut below = order.prefixes.iter().filter(|cut| **cut <= known.size);
                 below.all(|cut| known.lengths.iter().any(|(length, _)| length == cut))
@@ -339,13 +346,14 @@ impl Reader {
 }
 
 thread_local! {
-    /// One buffer a thread, since most files are small and reads are many.
+    /// One buffer for each thread, since most files are small and reads are
+    /// frequent.
     static CHUNK: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
 }
 
-/// Hashes `size` bytes, going on from where an earlier hash stopped, and
-/// collects a part of those that are read; `None` as soon as there turn out to
-/// be more or fewer.
+/// Hashes `size` bytes, continuing from where an earlier hash stopped, and
+/// collects a part of the bytes that are read. Returns `None` as soon as the
+/// file turns out to have more or fewer bytes.
 fn hash(
     file: &mut File,
     size: u64,
@@ -381,8 +389,8 @@ fn hash(
     let mut wanted = wanted.into_iter().peekable();
     CHUNK.with_borrow_mut(|chunk| {
         loop {
-            // A large file that grows meanwhile is hashed up to the size that it
-            // had at the beginning.
+            // A large file that grows during the read is hashed up to the size
+            // that it had at the beginning.
             let room = match size {
                 GROWS.. => usize::try_from(size - total).unwrap_or(BUFFER).min(BUFFER),
                 _ => BUFFER,
@@ -414,8 +422,8 @@ fn hash(
             }
             read.hasher.update(data);
             total += data.len() as u64;
-            // The stats say whether there is more. Of a file that says it is
-            // empty, they do not: those of the system itself all do.
+            // The stats tell whether there is more, except for a file with size
+            // 0: files of `/proc` and `/sys` all report 0.
             if total == size {
                 break;
             }
@@ -423,7 +431,8 @@ fn hash(
         if total != size {
             return Ok(None);
         }
-        // Only of an empty file: every other length was met above.
+        // This has an effect for an empty file only: every other length was met
+        // above.
         for cut in wanted {
             read.prefixes.push((cut, finish(read.hasher.clone())));
         }

@@ -1,5 +1,5 @@
-//! What can be wrong around a daemon, found without one (`touchmark doctor`).
-//! Nothing is started, made or mended here.
+//! Checks of the daemon's surroundings, made without a daemon (`touchmark
+//! doctor`). Nothing is started, created or repaired here.
 
 #[cfg_attr(not(target_os = "linux"), path = "doctor/machine/unsupported.rs")]
 mod machine;
@@ -17,16 +17,16 @@ use crate::{store, watch};
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// All is well.
+    /// Nothing is wrong.
     Good,
-    /// Worth knowing; nothing to do.
+    /// The user should know about it; no action is needed.
     Note,
     /// Something is wrong.
     Wrong,
 }
 
 impl Level {
-    /// As it is spelled in JSON.
+    /// Returns the name that is used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -36,21 +36,21 @@ impl Level {
     }
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at: a stable name.
+    /// The stable name of the check.
     pub check: Cow<'static, str>,
-    /// How it ended.
+    /// The outcome of the check.
     pub level: Level,
-    /// What was found.
+    /// What was found, for people.
     pub says: String,
-    /// What to do; empty where there is nothing to do.
+    /// What the user can do; empty if nothing needs to be done.
     pub hint: String,
 }
 
 impl Finding {
-    /// All is well.
+    /// Returns a finding that nothing is wrong.
     pub fn good(check: impl Into<Cow<'static, str>>, says: impl Into<String>) -> Self {
         Self {
             check: check.into(),
@@ -60,7 +60,7 @@ impl Finding {
         }
     }
 
-    /// Worth knowing.
+    /// Returns a finding that the user should know about.
     pub fn note(
         check: impl Into<Cow<'static, str>>,
         says: impl Into<String>,
@@ -74,7 +74,7 @@ impl Finding {
         }
     }
 
-    /// Something is wrong.
+    /// Returns a finding that something is wrong.
     pub fn wrong(
         check: impl Into<Cow<'static, str>>,
         says: impl Into<String>,
@@ -89,8 +89,8 @@ impl Finding {
     }
 }
 
-/// Looks at everything around the daemon of a canonical workspace, whether or
-/// not it runs; in the order in which a start would come upon it.
+/// Checks everything around the daemon of a canonical workspace, whether it
+/// runs or not. The order is the one in which a start would meet the problems.
 pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
     let (config, configured) = configuration(places);
     let mut found = vec![
@@ -115,7 +115,8 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
     found
 }
 
-/// The configuration, without what is wrong in it.
+/// Returns the configuration without its wrong entries, and the finding about
+/// it.
 fn configuration(places: &Places) -> (Config, Finding) {
     const CHECK: &str = "configuration";
     const HINT: &str = "correct the file, then send the daemon SIGHUP, or `touchmark restart`; the \
@@ -148,7 +149,8 @@ fn file_system(workspace: &Path) -> Finding {
     }
 }
 
-/// Open files that a daemon with that many connections would need.
+/// Compares the limit of open files with what a daemon with `connections`
+/// connections needs.
 fn descriptors(connections: u32) -> Finding {
     const CHECK: &str = "open files";
     match most_descriptors() {
@@ -162,8 +164,8 @@ fn descriptors(connections: u32) -> Finding {
     }
 }
 
-/// Hooks whose agents went on without an answer, and that nothing has made up
-/// for yet (HOOK-2).
+/// Counts the hook events that got no answer in time and that no later event
+/// has caught up on (HOOK-2).
 fn hooks(state: &Path) -> Finding {
     const CHECK: &str = "hooks";
     match crate::hooks::waiting(state) {
@@ -198,7 +200,7 @@ fn case(workspace: &Path, config: &Config) -> Finding {
     }
 }
 
-/// The store's own word about itself.
+/// Checks that the store can be read and is not damaged.
 fn kept(state: &Path) -> Finding {
     const CHECK: &str = "store";
     match store::examine(state) {

@@ -1,95 +1,97 @@
-//! What stops the daemon. What fails one request is
-//! [`touchmark_proto::Error`]; what degrades one path is in `status`.
+//! Errors that end the daemon. An error that fails one request is
+//! [`touchmark_proto::Error`]; a condition that degrades one path is in
+//! `status`.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The daemon cannot start, or cannot go on.
+/// An error because of which the daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another daemon of this workspace runs (SEC-1).
+    /// Another daemon of this workspace is running (SEC-1).
     #[error("a daemon of this workspace runs already (pid {pid}): {}", socket.display())]
     AlreadyRunning {
-        /// Its address.
+        /// The path of its socket.
         socket: PathBuf,
-        /// Its process, 0 if it did not say.
+        /// Its process id; 0 if unknown.
         pid: u32,
     },
-    /// The workspace is not a directory that can be named.
+    /// The path of the workspace does not name a directory.
     #[error("{}: not a workspace: {cause}", path.display())]
     Workspace {
-        /// What was named.
+        /// The path that was given.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
     /// Somebody listens where the daemon would, who does not hold the lock.
     #[error("somebody else listens at {}", socket.display())]
     SocketTaken {
-        /// Where.
+        /// The path of the socket.
         socket: PathBuf,
     },
-    /// A systemd unit's instance of which nothing is known.
+    /// The instance of a systemd unit names no known workspace.
     #[error("instance {key}: {reason}")]
     Instance {
-        /// Its name: a workspace's key.
+        /// The instance's name: a workspace's key.
         key: String,
-        /// Why it leads to no workspace.
+        /// Why no workspace is found for it.
         reason: String,
     },
-    /// The socket that the manager passed is not where clients look.
+    /// The socket that the service manager passed is not where clients look for
+    /// it.
     #[error("the socket passed is {}, clients look for {}", passed.display(), wanted.display())]
     PassedSocket {
-        /// Where it is bound.
+        /// The path to which the passed socket is bound.
         passed: PathBuf,
-        /// Where it would have to be.
+        /// The path at which clients look.
         wanted: PathBuf,
     },
-    /// A directory cannot be trusted with sockets or state (SEC-1).
+    /// A directory is not safe for sockets or state (SEC-1).
     #[error("{}: {reason}", path.display())]
     Untrusted {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// Why it is not safe.
         reason: String,
     },
-    /// The socket's path is longer than the system takes.
+    /// The socket's path is longer than the system allows.
     #[error("{}: a socket's path has at most {limit} bytes", path.display())]
     SocketPath {
-        /// The path.
+        /// The socket's path.
         path: PathBuf,
-        /// The most bytes.
+        /// The maximum length, in bytes.
         limit: usize,
     },
     /// A configuration file is wrong.
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
-    /// The system refused something at the named place.
+    /// The system refused an action on a path.
     #[error("{}: cannot {action}: {cause}", path.display())]
     Io {
-        /// What was tried.
+        /// The action, as a verb: `read`.
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         cause: io::Error,
     },
     /// The store could not be opened.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
-    /// The watcher or another part could not start.
+    /// The watcher or another part of the daemon could not start.
     #[error("{part}: {cause}")]
     Part {
-        /// Which part.
+        /// The name of the part.
         part: &'static str,
-        /// Why.
+        /// The cause.
         cause: String,
     },
 }
 
 impl Error {
-    /// The exit code of the process that this ends: 1 for a daemon that runs
-    /// already, 2 for a wrong use, 3 for everything else.
+    /// Returns the exit code of the process that this error ends: 1 if a daemon
+    /// runs already, 2 for wrong use, 3 for everything else.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AlreadyRunning { .. } | Self::SocketTaken { .. } => 1,
@@ -101,7 +103,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::AlreadyRunning { .. } => "use that daemon, or end it with `touchmark stop`",
@@ -123,7 +125,7 @@ impl Error {
         }
     }
 
-    /// Closure for `map_err`.
+    /// Returns a closure for `map_err` that makes an [`Error::Io`].
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

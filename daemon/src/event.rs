@@ -1,4 +1,4 @@
-//! Everything that can happen to the daemon, as one closed enum.
+//! All inputs of the daemon's event loop, as one closed enum.
 
 use touchmark_engine::{Learned, WriteOutcome};
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
@@ -11,97 +11,100 @@ use crate::store::StoreEvent;
 /// A read that is done.
 #[derive(Debug)]
 pub struct Reading {
-    /// The path.
+    /// The path that was read.
     pub path: RelPath,
-    /// The number the order carried.
+    /// The number of the order.
     pub ticket: u64,
-    /// What was found.
+    /// The result of the read.
     pub report: Box<Report>,
 }
 
-/// Something happened. The loop in [`crate::run`] takes them one by one; what
-/// comes due by time, and connections, it sees by itself.
+/// An input of the loop in [`crate::run`], which takes inputs one by one.
+/// Deadlines and new connections are no events: the loop waits for them itself.
 #[derive(Debug)]
 #[allow(private_interfaces)] // hooks ask the loop alone
 pub enum Event {
-    /// The watcher saw something.
+    /// The watcher has reported changes.
     Watch(Waiting),
-    /// A client asks.
+    /// A client has sent a request.
     Ask {
-        /// The daemon's number for it.
+        /// The daemon's number for the request.
         request: RequestId,
-        /// The connection it came on.
+        /// The connection on which it arrived.
         connection: ConnectionId,
-        /// What is asked.
+        /// The request.
         ask: Request,
-        /// The answer is worthless after that.
+        /// The time after which the client ignores the answer; `None`: never.
         until: Option<Millis>,
     },
-    /// Reads ordered aside are done.
+    /// Reads on other threads are done.
     Read {
-        /// These.
+        /// The reads.
         readings: Vec<Reading>,
-        /// They are the last of those handed over together.
+        /// Whether they are the last of those that were started together.
         last: bool,
     },
-    /// A guarded write ordered aside is done.
+    /// A guarded write on another thread is done.
     Written {
-        /// The path.
+        /// The path that was written.
         path: RelPath,
-        /// The number the order carried.
+        /// The number of the order.
         ticket: u64,
-        /// What became of it.
+        /// The outcome of the write.
         outcome: WriteOutcome,
     },
-    /// Files that lost their name to a guarded write were looked at again.
+    /// Files that lost their name to a guarded write were checked again.
     Kept,
-    /// The answer to a request that was answered aside.
+    /// A request that was processed outside of the loop has an answer.
     Answered {
-        /// Which.
+        /// The request.
         request: RequestId,
         /// The answer.
         outcome: Result<Reply, Error>,
     },
-    /// Something that the engine asked for was looked up.
+    /// A question that the engine had about a request is answered.
     Learned {
-        /// The request it was asked for.
+        /// The request that the question is about.
         request: RequestId,
         /// What was found.
         learned: Result<Learned, Error>,
     },
-    /// Contents were met that nobody tracks: their bytes, if they may be kept.
+    /// A look at the workspace met contents of untracked files: their hashes,
+    /// with the bytes if they may be stored.
     Met(Vec<crate::scope::Met>),
-    /// The store has settled something.
+    /// The store has committed facts or has failed to.
     Store(StoreEvent),
-    /// A hook's rules want something.
+    /// A hook's task has a question to the loop.
     Consult(Consult),
-    /// A hook's rules have come to an answer.
+    /// A hook's task has an answer for its agent.
     Hooked {
-        /// The request it answers.
+        /// The request that it answers.
         request: RequestId,
         /// The answer.
         outcome: Result<Reply, Error>,
-        /// What takes back what was begun, if nobody hears it (ATTR-9).
+        /// The requests that revert what was begun, if the agent no longer
+        /// waits for the answer (ATTR-9).
         undo: Vec<Request>,
     },
-    /// A connection ended.
+    /// A connection has ended.
     Disconnected(ConnectionId),
-    /// A process that the engine asked about has ended, or its end cannot be
-    /// seen.
+    /// A process that the engine observes has ended, or its end cannot be
+    /// observed.
     Process {
-        /// Which.
+        /// The process id.
         pid: u32,
         /// Whether it has ended.
         ended: bool,
     },
-    /// SIGHUP: look whether everything is in its place.
+    /// SIGHUP: read the configuration again, and check that sockets and watches
+    /// are still in place.
     HungUp,
-    /// Something was mounted or unmounted, anywhere.
+    /// Something was mounted or unmounted anywhere on the system.
     Mounted,
 }
 
 impl Event {
-    /// How much there is to do for it, in things that happened.
+    /// Returns how much work the event is, as a number of single inputs.
     pub fn weight(&self) -> usize {
         match self {
             Self::Read { readings, .. } => readings.len(),

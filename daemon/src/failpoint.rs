@@ -1,25 +1,27 @@
 //! Failpoints: the moments between effects at which a `kill -9` makes a
 //! difference.
 //!
-//! A test that ends the daemon at the n-th of them, for every n, has ended it
-//! everywhere (`tests/tests/crash.rs`). The variables below are read by debug
-//! builds and by those with the feature `crash-points`; in any other build a
-//! failpoint is nothing.
+//! A test that ends the daemon at the n-th failpoint, for every n, has ended it
+//! at all of them (`tests/tests/crash_points.rs`). Debug builds and builds with
+//! the feature `crash-points` read the variables below; in all others a
+//! failpoint does nothing.
 //!
-//! - `TOUCHMARK_CRASH_AT=N`: at the n-th failpoint, counted from 1 over all
-//!   threads, the process ends as by `kill -9`.
-//! - `TOUCHMARK_CRASH_OF=PREFIX`: only those count whose names begin so.
-//! - `TOUCHMARK_FAILPOINTS=FILE`: every failpoint that is passed is appended to
-//!   the file, a name a line; its length is how many there are.
+//! - `TOUCHMARK_CRASH_AT=N`: the process ends as by `kill -9` at the n-th
+//!   failpoint, counted from 1 over all threads.
+//! - `TOUCHMARK_CRASH_OF=PREFIX`: only failpoints whose names begin with this
+//!   prefix are counted.
+//! - `TOUCHMARK_FAILPOINTS=FILE`: the name of every failpoint that is passed is
+//!   appended to this file, one a line. The number of lines is the number of
+//!   failpoints.
 
-/// Between two effects on the world outside of the process. `name` says what
-/// has been done, or what is about to be.
+/// Marks a point between two effects on the world outside of the process.
+/// `name` says what was done, or is about to be done.
 #[cfg(any(debug_assertions, feature = "crash-points"))]
 pub(crate) fn pass(name: &str) {
     crash_points::pass(name);
 }
 
-/// Nothing, in this build.
+/// Does nothing in this build.
 #[cfg(not(any(debug_assertions, feature = "crash-points")))]
 #[inline(always)]
 pub(crate) fn pass(_name: &str) {}
@@ -31,7 +33,8 @@ mod crash_points {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Failpoints left until the end.
+    /// The number of failpoints until the process ends; `None` if it does not
+    /// end.
     static LEFT: LazyLock<Option<AtomicU64>> = LazyLock::new(|| {
         let text = std::env::var("TOUCHMARK_CRASH_AT").ok()?;
         Some(AtomicU64::new(text.parse().ok()?))
@@ -47,7 +50,7 @@ mod crash_points {
 
     pub(super) fn pass(name: &str) {
         if let Some(mut names) = NAMES.as_ref() {
-            // One write for a line: several threads append.
+            // One write for each line, since several threads append.
             let _only_for_the_report = names.write_all(format!("{name}\n").as_bytes());
         }
         if let Some(left) = &*LEFT

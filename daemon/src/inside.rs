@@ -1,4 +1,5 @@
-//! Requests that tasks of the daemon's own ask the loop, as a client would.
+//! Requests that the daemon's own tasks send to the event loop, as clients
+//! would.
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -8,30 +9,31 @@ use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Req
 use crate::event::Event;
 use crate::hooks::Consult;
 
-/// A place at the loop.
+/// A client of the event loop inside the daemon.
 #[derive(Clone, Debug)]
 pub(crate) struct Inside {
-    /// To the loop.
+    /// The channel to the loop.
     pub(crate) events: UnboundedSender<Event>,
-    /// A connection of its own, so that it waits for nobody else's requests.
+    /// A separate connection number, so that these requests do not wait for
+    /// those of other clients.
     pub(crate) connection: ConnectionId,
-    /// Nobody waits for the answers after that; `None` for what takes effect
-    /// however late.
+    /// The time after which no answer is needed; `None` for requests that take
+    /// effect however late.
     pub(crate) until: Option<Millis>,
 }
 
 impl Inside {
-    /// Asks as any client does.
+    /// Sends a request, as any client does, and waits for the answer.
     ///
     /// # Errors
-    /// Those of the method, and `shuttingDown`.
+    /// The errors of the method, and `shuttingDown`.
     pub(crate) async fn ask<M: Method>(&self, ask: M) -> Result<M::Result, Error> {
         let reply = self.ask_any(ask.into_request()).await?;
         M::from_reply(reply)
             .ok_or_else(|| Error::new(ErrorCode::InternalError, "the answer is another method's"))
     }
 
-    /// The same without types.
+    /// Sends a request of any method and waits for the answer.
     pub(crate) async fn ask_any(&self, ask: Request) -> Result<Reply, Error> {
         self.consult(|answer| Consult::Ask {
             connection: self.connection,
@@ -48,13 +50,15 @@ impl Inside {
         })
     }
 
-    /// Has a session remember something beside files, over restarts.
+    /// Stores a note for a session, in addition to what it knows of files. It
+    /// survives restarts.
     pub(crate) fn note(&self, session: &SessionId, note: Note) {
         let consult = Consult::Noted(session.clone(), note);
         let _loop_has_ended = self.events.send(Event::Consult(consult));
     }
 
-    /// What the loop answers; `None` once it has ended.
+    /// Asks the loop a question and waits for the answer; `None` once the loop
+    /// has ended.
     pub(crate) async fn consult<T>(
         &self,
         consult: impl FnOnce(oneshot::Sender<T>) -> Consult,

@@ -1,19 +1,23 @@
-//! The shell around the engine: watcher, fence, hashing, store, sockets, one
-//! loop. Nothing here decides who wrote or what is stale.
+//! The shell around the engine: watcher, fence, hashing, store, sockets, and
+//! the event loop. Nothing in this crate decides who wrote a content or which
+//! copy is stale.
 //!
-//! - [`run`]: the loop. Who reads it sees everything that ever happens.
+//! - [`run`]: the event loop. It handles every input of the daemon.
 //! - [`socket`]: connections; requests in, answers and events out.
-//! - [`watch`], [`links`], [`content`]: hints, and what the disk holds.
+//! - [`watch`], [`links`], [`content`]: hints, symlinks, and the contents on
+//!   disk.
 //! - [`guard`]: writes that destroy nothing.
-//! - `hooks`: what agents' hooks say, and what they are answered.
-//! - `scope`: what commands do to files that nobody tracks.
+//! - [`git`]: starts git safely.
+//! - `hooks`: the events of agents' hooks, and the answers to them.
+//! - `scope`: what commands do to untracked files.
 //! - [`tools`], [`time`]: searches; the time of day.
-//! - [`store`], [`lines`]: facts and kept contents.
-//! - [`start`], [`life`], [`config`], [`log`]: how the daemon lives.
-//! - `failpoint`: where a test may end the process.
-//! - `system`: what each system does in its own way.
-//! - [`doctor`]: what can be wrong around it.
-//! - [`error`]: what stops it.
+//! - [`store`], [`lines`]: facts and stored contents.
+//! - [`start`], [`life`], [`config`], [`log`]: start, lifetime, configuration
+//!   and log of the daemon.
+//! - `failpoint`: the points at which a test may end the process.
+//! - `system`: interfaces that each operating system implements differently.
+//! - [`doctor`]: problems in the daemon's surroundings.
+//! - [`error`]: errors that end the daemon.
 
 pub mod config;
 pub mod content;

@@ -1,5 +1,5 @@
-//! Where the daemon lives and how it shows that it is the only one: its
-//! directories, its lock; who manages it.
+//! The daemon's directories, its lock, which ensures that only one daemon runs,
+//! and the service manager.
 
 mod directory;
 mod forget;
@@ -22,17 +22,18 @@ pub use vanished::{Sweep, Vanished, forget_vanished};
 
 use crate::Error;
 
-/// What a state directory is called that is being removed.
+/// The extension of a state directory while it is being removed.
 const GONE: &str = "gone";
 
-/// Descriptors that a daemon with that many connections may need.
+/// Returns the number of descriptors that a daemon with this number of
+/// connections may need.
 pub fn descriptors(connections: u32) -> u64 {
-    /// Store, watcher, reads in hand.
+    /// Descriptors for the store, the watcher, and reads in progress.
     const OTHERS: u64 = 512;
     u64::from(connections) + OTHERS
 }
 
-/// The canonical path of a workspace.
+/// Returns the canonical path of a workspace.
 ///
 /// # Errors
 /// [`Error::Workspace`] if it is not a directory.
@@ -49,7 +50,7 @@ pub fn canonical_workspace(path: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// The places of a canonical workspace in this process's environment.
+/// Returns the places of a canonical workspace in this process's environment.
 ///
 /// # Errors
 /// If the environment names no home directory.

@@ -1,5 +1,5 @@
-//! Following symlinks by hand, where the kernel's own resolution says too
-//! little: which links were passed, and whether an absolute link leads back
+//! Resolves symlinks step by step, where the kernel's own resolution reports
+//! too little: which links were followed, and whether an absolute link resolves
 //! into the workspace.
 
 use std::fs::Metadata;
@@ -8,52 +8,55 @@ use std::path::{Path, PathBuf};
 
 use touchmark_proto::{RelPath, native};
 
-/// As many links as the kernel follows before it says `ELOOP`.
+/// The maximum number of links; the kernel follows as many before it reports
+/// `ELOOP`.
 const MAX_LINKS: usize = 40;
 
-/// Where a path leads.
+/// What a path resolves to.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    /// Where the symlinks lie that were followed, in their order.
+    /// The names of the symlinks that were followed, in order.
     pub(crate) links: Vec<RelPath>,
-    /// What they led to.
+    /// What is at the end.
     pub(crate) end: End,
-    /// Components that were still to come behind a missing one.
+    /// The number of components that follow a missing one.
     pub(crate) ahead: usize,
-    /// The real name of what is missing, if symlinks led there.
+    /// The real name of what is missing, if symlinks resolve to it.
     pub(crate) missing: Option<RelPath>,
 }
 
-/// The end of a path.
+/// What is at the end of a path.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// Something that is no symlink, by its real name.
+    /// An object that is no symlink, by its real name.
     There(RelPath, Metadata),
     /// The workspace's own directory.
     Root,
-    /// This name (or what should lie below it) does not exist.
+    /// This name does not exist, or is no directory although the path continues
+    /// below it.
     Missing(RelPath),
-    /// A link leads out of the workspace (SEC-2).
+    /// A link resolves to a place outside of the workspace (SEC-2).
     Outside,
-    /// The links run in a circle, or there are too many.
+    /// The links form a circle, or there are too many.
     Loop,
-    /// A directory on the way may not be searched.
+    /// A directory on the path may not be searched.
     Denied(io::Error),
 }
 
-/// `path` below `root` as the file system takes it.
+/// Returns the absolute path of `path` below `root`, in the system's encoding.
 pub(crate) fn absolute(root: &Path, path: &RelPath) -> PathBuf {
     root.join(native::name(path.as_bytes()))
 }
 
-/// An absolute path as one inside the workspace; `None` for the workspace's
-/// own directory and whatever is not below it.
+/// Returns an absolute path relative to the workspace; `None` for the
+/// workspace's own directory and for everything that is not below it.
 pub(crate) fn relative(root: &Path, path: &Path) -> Option<RelPath> {
     RelPath::new(&native::bytes(path.strip_prefix(root).ok()?)).ok()
 }
 
-/// Follows `path` component by component. `root` is canonical;
-/// `known_directory` saves the look at names known to be real directories.
+/// Resolves `path` component by component. `root` is canonical.
+/// `known_directory` returns whether a name is known to be a real directory, so
+/// that no stat is needed.
 pub(crate) fn resolve(
     root: &Path,
     path: &RelPath,
@@ -62,8 +65,8 @@ pub(crate) fn resolve(
     resolve_until(root, path, known_directory, |_| false)
 }
 
-/// The same, as far as a name that must not be touched: what lies there counts
-/// as [`End::Missing`] by its full name.
+/// Resolves `path` like [`resolve`], but stops at a name that is `barred` and
+/// must not be touched. The result is [`End::Missing`] with its full name.
 pub(crate) fn resolve_until(
     root: &Path,
     path: &RelPath,
@@ -109,7 +112,8 @@ fn walk(
         last = None;
         if name == b".." {
             if behind.pop().is_none() {
-                // Out by the top; it may come in again (`../here/file`).
+                // The path leaves the workspace at its top. It may come in
+                // again (`../here/file`).
                 let mut out = root.parent().unwrap_or(root).to_path_buf();
                 for name in ahead.drain(..).rev() {
                     out.push(native::owned(name));
@@ -187,7 +191,7 @@ fn missing_or_denied(here: RelPath, error: io::Error) -> End {
     }
 }
 
-/// Puts the components of `path` in front of those still ahead.
+/// Puts the components of `path` in front of those that remain.
 fn push_reversed(ahead: &mut Vec<Vec<u8>>, path: &[u8]) {
     ahead.extend(
         path.split(|byte| *byte == b'/')
@@ -197,8 +201,9 @@ fn push_reversed(ahead: &mut Vec<Vec<u8>>, path: &[u8]) {
     );
 }
 
-/// What is left of an absolute path behind the workspace's directory, however
-/// that directory is spelled (`/home/u/w` where `/home` is itself a link).
+/// Returns the rest of an absolute path below the workspace's directory,
+/// however that directory is spelled (`/home/u/w` where `/home` is itself a
+/// link).
 fn reenter(root: &Path, target: &Path) -> Option<Vec<u8>> {
     if let Ok(rest) = target.strip_prefix(root) {
         return Some(native::bytes(rest).into_owned());
@@ -267,7 +272,7 @@ mod tests {
         assert_eq!(see("dangling"), "dangling -> missing nowhere");
         assert_eq!(see("self"), "self -> root");
         assert_eq!(see("self/self/real/f"), "self,self -> there real/f");
-        // `..` behind a link goes up from where the link led.
+        // `..` after a link goes up from the link's target.
         assert_eq!(see("physical"), "physical,deep -> there real/f");
         assert_eq!(see("real/f/x"), " -> missing real/f");
         assert_eq!(see("no/f"), " -> missing no");

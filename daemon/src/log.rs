@@ -19,16 +19,17 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::system::open::private;
 
-/// The variable that holds the log filter.
+/// The environment variable with the log filter.
 pub const VARIABLE: &str = "TOUCHMARK_LOG";
 
-/// The log's name in the state directory. The older half has `.1` behind it.
+/// The name of the log in the state directory. Its older half has the suffix
+/// `.1`.
 pub const FILE: &str = "daemon.log";
 
-/// Two halves of this size keep the log under 10 MiB.
+/// The maximum size of one half, in bytes. Two halves stay under 10 MiB.
 const HALF: u64 = 5 * 1024 * 1024 - 64 * 1024;
 
-/// Where the log goes.
+/// Where the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// systemd's journal.
@@ -40,8 +41,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// The journal under systemd, the terminal in the foreground, a file
-    /// otherwise.
+    /// Returns the journal under systemd, the terminal in the foreground, and a
+    /// file otherwise.
     pub fn choose(foreground: bool) -> Self {
         let journal = std::env::var_os("JOURNAL_STREAM");
         if journal.is_some_and(|stream| journal::is_stream(io::stderr(), &stream.to_string_lossy()))
@@ -55,8 +56,8 @@ impl Target {
     }
 }
 
-/// Starts the log of this process; a second call changes nothing. Where the
-/// file cannot be written to, lines are lost until it can (LOSS-3).
+/// Starts the log of this process; a second call has no effect. While the file
+/// cannot be written, lines are lost (LOSS-3).
 pub fn start(target: Target, state: &Path, workspace: &Path) {
     // A filter that does not parse must not keep the daemon from starting.
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
@@ -86,10 +87,10 @@ pub fn start(target: Target, state: &Path, workspace: &Path) {
     };
 }
 
-/// One field of a line for people: what a line is about stands in its message
-/// already, and is a field for the journal's sake.
+/// Writes one field of a line for people. The fields `session` and `path` are
+/// left out: the message contains them already, and they exist for the journal.
 ///
-/// A name in it cannot begin a line of its own or steer a terminal (SEC-4).
+/// A name in the value cannot begin a line or control a terminal (SEC-4).
 fn field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     let value = without_hidden(&format!("{value:?}"));
     match field.name() {
@@ -99,16 +100,16 @@ fn field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Re
     }
 }
 
-/// A file that is renamed away when it has grown to a size.
+/// A log file that is renamed when it reaches a size.
 #[derive(Debug)]
 struct Rotating {
     path: PathBuf,
     most: u64,
-    /// `None` until it could be opened.
+    /// The open file; `None` until it could be opened.
     open: Mutex<Option<Open>>,
 }
 
-/// The file, and how long it is.
+/// The file and its size in bytes.
 #[derive(Debug)]
 struct Open {
     file: File,
@@ -147,12 +148,12 @@ impl Rotating {
     }
 }
 
-/// One event on its way into the file; tracing hands over whole lines.
+/// Writes one event to the file; tracing passes whole lines.
 struct Line<'a>(&'a Rotating);
 
 impl Write for Line<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Nobody is there to be told that the log itself cannot be written.
+        // Nothing can report that the log itself cannot be written.
         let _lost = self.0.append(bytes);
         Ok(bytes.len())
     }

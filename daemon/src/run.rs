@@ -1,4 +1,4 @@
-//! The loop: everything that ever happens.
+//! The event loop, which handles every input of the daemon.
 //!
 //! ```text
 //!  disk ──► watch ──► loop ──► engine ──► effects ──► store (one commit) ──► answers, events
@@ -6,10 +6,10 @@
 //!                       └── read ─┘◄─────────┘
 //! ```
 //!
-//! A turn takes what has come, hands each to the engine with the time,
-//! carries out the effects in order, and commits the turn's facts as one.
-//! What is to be said waits in the [`outbox`] until they are stored (DUR-1).
-//! Nothing else changes state.
+//! A turn takes the events that have arrived, passes each to the engine with
+//! the time, executes the effects in order, and commits the turn's facts as one
+//! transaction. Messages wait in the [`outbox`] until the facts are stored
+//! (DUR-1). Nothing else changes state.
 
 mod admit;
 mod backlog;
@@ -76,43 +76,45 @@ use say::Say;
 use searches::Searches;
 use subscriptions::Subscriptions;
 
-/// Events taken in one turn, so that the first of a flood is answered before
-/// the last has come.
+/// The maximum number of events in one turn, so that the first of many requests
+/// is answered before the last has arrived.
 const EVENTS_PER_TURN: usize = 1_024;
 
-/// While too many descriptors are open, this long nobody is let in.
+/// How long no connection is accepted after too many descriptors were open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
 const GONE: &str = "the workspace is gone";
 
-/// What the loop is to serve.
+/// What the loop serves, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The canonical path of the workspace.
     pub workspace: PathBuf,
-    /// Where the daemon's things are.
+    /// The paths of the daemon's socket, lock and state.
     pub places: Places,
     /// The configuration.
     pub config: Config,
-    /// What of its files is not in force, for people.
+    /// The configuration entries that are not in effect, for people; `None` if
+    /// all are.
     pub refused: Option<String>,
-    /// The user's file, if it is not the usual one.
+    /// The user's configuration file; `None` for the usual one.
     pub user_config: Option<PathBuf>,
-    /// Started by a client: ends when idle (LIFE-1).
+    /// Whether a client started the daemon. Such a daemon exits when idle
+    /// (LIFE-1).
     pub on_demand: bool,
-    /// Who is told how the daemon is.
+    /// The service manager that receives reports about the daemon.
     pub manager: Manager,
-    /// What the starter's files are made with.
+    /// The umask of the process that started the daemon.
     pub umask: Umask,
 }
 
-/// Serves a workspace until `shutdown` comes, a client asks for the end, the
-/// workspace is gone, or nobody has asked for long (LIFE-1). The lock is held
-/// to the end.
+/// Serves a workspace until `shutdown` completes, a client requests the exit,
+/// the workspace was removed, or no client has sent a request for a long time
+/// (LIFE-1). The lock is held until the end.
 ///
-/// A daemon that could not open its store for writing begins anew once it can
-/// (LOSS-3): connections end, the socket stays.
+/// A daemon that could not open its store for writing starts again in the same
+/// process once it can (LOSS-3): connections end, the socket stays.
 ///
 /// # Errors
 /// If store or watcher cannot start.
@@ -124,7 +126,8 @@ pub async fn run(
 ) -> Result<(), Error> {
     tokio::pin!(shutdown);
     loop {
-        // What a first life could not write, a later one may.
+        // The previous daemon could perhaps not write the lock file; this one
+        // may be able to.
         lock = lock.renewed(&options.places, &options.workspace)?;
         let (daemon, events) = Daemon::open(listener, lock, options.clone())?;
         match daemon.serve(events, shutdown.as_mut()).await? {
@@ -134,28 +137,28 @@ pub async fn run(
     }
 }
 
-/// The daemon's parts; fields live as long as it does.
+/// The parts of the daemon. They exist until it ends or starts again.
 struct Daemon {
     options: Options,
     time: Timeline,
     engine: Engine,
     watcher: Watcher,
-    /// Events of the watcher that wait for the loop.
+    /// Events of the watcher that the loop has not taken yet.
     backlog: Arc<Backlog>,
     reader: Reader,
     guard: Arc<Guard>,
     journal: Arc<Journal>,
     kept: Arc<Kept>,
-    /// What an undo that was cut short has written.
+    /// Which files an interrupted undo has written, with their contents.
     undone: Vec<(RelPath, Hash)>,
     store: Store,
-    /// A connection of the loop's own to the store; made anew if lost.
+    /// The loop's own connection to the store; opened again if it was lost.
     log: Option<store::Reader>,
-    /// What the files say and is not in force.
+    /// The entries of the configuration files that are not in effect.
     configuration: Configuration,
-    /// What was lost when the store was opened.
+    /// What was lost when the store was opened; `None` if nothing was.
     loss: Option<String>,
-    /// Records that the state would rest on were left out at this start.
+    /// Whether records on which the state rests were left out at this start.
     left_out: bool,
     listener: Listener,
     lock: Lock,
@@ -163,49 +166,51 @@ struct Daemon {
     events: UnboundedSender<Event>,
     peers: HashMap<ConnectionId, Arc<Peer>>,
     last_connection: u64,
-    /// Processes whose end is waited for.
+    /// The processes whose end is being waited for.
     processes: HashSet<u32>,
-    /// Requests with the engine or in the outbox, until they are answered.
+    /// Requests in the engine or in the outbox that are not answered yet.
     asked: HashMap<RequestId, Asked>,
-    /// Effects not carried out yet.
+    /// Effects that are not executed yet.
     effects: VecDeque<Effect>,
-    /// Always empty between decisions; keeps its room.
+    /// A buffer for the effects of one decision. It is always empty between
+    /// decisions, and keeps its capacity.
     decided: Vec<Effect>,
-    /// Facts of this turn.
+    /// The facts of this turn.
     facts: Vec<Record>,
-    /// The newest fact whose effects have been carried out.
+    /// The number of the newest fact whose effects were executed.
     newest_fact: u64,
     outbox: Outbox<Say>,
-    /// Whose answers are to be written at the end of the turn.
+    /// The connections whose answers are written at the end of the turn.
     answered: Vec<Arc<Peer>>,
     subscriptions: Subscriptions,
     searches: Searches,
     sweeper: Sweeper,
     hooks: Hooks,
     histories: Histories,
-    /// Why facts are not stored at the moment (LOSS-3).
+    /// Why facts cannot be stored at the moment (LOSS-3); `None` if they can.
     storage_trouble: Option<String>,
-    /// Turns whose facts were not stored when they came, and why.
+    /// The turns whose facts could not be stored in the first attempt, and why.
     failed_turns: BTreeMap<u64, String>,
     next_snapshot: snapshot::Next,
-    /// The stamps that the last snapshot held.
+    /// The number of stats in the last snapshot.
     stamps_in_snapshot: u64,
-    /// What checkpoints of this turn name.
+    /// The contents that checkpoints of this turn name.
     named: Vec<CheckpointContents>,
-    /// A session was forgotten, and is in the store's file still.
+    /// Whether a session was forgotten but is still in the store's file.
     forgotten: bool,
     inline_reads: usize,
     aside: Aside,
     requests: u64,
-    /// When the last connection ended or the last request came.
+    /// When the last connection ended or the last request arrived.
     last_use: Instant,
     accept_after: Option<Instant>,
     next_mend: Option<Instant>,
-    /// When to bind anew, unless the socket's name leads to it again.
+    /// When to bind the socket again, unless its name refers to it again by
+    /// then.
     mend_place_at: Option<Instant>,
-    /// What the service manager is told.
+    /// The reports to the service manager.
     manager: systemd::ServiceReport,
-    /// What subscribers were told of.
+    /// The degraded conditions that were last reported to subscribers.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
 }
@@ -216,7 +221,7 @@ struct Asked {
     connection: ConnectionId,
     /// The answer is worthless after that.
     until: Option<Millis>,
-    /// It fails if its facts cannot be stored.
+    /// Whether the request fails if its facts cannot be stored.
     changes_state: bool,
 }
 
@@ -253,14 +258,15 @@ impl Daemon {
             };
             self.turn(first, &mut events);
             if !events.is_empty() {
-                // Connections get their turn too, however many events wait.
+                // Tasks of connections must run too, however many events wait.
                 tokio::task::yield_now().await;
             }
         }
         Ok(self.end(events).await)
     }
 
-    /// One turn: take what has come, decide, store, say.
+    /// Runs one turn: takes the events that have arrived, decides, stores,
+    /// sends.
     fn turn(&mut self, first: Option<Event>, events: &mut UnboundedReceiver<Event>) {
         self.inline_reads = 0;
         let mut next = first;
@@ -268,9 +274,8 @@ impl Daemon {
         while let Some(event) = next {
             taken += event.weight();
             self.take(event);
-            // What has ended the daemon must not be followed by an answer as
-            // if it had not: a workspace that is gone may have another in its
-            // place by now.
+            // No answer may follow an event that has ended the daemon: if the
+            // workspace was removed, another one may have its name by now.
             let more = taken < EVENTS_PER_TURN && self.ending.is_none();
             next = more.then(|| events.try_recv().ok()).flatten();
         }
@@ -279,8 +284,8 @@ impl Daemon {
         self.tell_manager();
     }
 
-    /// Ready is who answers at once: after the comparison that a start begins
-    /// with (ATTR-13).
+    /// Reports to the service manager. The daemon is ready when it can answer
+    /// immediately: after the comparison that a start begins with (ATTR-13).
     fn tell_manager(&mut self) {
         if self.manager.is_heard() {
             let ready = !self.engine.is_reconciling();
@@ -288,7 +293,7 @@ impl Daemon {
         }
     }
 
-    /// The daemon in a line.
+    /// Returns a line about the daemon's state.
     fn summary(&self, ready: bool) -> String {
         let counts = self.engine.counts();
         let mut line = format!(
@@ -412,7 +417,7 @@ impl Daemon {
         }
     }
 
-    /// Hands something to the engine and carries out what follows.
+    /// Passes an input to the engine and executes the effects.
     fn feed(&mut self, input: Input) {
         self.decide(input);
         self.carry_out_all();
@@ -424,8 +429,8 @@ impl Daemon {
         }
     }
 
-    /// Hands something to the engine; what follows goes behind the effects
-    /// that wait.
+    /// Passes an input to the engine. The new effects are queued after the
+    /// pending ones.
     fn decide(&mut self, input: Input) {
         self.engine
             .handle(self.time.now(), input, &mut self.decided);
@@ -463,7 +468,8 @@ impl Daemon {
                     request,
                     learned: proc::process_starts(&processes).map(Learned::Processes),
                 }),
-                // The log must hold what was recorded in this turn.
+                // The answer comes from the log, so what was recorded in this
+                // turn must be stored first.
                 question => self.outbox.push(Say::Learned { request, question }),
             },
             Effect::Recall { request, recall } => {
@@ -478,7 +484,8 @@ impl Daemon {
         }
     }
 
-    /// The end of a process comes as an event, without looking (LIFE-3).
+    /// Waits for the end of a process, which arrives as an event, without
+    /// polling (LIFE-3).
     fn await_process(&mut self, pid: u32) {
         if !self.processes.insert(pid) {
             return;
@@ -488,7 +495,8 @@ impl Daemon {
         tokio::spawn(async move {
             let ended = ended
                 .await
-                // The window has its deadline, and its connection if bound.
+                // The window then ends by its deadline or, if bound, with its
+                // connection.
                 .inspect_err(|error| {
                     tracing::warn!("the end of process {pid} will not be seen: {error}");
                 })
@@ -497,8 +505,8 @@ impl Daemon {
         });
     }
 
-    /// What has come due: the engine's deadline, the degraded places, the
-    /// idle exit.
+    /// Handles what is scheduled for now: the engine's deadline, degraded
+    /// places, the idle exit.
     fn look_at_the_time(&mut self) {
         let now = Instant::now();
         if self.accept_after.is_some_and(|after| after <= now) {
@@ -529,14 +537,14 @@ impl Daemon {
         }
     }
 
-    /// When the idle daemon ends (LIFE-1).
+    /// Returns when the idle daemon exits (LIFE-1); `None` if it does not.
     fn idle_end(&self) -> Option<Instant> {
         (self.options.on_demand && self.peers.is_empty())
             .then(|| self.last_use + Duration::from_millis(self.options.config.idle_exit))
     }
 
-    /// When to look at the time next; never, if there is nothing to wait for
-    /// (LIFE-3).
+    /// Returns when to handle scheduled work next; `None` if nothing is
+    /// scheduled (LIFE-3).
     fn wake(&self) -> Option<Instant> {
         let engine = self.engine.deadline().map(|due| self.time.instant(due));
         [
@@ -555,8 +563,8 @@ impl Daemon {
         .min()
     }
 
-    /// Stores the turn's facts and says what may be said. What is said can
-    /// lead to further decisions, hence further turns.
+    /// Stores the turn's facts and sends the messages that may be sent. Sending
+    /// can cause further decisions, and so further turns.
     fn close_turn(&mut self) {
         loop {
             let facts = std::mem::take(&mut self.facts);
@@ -580,12 +588,14 @@ impl Daemon {
         }
         self.read_aside();
         self.flush();
-        // Where nothing can be stored, the next fact asks again.
+        // While nothing can be stored, the next fact schedules the snapshot
+        // again.
         if self.next_snapshot.take_due() && self.storage_trouble.is_none() {
             self.snapshot();
         }
         if std::mem::take(&mut self.forgotten) {
-            // The facts and the snapshot of before tell of it still.
+            // The earlier facts and the earlier snapshot still contain the
+            // session.
             self.snapshot();
             self.store.purge();
         }

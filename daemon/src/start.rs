@@ -1,4 +1,5 @@
-//! `touchmark daemon`: from a directory to a running loop.
+//! Starts the daemon (`touchmark daemon`): from a directory to a running event
+//! loop.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -17,10 +18,11 @@ use crate::socket::{Listener, Passed};
 use crate::system::{process, signals};
 use crate::time::Timeline;
 
-/// How long a daemon may take to give way to one that the manager starts.
+/// The maximum time to wait until another daemon ends for one that the service
+/// manager starts.
 const GIVING_WAY: Duration = Duration::from_secs(10);
 
-/// Between two looks at its lock.
+/// The interval between two tries to take the lock.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// How to run a daemon.
@@ -28,21 +30,22 @@ const AGAIN: Duration = Duration::from_millis(20);
 pub struct DaemonOptions {
     /// The workspace.
     pub workspace: PathBuf,
-    /// Started by a client rather than by the user: leaves the starter's
-    /// terminal, logs into a file, ends when idle (LIFE-1).
+    /// Whether a client started the daemon, not the user. Such a daemon leaves
+    /// the client's terminal, logs to a file, and exits when idle (LIFE-1).
     pub on_demand: bool,
-    /// The user's configuration, in place of the usual file.
+    /// The user's configuration file; `None` for the usual one.
     pub config: Option<PathBuf>,
 }
 
-/// Runs the daemon of a workspace to its end.
+/// Runs the daemon of a workspace until it ends.
 ///
 /// # Errors
-/// [`Error`]; its [`exit_code`](Error::exit_code) is the process's, 1 for a
-/// second starter (SEC-1).
+/// [`Error`]. Its [`exit_code`](Error::exit_code) is the exit code of the
+/// process: 1 if another daemon runs already (SEC-1).
 pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
     if options.on_demand {
-        // A manager of the client that started it is none of this daemon's.
+        // The service manager of the client that started it does not concern
+        // this daemon.
         return serve(options, None, Manager::default());
     }
     let passed = systemd::passed_socket()?;
@@ -56,7 +59,7 @@ pub fn main_daemon(options: DaemonOptions) -> Result<(), Error> {
                 &error,
                 Error::Workspace { cause, .. } if cause.kind() == ErrorKind::NotFound
             );
-            // Nothing has failed that another start would mend (LIFE-1).
+            // This is no failure that another start would correct (LIFE-1).
             if gone {
                 manager.nothing_to_do(&error.to_string());
                 return Ok(());
@@ -71,7 +74,8 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     let workspace = life::canonical_workspace(&options.workspace)?;
     let places = life::places(&workspace)?;
     let user_config = match &options.config {
-        // Before the working directory is left.
+        // A relative path must be resolved before the working directory
+        // changes.
         Some(file) => Some(std::path::absolute(file).map_err(Error::io("find", file))?),
         None => None,
     };
@@ -95,7 +99,8 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Hooks and guarded writes look at files as well, each on its own.
+        // Hooks and guarded writes read files as well, each on a separate
+        // thread.
         .max_blocking_threads(16)
         .build()
         .map_err(|cause| Error::Part {
@@ -130,8 +135,8 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             manager,
             umask,
         };
-        // As a task: what wakes the future of `block_on` itself wakes the
-        // whole runtime by a system call, even from its own thread.
+        // The loop runs as a task: waking the future of `block_on` itself costs
+        // a system call, even from the runtime's own thread.
         match tokio::spawn(run(listener, lock, options, shutdown)).await {
             Ok(ended) => ended,
             Err(died) => match died.try_into_panic() {
@@ -143,7 +148,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             },
         }
     });
-    // A read that hangs in a network's file system must not hold up the end.
+    // A read that hangs on a network file system must not delay the exit.
     runtime.shutdown_background();
     if let Err(error) = &ended {
         tracing::error!("{error}");
@@ -151,11 +156,12 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     ended
 }
 
-/// Takes the workspace's lock. A second starter, who mostly could not connect
-/// to the first daemon, ends here; the first one sees the lock being touched
-/// and looks whether its socket is in its place (LIFE-2). A daemon whose
-/// socket the manager has bound in the place of the first one's waits for it
-/// to end: it does, seeing that.
+/// Takes the workspace's lock. If another daemon has it, returns an error; the
+/// client of this second daemon mostly could not connect to the first. The
+/// first daemon sees that the lock file was touched, and checks whether its
+/// socket is still in place (LIFE-2). With `waits` (the service manager has
+/// bound a socket in the place of the first daemon's), the function waits until
+/// the first daemon sees that and ends.
 fn lock(places: &Places, workspace: &Path, waits: bool) -> Result<Lock, Error> {
     let until = Instant::now() + GIVING_WAY;
     loop {
@@ -168,15 +174,16 @@ fn lock(places: &Places, workspace: &Path, waits: bool) -> Result<Lock, Error> {
     }
 }
 
-/// Tidies up after daemons whose workspaces are gone, aside. How long their
-/// things are kept is the user's to say, whatever repository this daemon
-/// serves (SEC-5).
+/// Starts to remove the state of daemons whose workspaces no longer exist, on
+/// another thread. How long that state stays is set by the user's file only,
+/// whatever repository this daemon serves (SEC-5).
 fn sweep(places: &Places, config: &Config) -> Sweep {
     let keep = config
         .sessions_keep
         .max(config.versions_age)
         .max(config.recovery_age);
-    // By what daemons of this workspace have seen pass (LIM-3).
+    // The age counts only time that this workspace's daemons have on record as
+    // passed (LIM-3).
     let oldest = Timeline::open(&places.state, 0).before(keep);
     Sweep::start(places.clone(), UNIX_EPOCH + Duration::from_millis(oldest))
 }

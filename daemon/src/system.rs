@@ -1,7 +1,7 @@
-//! What each system does in its own way: one interface each, by Linux in the
-//! file of that name, by other Unix systems in the directory beside it. The
-//! other modules of that kind stand in the rooms that need them
-//! (ARCHITECTURE.md has the list).
+//! Interfaces that each operating system implements differently. Linux's
+//! implementation is in the file of the module's name, that of other Unix
+//! systems in the directory of that name. Other modules of this kind are in the
+//! directories that use them (ARCHITECTURE.md has the list).
 
 #[cfg_attr(not(target_os = "linux"), path = "system/clock/unix.rs")]
 pub(crate) mod clock;

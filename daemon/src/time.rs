@@ -14,15 +14,17 @@ use touchmark_proto::daemon::Degraded;
 use self::history::{AWAY, History};
 use crate::system::{clock, proc};
 
-/// Where a timeline takes the time from, in milliseconds.
+/// The clocks that a timeline reads, in milliseconds.
 pub trait Clocks: Debug + Send + Sync {
-    /// Since 1970, by the wall clock: it may be set, forward or back.
+    /// Returns the time since 1970 by the wall clock, which may be set forward
+    /// or back.
     fn wall(&self) -> Millis;
-    /// Since some moment. Never set; goes on while the machine sleeps.
+    /// Returns the time since an unspecified moment. It is never set, and
+    /// continues while the machine sleeps.
     fn running(&self) -> Millis;
 }
 
-/// The system's.
+/// The clocks of the operating system.
 #[derive(Debug)]
 struct System;
 
@@ -37,43 +39,46 @@ impl Clocks for System {
     }
 }
 
-/// How all begins that is told of it.
+/// The beginning of every message about the clock.
 const CLOCK: &str = Degraded::CLOCK;
 
-/// A wall clock that differs by more from the time that has passed was set.
+/// The difference in milliseconds between wall clock and running time above
+/// which the wall clock was set.
 const JUMP: i64 = 10_000;
 
-/// Wall-clock time that never goes back. Where the wall clock was set back, it
-/// goes on from where it was; where that was set forward, the time follows
-/// once nothing waits for a deadline ([`Timeline::follow`]), and no age counts
-/// what was skipped ([`Timeline::before`]). Clones are the same timeline.
+/// Wall-clock time that never goes back. If the wall clock was set back, the
+/// time continues from where it was. If it was set forward, the time follows
+/// once no deadline is pending ([`Timeline::follow`]), and ages do not include
+/// the time that was skipped ([`Timeline::before`]). Clones are the same
+/// timeline.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     clocks: Arc<dyn Clocks>,
-    /// What to add to the running time. Only ever grows.
+    /// The milliseconds to add to the running time. It only grows.
     ahead: Arc<AtomicI64>,
-    /// The running time at the start.
+    /// The running time at the start of the daemon.
     start: Millis,
     history: Arc<Mutex<History>>,
-    /// Where the history is kept.
+    /// The file that stores the history; `None` if it is not stored.
     file: Option<Arc<Path>>,
-    /// That the wall clock is behind was said.
+    /// Whether it was reported that the wall clock is behind.
     behind: Arc<AtomicBool>,
-    /// The machine was started anew, and only the wall clock says how long it
-    /// was off.
+    /// Whether the machine was restarted, so that only the wall clock shows how
+    /// long it was off.
     was_off: Arc<AtomicBool>,
-    /// What was said last of the wall clock, and at which running time.
+    /// The last message about the wall clock, and the running time at which it
+    /// was made.
     set: Arc<Mutex<Option<(Millis, String)>>>,
 }
 
 impl Timeline {
-    /// From now on, kept nowhere.
+    /// Returns a timeline that starts now and is not stored.
     pub fn start() -> Self {
         Self::by(Arc::new(System), History::default(), None, 0)
     }
 
-    /// Goes on from what is kept in a workspace's state directory, but not
-    /// before `least`, the newest time on record.
+    /// Returns a timeline that continues from the history in a workspace's
+    /// state directory, but not before `least`, the newest time on record.
     pub fn open(state: &Path, least: Millis) -> Self {
         let file = state.join("clock");
         let history = History::read(&file);
@@ -97,7 +102,7 @@ impl Timeline {
         } else if last > 0 {
             last.max(wall.min(last.saturating_add(AWAY)))
         } else {
-            // What is older than that was seen by nobody.
+            // All time before now counts as skipped: no daemon ran then.
             history.skip(0, wall);
             wall
         };
@@ -114,10 +119,10 @@ impl Timeline {
         }
     }
 
-    /// Now.
+    /// Returns the current time.
     pub fn now(&self) -> Millis {
         let (running, ahead, seen) = self.look();
-        // Small steps are how a clock is kept right.
+        // Small steps are normal corrections of the clock.
         let ahead = match seen - ahead {
             0..=JUMP => self.ahead.fetch_max(seen, Ordering::Relaxed).max(seen),
             _ => ahead,
@@ -125,22 +130,24 @@ impl Timeline {
         running.saturating_add_signed(ahead)
     }
 
-    /// The running time, what is added to it, and what the wall clock adds.
+    /// Returns the running time, the offset that is added to it, and the offset
+    /// of the wall clock.
     fn look(&self) -> (Millis, i64, i64) {
-        // In this order: whatever time passes in between makes the wall clock
-        // seem late, which changes nothing, and never early.
+        // The order matters: time that passes between the two calls makes the
+        // wall clock seem late, which has no effect, and never early.
         let wall = self.clocks.wall();
         let running = self.clocks.running();
         let ahead = self.ahead.load(Ordering::Relaxed);
         (running, ahead, difference(wall, running))
     }
 
-    /// Follows a wall clock that was set forward. Deadlines that are waited
-    /// for would pass by that: it is the caller's to know that there are none.
+    /// Follows a wall clock that was set forward. Pending deadlines would pass
+    /// by that, so the caller must ensure that there are none.
     pub fn follow(&self) {
         let (running, ahead, seen) = self.look();
         let moment = |ahead| running.saturating_add_signed(ahead);
-        // The first look after the machine was off finds it ahead as a rule.
+        // After the machine was off, the first look usually finds the wall
+        // clock ahead.
         let was_off = self.was_off.swap(false, Ordering::Relaxed);
         if seen - ahead > JUMP {
             let (from, to) = (moment(ahead), moment(seen));
@@ -169,43 +176,44 @@ impl Timeline {
         *lock(&self.set) = Some((running, what));
     }
 
-    /// What is to be told of a wall clock that was set within the last day,
-    /// since the start (LIM-3).
+    /// Returns the message about a wall clock that was set within the last day
+    /// and since the start (LIM-3); `None` if it was not set.
     pub fn told(&self) -> Option<String> {
         let set = lock(&self.set);
         let (at, what) = set.as_ref()?;
         (self.clocks.running() < at.saturating_add(AWAY)).then(|| what.clone())
     }
 
-    /// Keeps for the next start how much time has passed.
+    /// Stores how much time has passed, for the next start.
     pub fn keep(&self) {
         let Some(file) = &self.file else { return };
         let seen = self.now();
         let mut history = lock(&self.history);
         history.seen = seen;
         history.ahead = self.ahead.load(Ordering::Relaxed);
-        // Without it, things stay longer.
+        // If this fails, stored data is only kept for longer.
         if let Err(error) = history.write(file) {
             tracing::debug!("{}: {error}", file.display());
         }
     }
 
-    /// The moment that lies `age` back, in time that daemons have seen pass.
-    /// Whatever has an earlier time is older than `age` (LIM-3).
+    /// Returns the moment that was `age` ago, without counting time that was
+    /// skipped. Whatever has an earlier time is older than `age` (LIM-3).
     pub fn before(&self, age: Millis) -> Millis {
         let now = self.now();
         lock(&self.history).before(now, age)
     }
 
-    /// How long it has run.
+    /// Returns how long the daemon has run.
     pub fn uptime(&self) -> Millis {
         self.clocks.running().saturating_sub(self.start)
     }
 
-    /// The moment at which [`Timeline::now`] reaches `time`, or later: sleeps
-    /// of the machine bring it nearer.
+    /// Returns the moment at which [`Timeline::now`] reaches `time`. It may be
+    /// reached earlier than that moment if the machine sleeps.
     pub fn instant(&self, time: Millis) -> Instant {
-        // A deadline that far away is as good as none, and cannot overflow.
+        // A deadline that far in the future is never reached, and cannot
+        // overflow.
         const FAR: Millis = 365 * 86_400_000;
         let left = time.saturating_sub(self.now()).min(FAR);
         Instant::now() + Duration::from_millis(left)
@@ -216,7 +224,7 @@ fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A moment as people and programs read it, to the second.
+/// Formats a time for people and programs, to the second.
 fn date(time: Millis) -> String {
     let seconds = i64::try_from(time / 1000).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |at| at.to_string())
@@ -231,8 +239,8 @@ fn millis(duration: Duration) -> Millis {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How far the local zone is from UTC at this moment, in milliseconds: for
-/// times of day in messages.
+/// Returns the offset of the local time zone from UTC at this moment, in
+/// milliseconds. It is used for times of day in messages.
 pub fn utc_offset() -> i64 {
     i64::from(jiff::Zoned::now().offset().seconds()) * 1000
 }
@@ -266,12 +274,13 @@ mod tests {
 
     const DAY: Millis = 24 * HOUR;
 
-    /// A life in one run of the machine, after what another has kept.
+    /// Returns the timeline of a daemon in one run of the machine, with the
+    /// history that an earlier daemon has stored.
     fn life(hands: &Arc<Hands>, kept: &History, boot: &str, least: Millis) -> Timeline {
         Timeline::by(hands.clone(), kept.clone(), Some(boot.into()), least)
     }
 
-    /// What a life keeps at its end.
+    /// Returns the history that a daemon stores at its end.
     fn end(time: &Timeline) -> History {
         let mut history = lock(&time.history).clone();
         history.seen = time.now();
@@ -297,7 +306,7 @@ mod tests {
         assert_eq!(time.now(), 108 * HOUR);
         assert_eq!(time.uptime(), 8 * HOUR);
         assert_eq!(time.before(8 * HOUR), 100 * HOUR);
-        // Steps by which a clock is kept right.
+        // Small steps are normal corrections of the clock.
         hands.set(108 * HOUR + 500, 9 * HOUR);
         assert_eq!(time.now(), 108 * HOUR + 500);
     }
@@ -311,7 +320,7 @@ mod tests {
         hands.set(90 * HOUR, 2 * HOUR);
         time.follow();
         assert_eq!(time.now(), 102 * HOUR, "it goes on");
-        // Every clone is the same time.
+        // Clones are the same timeline.
         assert_eq!(time.clone().now(), 102 * HOUR);
     }
 
@@ -327,7 +336,7 @@ mod tests {
         assert_eq!(time.now(), 1040 * DAY);
         let oldest = time.before(30 * DAY);
         assert!(oldest <= 971 * DAY, "{} days", oldest / DAY);
-        // What passes from then on counts.
+        // Time that passes from then on counts.
         hands.set(1071 * DAY, 31 * DAY + 2 * HOUR);
         assert!(time.before(30 * DAY) > 1040 * DAY);
     }
@@ -352,7 +361,7 @@ mod tests {
             assert!(oldest < 1000 * DAY, "{boot}: {} days", oldest / DAY);
             kept = end(&time);
         }
-        // Time that did pass while no daemon ran counts.
+        // Time that passed while no daemon ran counts.
         let by = Timeline::by;
         let time = by(hands.clone(), kept.clone(), Some("four".into()), 0);
         let now = time.now();
@@ -394,11 +403,12 @@ mod tests {
         let time = life(&hands, &kept, "two", 0);
         time.follow();
         assert_eq!((time.now(), time.told()), (1003 * DAY, None));
-        // What is set from then on is told.
+        // A change of the clock from then on is reported.
         hands.set(1013 * DAY, 2_000);
         time.follow();
         assert!(time.told().is_some());
-        // A start with a clock that was set meanwhile, in the same run.
+        // The next daemon starts after the clock was set, in the same run of
+        // the machine.
         let kept = end(&time);
         hands.set(1033 * DAY, 3_000);
         let time = life(&hands, &kept, "two", 0);

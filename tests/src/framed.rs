@@ -1,4 +1,4 @@
-//! The `Content-Length` wire, by hand.
+//! A client for the `Content-Length` wire, without touchmark's code.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::wire::{Answer, PATIENCE, answer};
 
-/// One connection that speaks it.
+/// One connection with the `Content-Length` wire.
 pub struct Framed {
     stream: BufReader<UnixStream>,
     next: u64,
@@ -17,7 +17,7 @@ pub struct Framed {
 }
 
 impl Framed {
-    /// Connects.
+    /// Connects to a daemon.
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).expect("a daemon that listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -28,14 +28,14 @@ impl Framed {
         }
     }
 
-    /// Sends a body behind its header.
+    /// Sends a body with its header.
     pub fn send(&mut self, body: &str) {
         let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
         let sent = self.stream.get_mut().write_all(message.as_bytes());
         sent.expect("a daemon that reads");
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message: an answer or a notification.
     pub fn receive(&mut self) -> Value {
         let mut length = None;
         loop {
@@ -58,7 +58,8 @@ impl Framed {
         serde_json::from_slice(&body).expect("JSON")
     }
 
-    /// A request and its answer; events that come before it wait.
+    /// Sends a request and returns its answer. Events that arrive first are
+    /// queued.
     pub fn call(&mut self, method: &str, params: &Value) -> Answer {
         let id = self.next;
         self.next += 1;
@@ -76,7 +77,7 @@ impl Framed {
         }
     }
 
-    /// The next notification's parameters.
+    /// Returns the parameters of the next notification.
     pub fn event(&mut self) -> Value {
         if let Some(event) = self.events.pop_front() {
             return event;

@@ -1,5 +1,5 @@
-//! A FUSE file system of one file, spoken by hand, that can stop answering:
-//! what a share whose server is gone looks like.
+//! A FUSE file system with one file, implemented on the raw protocol. It can
+//! stop answering, like a network share whose server is gone.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// The name of its one file, and what it holds.
+/// The name and content of the only file.
 pub const FILE: (&str, &[u8]) = ("f.txt", b"one\n");
 
 const ROOT: u64 = 1;
 const NO_ENTRY: i32 = -2;
 const NOT_KNOWN: i32 = -38;
 
-/// A mounted one. It answers again, with errors, once it is dropped.
+/// A mounted file system. After it is dropped, it answers again, with errors.
 pub struct Hanging {
     connection: File,
     hangs: Arc<AtomicBool>,
@@ -27,8 +27,8 @@ pub struct Hanging {
 }
 
 impl Hanging {
-    /// Mounts one at a directory. `None`, and a word about it, where that
-    /// cannot be done.
+    /// Mounts the file system at a directory. Returns `None`, and prints the
+    /// reason, where that is not possible.
     pub fn new(at: &Path) -> Option<Self> {
         let device = File::options().read(true).write(true).open("/dev/fuse");
         let device = match device {
@@ -38,7 +38,7 @@ impl Hanging {
                 return None;
             }
         };
-        // For the program that mounts.
+        // The mount program inherits the descriptor.
         fcntl_setfd(&device, FdFlags::empty()).expect("an inherited descriptor");
         let options = format!(
             "fd={},rootmode=40000,user_id=0,group_id=0,allow_other",
@@ -66,12 +66,13 @@ impl Hanging {
         })
     }
 
-    /// From now on a read takes so long; all else is answered at once.
+    /// Delays each read from now on, in milliseconds. Everything else is
+    /// answered immediately.
     pub fn slow(&self, milliseconds: u64) {
         self.delay.store(milliseconds, Ordering::SeqCst);
     }
 
-    /// From now on nothing is answered: no read, no look at a name.
+    /// Answers nothing from now on: neither reads nor lookups.
     pub fn hang(&self) {
         self.hangs.store(true, Ordering::SeqCst);
     }
@@ -79,13 +80,14 @@ impl Hanging {
 
 impl Drop for Hanging {
     fn drop(&mut self) {
-        // Who waits is told of an error as soon as all have closed it.
+        // Pending requests get an error as soon as all copies of the descriptor
+        // are closed.
         self.hangs.store(false, Ordering::SeqCst);
         let _ = self.connection.flush();
     }
 }
 
-/// Answers one request after the other, the held ones last.
+/// Answers requests in order. Requests that were held back come last.
 fn serve(mut connection: File, hangs: &AtomicBool, delay: &Arc<AtomicU64>) {
     let mut buffer = vec![0; 1 << 18];
     while let Ok(length) = connection.read(&mut buffer) {
@@ -106,7 +108,8 @@ fn serve(mut connection: File, hangs: &AtomicBool, delay: &Arc<AtomicU64>) {
                 let _interrupted = connection.write(&message);
                 continue;
             }
-            // Aside, so that what is asked meanwhile is answered.
+            // On another thread, so that other requests are answered in the
+            // meantime.
             let delay = Arc::clone(delay);
             let Ok(mut connection) = connection.try_clone() else {
                 return;
@@ -129,7 +132,7 @@ fn answer(request: &[u8]) -> Option<(u64, i32, Vec<u8>)> {
     let mut body = Vec::new();
     let mut error = 0;
     match operation {
-        // LOOKUP: nothing may be remembered, neither name nor attributes.
+        // LOOKUP: neither the name nor the attributes may be cached.
         1 if request
             .get(40..)
             .is_some_and(|name| name.strip_suffix(b"\0") == Some(FILE.0.as_bytes())) =>
@@ -138,13 +141,13 @@ fn answer(request: &[u8]) -> Option<(u64, i32, Vec<u8>)> {
             attributes(&mut body, 2);
         }
         1 => error = NO_ENTRY,
-        // FORGET, INTERRUPT, BATCH_FORGET want no answer.
+        // FORGET, INTERRUPT and BATCH_FORGET need no answer.
         2 | 36 | 42 => return None,
         3 => {
             longs(&mut body, &[0, 0]);
             attributes(&mut body, node);
         }
-        // OPEN, OPENDIR: past the page cache.
+        // OPEN, OPENDIR: bypass the page cache.
         14 | 27 => longs(&mut body, &[1, 1]),
         15 => {
             let from = (long(48) as usize).min(FILE.1.len());
@@ -185,7 +188,8 @@ fn words(body: &mut Vec<u8>, values: &[u32]) {
         .for_each(|value| body.extend_from_slice(&value.to_le_bytes()));
 }
 
-/// Whether a look at a place comes back, tried by a thread that is left behind.
+/// Returns whether a `stat` of a path returns in time. A thread that may never
+/// end tries it.
 pub fn answers(at: &Path) -> bool {
     let (tell, told) = std::sync::mpsc::channel();
     let at = at.to_path_buf();

@@ -1,9 +1,9 @@
-//! An agent as its hooks show it: events of the documented shapes, given to
-//! the real `touchmark hook`, its answers checked against the agent's schema.
+//! An agent as its hooks show it: events in the documented formats, sent to the
+//! real `touchmark hook`. The answers are checked against the agent's schema.
 //!
-//! - [`agent`]: an agent as a process of its own.
-//! - [`voice`]: how each agent spells its events.
-//! - [`schema`]: what each agent takes for an answer.
+//! - [`agent`]: an agent as a separate process.
+//! - [`voice`]: the format of each agent's events.
+//! - [`schema`]: the answers that each agent accepts.
 //! - [`play`]: a whole session, the same for all agents.
 
 pub mod agent;
@@ -20,35 +20,36 @@ use serde_json::{Value, json};
 use crate::world::{World, binary, finish};
 pub use voice::Voice;
 
-/// Functions are tested, not delays: a busy machine must not decide.
+/// The time budget of hooks, in milliseconds. Functions are tested, not delays,
+/// so it is long enough for a busy machine.
 const PATIENCE_MS: &str = "30000";
 
-/// An agent at work in a world.
+/// An agent's session in a world.
 pub struct Talk<'a> {
-    /// Where.
+    /// The world with the workspace and the daemon.
     pub world: &'a World,
-    /// Which agent, in which session.
+    /// The agent and its session.
     pub voice: Voice,
     calls: u32,
 }
 
-/// What a hook printed, as the agent understands it.
+/// A hook's output, as the agent interprets it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
-    /// Nothing.
+    /// No effect.
     Nothing,
-    /// The tool must not run.
+    /// The tool must not run; with the reason.
     Denied(String),
-    /// The agent's user is asked whether it runs.
+    /// The agent's user is asked whether the tool may run; with the reason.
     Asked(String),
     /// A text for the model.
     Told(String),
-    /// Another output in the place of the tool's.
+    /// A replacement for the tool's output.
     Replaced(Value),
 }
 
 impl Heard {
-    /// The reason of a denial; it must be one.
+    /// Returns the reason of a denial. Panics if the tool was not denied.
     pub fn denied(self) -> String {
         match self {
             Self::Denied(reason) => reason,
@@ -56,7 +57,7 @@ impl Heard {
         }
     }
 
-    /// The text told; there must be one.
+    /// Returns the text for the model. Panics if there is none.
     pub fn told(self) -> String {
         match self {
             Self::Told(text) => text,
@@ -64,14 +65,14 @@ impl Heard {
         }
     }
 
-    /// Nothing must have been said.
+    /// Panics if the hook had any effect.
     pub fn nothing(self) {
         assert_eq!(self, Self::Nothing);
     }
 }
 
-/// Runs a hook with any bytes, as an agent runs it, with the usual patience
-/// or a longer one.
+/// Runs a hook with any bytes on its input, as an agent runs it. If `patient`,
+/// with a longer time budget.
 pub fn run(world: &World, agent: &str, bytes: &[u8], patient: bool) -> Output {
     let mut command = Command::new(binary());
     command
@@ -94,7 +95,8 @@ pub fn feed(mut command: Command, bytes: &[u8]) -> Output {
         .expect("a hook");
     let mut stdin = child.stdin.take().expect("its input");
     let bytes = bytes.to_vec();
-    // Aside: one that gives up does not read to the end.
+    // On another thread, since a hook that gives up does not read its whole
+    // input.
     let writer = std::thread::spawn(move || {
         let _given_up = stdin.write_all(&bytes);
     });
@@ -103,7 +105,8 @@ pub fn feed(mut command: Command, bytes: &[u8]) -> Output {
     output
 }
 
-/// What a hook printed; it must be one JSON object, and the exit code 0.
+/// Returns a hook's output. Panics unless it is one JSON object and the exit
+/// code is 0.
 pub fn printed(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
@@ -113,7 +116,7 @@ pub fn printed(output: &Output) -> Value {
 }
 
 impl<'a> Talk<'a> {
-    /// An agent that begins a session.
+    /// Returns an agent with a new session.
     pub fn new(world: &'a World, agent: &'static str, session: &str) -> Self {
         Self {
             world,
@@ -122,11 +125,12 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Gives one event to the real hook.
+    /// Sends one event to the real hook.
     pub fn say(&self, event: &Value) -> Heard {
         let agent = self.voice.agent;
         let output = run(self.world, agent, event.to_string().as_bytes(), true);
-        // Where the answer has no place for a reason, it is on standard error.
+        // Where the agent's answers have no field for a reason, the reason is
+        // on standard error.
         if !self.voice.has("denied") && output.status.code() == Some(2) {
             return Heard::Denied(String::from_utf8_lossy(&output.stderr).into_owned());
         }
@@ -135,13 +139,13 @@ impl<'a> Talk<'a> {
         heard(agent, &printed)
     }
 
-    /// A name for the next tool call.
+    /// Returns an id for the next tool call.
     pub fn call(&mut self) -> String {
         self.calls += 1;
         format!("call-{}", self.calls)
     }
 
-    /// A session begins.
+    /// Starts the session.
     pub fn start(&self) -> Heard {
         match self.voice.has("start") {
             true => self.say(&self.voice.start("startup")),
@@ -149,13 +153,13 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// The user says something.
+    /// Sends a prompt of the user.
     pub fn prompt(&self, id: &str, text: &str) -> Heard {
         self.say(&self.voice.prompt(id, text))
     }
 
-    /// The agent reads a file, by its tool or by a command; what is heard
-    /// afterwards. `between` happens while the tool runs.
+    /// Reads a file, by a tool or a command, and runs `between` while the tool
+    /// runs. Returns the answer after the read.
     pub fn read_while(&mut self, path: &str, between: impl FnOnce()) -> Heard {
         let call = self.call();
         let text = fs::read_to_string(self.world.path(path)).expect("a file to read");
@@ -164,26 +168,28 @@ impl<'a> Talk<'a> {
         self.say(&self.voice.after_read(&call, path, &text))
     }
 
-    /// The same without anything in between.
+    /// Reads a file, with nothing in between.
     pub fn read(&mut self, path: &str) -> Heard {
         self.read_while(path, || ())
     }
 
-    /// The agent is about to replace a text.
+    /// Sends the event before a tool replaces a text. Returns the call's id and
+    /// the answer.
     pub fn before_edit(&mut self, path: &str, old: &str, new: &str) -> (String, Heard) {
         let call = self.call();
         let heard = self.say(&self.voice.before_edit(&call, path, old, new));
         (call, heard)
     }
 
-    /// The agent is about to write a whole file.
+    /// Sends the event before a tool writes a whole file. Returns the call's id
+    /// and the answer.
     pub fn before_write(&mut self, path: &str, text: &str) -> (String, Heard) {
         let call = self.call();
         let heard = self.say(&self.voice.before_write(&call, path, text));
         (call, heard)
     }
 
-    /// The agent replaces a text, and nothing stands in its way.
+    /// Replaces a text in a file. The edit must not be denied.
     pub fn edit(&mut self, path: &str, old: &str, new: &str) -> Heard {
         let (call, heard) = self.before_edit(path, old, new);
         heard.nothing();
@@ -193,7 +199,7 @@ impl<'a> Talk<'a> {
         self.say(&self.voice.after_edit(&call, path, old, new))
     }
 
-    /// The agent runs a command in the workspace.
+    /// Runs a command in the workspace.
     pub fn shell(&mut self, command: &str) -> Heard {
         let call = self.call();
         self.say(&self.voice.before_shell(&call, command)).nothing();
@@ -207,7 +213,7 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// What an answer means.
+/// Returns the meaning of an agent's answer.
 pub fn heard(agent: &str, printed: &Value) -> Heard {
     let said = |what: &str| printed.pointer(voice::of(agent)[what].as_str()?);
     let text = |what: &str| said(what)?.as_str().map(str::to_owned);

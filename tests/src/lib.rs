@@ -1,40 +1,43 @@
-//! A world for end-to-end tests: a real daemon process, a real file system,
-//! directories of its own for everything.
+//! A world for end-to-end tests: a real daemon process, a real file system, and
+//! separate directories for everything.
 //!
 //! - [`agents`]: real agents, whose model is [`model`].
-//! - [`model`]: a model that says what a test tells it to.
+//! - [`model`]: a model that answers as a test orders.
 //! - [`world`]: temporary directories and the daemon in them.
-//! - [`wire`]: a small client of the JSON lines wire, written from the
+//! - [`wire`]: a small client for the JSON lines wire, written from the
 //!   protocol's document and not from the daemon's code.
-//! - [`framed`]: the `Content-Length` wire, likewise.
+//! - [`framed`]: a client for the `Content-Length` wire, likewise.
 //! - [`vectors`]: the conformance vectors, to be played on any wire.
-//! - [`session`]: an agent's session over that wire.
-//! - [`snippets`]: what stands between fences in the documents.
+//! - [`sealed`]: a root directory without a compiler and without a network.
+//! - [`session`]: an agent's session over the JSON lines wire.
+//! - [`snippets`]: the fenced blocks of the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
 //! - [`dealt`]: sessions of several authors in the same files, and who wrote
 //!   which line.
-//! - [`dice`]: chance from a seed, and contents that occur once.
+//! - [`dice`]: random numbers from a seed, and contents that occur once.
 //! - [`disk_fuzz`]: random steps on a real file system, and an oracle.
 //! - [`fetched`]: packages from registries, for tests that drive them.
-//! - [`limits`]: a limit of watches that only one daemon has.
+//! - [`http`]: a small HTTP client that sends what a browser would not.
+//! - [`limits`]: a limit of watches that applies to only one daemon.
 //! - [`machine`]: a small virtual machine whose power can be cut, and the root
 //!   directory of a whole system for one.
-//! - [`mcp`]: a client of `touchmark mcp`, in both of the protocol's eras.
+//! - [`mcp`]: a client of `touchmark mcp`, in both versions of the protocol.
 //! - [`mounts`]: file systems that only one test sees.
-//! - [`mutate`]: messages that are almost right.
-//! - [`neighbour`]: a well-behaved client beside a hostile one.
+//! - [`mutate`]: messages that are almost valid.
+//! - [`neighbour`]: a well-behaved client next to a hostile one.
 //! - [`network`]: a network that only one test sees.
 //! - [`process`]: daemons that commands started.
-//! - [`repeat`]: one scenario many times, side by side, half of them with
+//! - [`repeat`]: one scenario many times, in parallel, half of the runs with
 //!   every core busy.
 //! - [`neovim`]: a real Neovim with the plug-in.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
-//! - [`systemd`]: a systemd that only one test has.
+//! - [`systemd`]: a systemd that only one test uses.
+//! - [`terminal`]: a command on a terminal of its own.
 //! - [`race`]: processes that race for the same files, and an oracle.
 //!
-//! A failed expectation in a test panics; nothing here waits without an end.
+//! A failed expectation in a test panics. Every wait has a limit.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -80,7 +83,7 @@ pub use world::World;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 as the wire spells it.
+/// Returns the SHA-256 in the wire's notation.
 pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     use std::fmt::Write;
     Sha256::digest(bytes)
@@ -91,14 +94,14 @@ pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
         })
 }
 
-/// The `path` of every element, sorted.
+/// Returns the `path` of every element, sorted.
 pub fn paths(changes: &[Value]) -> Vec<String> {
     let mut paths: Vec<String> = changes.iter().map(|change| text(change, "path")).collect();
     paths.sort();
     paths
 }
 
-/// A text field; it must be there.
+/// Returns a text field. Panics if it is missing.
 pub fn text(value: &Value, field: &str) -> String {
     value[field]
         .as_str()
@@ -106,8 +109,8 @@ pub fn text(value: &Value, field: &str) -> String {
         .to_owned()
 }
 
-/// The kinds of the authors in a change, as `user`, `unknown` or
-/// `agent:<session>`, in order.
+/// Returns the authors in a change as `user`, `unknown` or `agent:<session>`,
+/// in order.
 pub fn authors(change: &Value) -> Vec<String> {
     let list = change["changedBy"]
         .as_array()
@@ -115,7 +118,7 @@ pub fn authors(change: &Value) -> Vec<String> {
     list.iter().map(author).collect()
 }
 
-/// One author, as [`authors`] spells it.
+/// Returns one author as `user`, `unknown` or `agent:<session>`.
 pub fn author(author: &Value) -> String {
     match author["session"].as_str() {
         Some(session) => format!("{}:{session}", text(author, "kind")),

@@ -1,5 +1,5 @@
-//! An ordinary user's daemon with a limit of watches of its own: in a user
-//! namespace, so that nobody else has less.
+//! An ordinary user's daemon with its own limit of watches: in a user
+//! namespace, so that no other process is affected.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -13,13 +13,15 @@ use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 use crate::world::{World, binary, finish};
 
-/// Whose daemon it is where the tests are root's: root is above such limits.
+/// The daemon's user if the tests run as root, since such limits do not apply
+/// to root.
 const ORDINARY: u32 = 1000;
 
 const NAMESPACE: [&str; 4] = ["unshare", "--user", "--map-current-user", "--keep-caps"];
 
-/// Sets the limit, and becomes the daemon. Beside it stays whoever sets the
-/// limit anew: nobody outside may. It ends with the daemon.
+/// Sets the limit, and becomes the daemon by `exec`. A second process stays in
+/// the namespace to change the limit, since processes outside may not. It ends
+/// with the daemon.
 const SCRIPT: &str = r#"
     echo "$MOST" > "$LIMIT" || exit 1
     setpriv --pdeathsig KILL sh -c '
@@ -29,7 +31,7 @@ const SCRIPT: &str = r#"
     exec "$@"
 "#;
 
-/// Which limit: a file in `/proc/sys/user`, namespaces(7).
+/// A limit: a file in `/proc/sys/user`, see namespaces(7).
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     /// `max_inotify_watches`
@@ -47,8 +49,8 @@ impl Limit {
     }
 }
 
-/// Runs a test as an ordinary user, with a world whose daemon, not started
-/// yet, will have so many and no more. Says so and leaves it out where the
+/// Runs a test as an ordinary user, in a world whose daemon is not started yet
+/// and will have this limit. Prints a message and skips the test where the
 /// system has no such namespaces.
 pub fn limited(limit: Limit, most: u32, test: impl FnOnce(World) + Send) {
     let place = tempfile::Builder::new()
@@ -75,14 +77,14 @@ pub fn limited(limit: Limit, most: u32, test: impl FnOnce(World) + Send) {
         }
         test(world);
     };
-    // A thread of its own: it cannot become root again.
+    // On a separate thread, since it cannot become root again.
     let joined = std::thread::scope(|scope| scope.spawn(run).join());
     if let Err(panic) = joined {
         resume_unwind(panic);
     }
 }
 
-/// Gives the running daemon another limit.
+/// Changes the limit of the running daemon.
 pub fn set(world: &World, most: u32) {
     let orders = world.outside().join("orders");
     fs::write(orders, format!("{most}\n")).expect("an order");
@@ -90,14 +92,14 @@ pub fn set(world: &World, most: u32) {
     assert_eq!(done, b"done\n", "the limit is not set");
 }
 
-/// This thread alone, and what it starts.
+/// Makes this thread, and processes that it starts, an ordinary user's.
 fn become_ordinary() {
     set_thread_groups(&[]).expect("no other groups");
     set_thread_gid(Gid::from_raw(ORDINARY)).expect("another group");
     set_thread_uid(Uid::from_raw(ORDINARY)).expect("another user");
 }
 
-/// Whether this user may have a namespace, and may run the daemon.
+/// Checks whether this user may have a namespace, and may run the daemon in it.
 fn possible(place: &Path) -> Result<(), String> {
     let child = Command::new(NAMESPACE[0])
         .args(&NAMESPACE[1..])

@@ -1,6 +1,6 @@
-//! A small virtual machine whose power can be cut: qemu without acceleration,
-//! a distribution's kernel, and a file system in memory that holds a few
-//! programs of this one.
+//! A small virtual machine whose power can be cut: qemu without acceleration, a
+//! distribution's kernel, and a file system in memory with a few programs of
+//! this machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,10 +13,11 @@ mod root;
 
 pub use root::Root;
 
-/// The machine says something every few seconds; this ends one that hangs.
+/// The longest time without a line on the console, which is printed to every
+/// few seconds. It ends a machine that hangs.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Modules for the disk, in the order in which they need each other.
+/// Kernel modules for the disk, each after those that it needs.
 const MODULES: [&str; 6] = [
     "virtio/virtio_ring.ko",
     "virtio/virtio.ko",
@@ -26,35 +27,35 @@ const MODULES: [&str; 6] = [
     "block/virtio_blk.ko",
 ];
 
-/// In a machine: the value of a word of the kernel's command line.
+/// Returns the value of a word of the kernel's command line. Runs inside a
+/// machine.
 pub fn word(name: &str) -> Option<u64> {
     let line = fs::read_to_string("/proc/cmdline").ok()?;
     let mut words = line.split_whitespace();
     words.find_map(|one| one.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// In a machine: one line on the console.
+/// Prints one line on the console. Runs inside a machine.
 pub fn say(line: &str) {
     println!("{line}");
     std::io::stdout().flush().expect("the console");
 }
 
-/// What a machine is made of.
+/// The parts of a machine.
 pub struct Parts {
     kernel: PathBuf,
     initrd: PathBuf,
     place: PathBuf,
-    /// In the order of their names there: `/dev/vda`, `/dev/vdb`.
+    /// The disks in the order of their names inside: `/dev/vda`, `/dev/vdb`.
     disks: Vec<PathBuf>,
 }
 
 impl Parts {
-    /// Puts together what the machine boots: `programs` (paths here, names
-    /// there) and `init`, the script that it runs when its first disk is
-    /// mounted at `/disk`.
+    /// Builds what the machine boots: `programs` (paths here, names inside) and
+    /// the script `init`, which runs when the first disk is mounted at `/disk`.
     ///
     /// # Errors
-    /// What is missing on this machine.
+    /// The program or package that is missing on this machine.
     pub fn new(place: &Path, programs: &[(&Path, &str)], init: &str) -> Result<Self, String> {
         for program in ["qemu-system-x86_64", "busybox", "cpio", "mkfs.ext4", "ldd"] {
             if find(program).is_none() {
@@ -103,8 +104,8 @@ impl Parts {
         })
     }
 
-    /// Adds a disk of so many MiB, all of them for everybody, which holds what
-    /// a directory does.
+    /// Adds a disk of this size in MiB, with no blocks reserved for root. It
+    /// contains the files of the directory `holds`; `None` for an empty disk.
     pub fn disk(&mut self, mebibytes: u64, holds: Option<&Path>) {
         let disk = self.place.join(format!("disk{}", self.disks.len()));
         let file = fs::File::create(&disk).expect("a disk");
@@ -118,12 +119,12 @@ impl Parts {
         self.disks.push(disk);
     }
 
-    /// Turns the machine on. `words` are found in its `/proc/cmdline`.
+    /// Turns the machine on. `words` are added to its `/proc/cmdline`.
     pub fn boot(&self, words: &str) -> Machine {
         let mut qemu = Command::new("setpriv")
-            // Off, too, when this test is killed.
+            // Turns the machine off when this test is killed, too.
             .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
-            // Never kvm: it hangs where it is offered and does not work.
+            // Never kvm: where it is offered and does not work, it hangs.
             .args(["-accel", "tcg", "-cpu", "max", "-m", "512", "-nographic"])
             .args(["-nodefaults", "-serial", "stdio", "-no-reboot"])
             .arg("-kernel")
@@ -161,7 +162,7 @@ impl Parts {
     }
 }
 
-/// A machine that is on; off when dropped.
+/// A running machine. It is turned off when dropped.
 pub struct Machine {
     qemu: Child,
     lines: Receiver<String>,
@@ -170,7 +171,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The next line on its console; `None` once it is off.
+    /// Returns the next line on its console; `None` once it is off.
     pub fn line(&mut self) -> Option<String> {
         let left = self.end.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
@@ -184,12 +185,13 @@ impl Machine {
         }
     }
 
-    /// Everything heard so far.
+    /// Returns the whole output so far.
     pub fn console(&self) -> String {
         self.heard.join("\n")
     }
 
-    /// Cuts its power, and hears out what it had said until then.
+    /// Cuts its power, and returns the lines that it had printed and that were
+    /// not read yet.
     pub fn cut(mut self) -> Vec<String> {
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
@@ -228,7 +230,8 @@ fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// The newest kernel made for machines like this, and its drivers.
+/// Returns the newest installed kernel for such machines, and the directory of
+/// its drivers.
 fn kernel() -> Option<(PathBuf, PathBuf)> {
     let mut versions: Vec<String> = fs::read_dir("/boot")
         .ok()?
@@ -249,12 +252,12 @@ fn kernel() -> Option<(PathBuf, PathBuf)> {
     ))
 }
 
-/// Copies a program to a name in another root, with the libraries that it is
-/// linked to.
+/// Copies a program to a name in another root directory, with the libraries
+/// that it is linked to.
 fn with_libraries(program: &Path, root: &Path, name: &str) {
     let to = root.join(name.trim_start_matches('/'));
     fs::copy(program, &to).expect("a program");
-    // Where there is no strip, it is only larger.
+    // Without `strip`, the copy is only larger.
     let _larger = Command::new("strip").arg(&to).status_ok();
     let linked = Command::new("ldd").arg(program).output().expect("ldd");
     for word in String::from_utf8_lossy(&linked.stdout).split_whitespace() {

@@ -1,5 +1,5 @@
-//! A small MCP client on standard input and output, written from the
-//! protocol's texts: lines of JSON-RPC, in either era.
+//! A small MCP client on standard input and output, written from the protocol's
+//! documents: lines of JSON-RPC, in both versions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::wire::PATIENCE;
 
-/// Where the protocol's own result stands beside a tool's text.
+/// The field with touchmark's own result, next to a tool's text.
 pub const RESULT: &str = "touchmark/result";
 
-/// How client and server come to terms.
+/// How client and server agree on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// 2025-11-25 and older: a handshake, then requests.
     Handshake,
-    /// 2026-07-28: every request says all that a handshake would have said.
+    /// 2026-07-28: every request has what a handshake would contain.
     Stateless,
 }
 
-/// Both.
+/// Both ways.
 pub const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
 
 /// A server and its only client.
@@ -32,12 +32,13 @@ pub struct Mcp {
     lines: Receiver<String>,
     next_id: u64,
     era: Era,
-    /// Notifications that came while an answer was awaited.
+    /// Notifications that arrived before an answer.
     notes: Vec<Value>,
 }
 
 impl Mcp {
-    /// Starts a server by this command and comes to terms with it.
+    /// Starts a server with this command, and performs the handshake if there
+    /// is one.
     pub fn start(command: Command, era: Era) -> Self {
         let mut mcp = Self::raw(command, era);
         if era == Era::Handshake {
@@ -55,7 +56,7 @@ impl Mcp {
         mcp
     }
 
-    /// The same without a word.
+    /// Starts a server with this command, without a handshake.
     pub fn raw(mut command: Command, era: Era) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -82,10 +83,10 @@ impl Mcp {
         }
     }
 
-    /// Sends bytes as they are, and a line's end.
+    /// Sends bytes unchanged, and a line feed.
     pub fn write(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("an open input");
-        // One write: a server that has gone away is found out by its answer.
+        // One write. A missing server shows when no answer arrives.
         let _ = input.write_all(&[line, b"\n"].concat());
         let _ = input.flush();
     }
@@ -95,7 +96,7 @@ impl Mcp {
         self.write(message.to_string().as_bytes());
     }
 
-    /// Sends a request without waiting; its id.
+    /// Sends a request without waiting. Returns its id.
     pub fn ask(&mut self, method: &str, mut params: Value) -> u64 {
         self.next_id += 1;
         if self.era == Era::Stateless {
@@ -111,7 +112,7 @@ impl Mcp {
         self.next_id
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message: an answer or a notification.
     pub fn message(&mut self) -> Value {
         let line = self
             .lines
@@ -121,14 +122,14 @@ impl Mcp {
             .unwrap_or_else(|error| panic!("not the protocol: {line:?}: {error}"))
     }
 
-    /// The answer to a request.
+    /// Returns the answer to a request.
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
             let message = self.message();
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
-            // An error without an id answers what was no request.
+            // An error without an id answers a line that was no request.
             let of_nothing = message.get("error").is_some() && message["id"].is_null();
             assert!(
                 of_nothing || message.get("method").is_some(),
@@ -140,27 +141,27 @@ impl Mcp {
         }
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and returns its answer.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
         self.answer(id)
     }
 
-    /// Calls a tool; its result.
+    /// Calls a tool and returns its result.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let mut answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(answer.get("result").is_some(), "{tool}: {answer}");
         answer["result"].take()
     }
 
-    /// Calls a tool that does what it is asked; the protocol's own result.
+    /// Calls a tool, which must succeed. Returns touchmark's own result.
     pub fn done(&mut self, tool: &str, arguments: Value) -> Value {
         let mut result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{tool}: {result}");
         result["_meta"][RESULT].take()
     }
 
-    /// Calls a tool that refuses; its error.
+    /// Calls a tool, which must fail. Returns its error.
     pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
         let mut result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
@@ -173,7 +174,7 @@ impl Mcp {
         result["_meta"][RESULT]["error"].take()
     }
 
-    /// The next notification.
+    /// Returns the next notification.
     pub fn notification(&mut self) -> Value {
         if self.notes.is_empty() {
             self.message()
@@ -182,23 +183,23 @@ impl Mcp {
         }
     }
 
-    /// The notifications that came already.
+    /// Returns the notifications that have arrived already.
     pub fn noted(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.notes)
     }
 
-    /// The server's process id.
+    /// Returns the server's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends the input, and waits for the server's end.
+    /// Closes the input, and waits until the server exits.
     pub fn end(&mut self) -> ExitStatus {
         drop(self.input.take());
         self.ended()
     }
 
-    /// Waits for the server's end.
+    /// Waits until the server exits.
     pub fn ended(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {

@@ -1,12 +1,12 @@
-//! A model that says what a test tells it to: a server on loopback that real
-//! agents take for their provider's.
+//! A model that answers as a test orders: a server on loopback that real agents
+//! use as their provider.
 //!
-//! Each request of an agent waits here until the test has looked at what the
-//! model was sent and says what comes next, so that a test decides what lies
-//! between two steps. A request without tools is a side request (a
-//! title, a summary, a count of tokens); it gets something plain at once.
+//! Each request of an agent waits until the test has looked at the text that
+//! was sent and orders the answer. So a test decides what happens between two
+//! steps. A request without tools is a side request (a title, a summary, a
+//! token count). It gets a plain answer immediately.
 //!
-//! - [`wire`]: what a provider's protocol is, one file for each of them.
+//! - [`wire`]: the providers' protocols, one file for each.
 
 pub mod wire;
 
@@ -32,28 +32,31 @@ use wire::{WIRES, Wire};
 /// The answer to a side request, such as one for a summary.
 pub const ASIDE: &str = "What a scripted model says aside.";
 
-/// What such a request has taken, in tokens: enough to have read what it sums
-/// up, and not so much that it would have to be summed up itself.
+/// The reported size of a side request, in tokens. Large enough that the model
+/// can have read the conversation that it summarises, and small enough that the
+/// summary need not be summarised itself.
 const ASIDE_TOKENS: u64 = 40_000;
 
-/// What a model says in one turn.
+/// The model's answer in one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// Words, which end the agent's turn.
+    /// Text, which ends the agent's turn.
     Text(String),
-    /// One call of a tool; `SPACE.NAME` for one in a namespace.
+    /// One tool call: name and arguments. `SPACE.NAME` for a tool in a
+    /// namespace.
     Call(String, Value),
-    /// One call of a tool that takes a text instead of arguments.
+    /// One call of a tool that takes a text instead of arguments: name and
+    /// text.
     Free(String, String),
 }
 
 /// A request that waits for its answer.
 pub struct Asked {
-    /// What the model is sent that is not its own: the user's words, results
-    /// of tools, contexts that were added. In their order.
+    /// The texts in the request that are not the model's: the user's words,
+    /// tool results, added contexts. In order.
     pub sent: Vec<String>,
-    /// The beginning of the same, before the model has said anything. It
-    /// tells the conversations of sub-agents apart.
+    /// The part of these texts before the model's first answer. It
+    /// distinguishes the conversations of sub-agents.
     pub opening: String,
     /// The whole request.
     pub body: Value,
@@ -63,13 +66,14 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Answers, and says how many tokens the conversation has taken so far.
+    /// Sends the answer, and reports this number of tokens as the size of the
+    /// conversation so far.
     pub fn answer(self, said: &Said, tokens: u64) {
         let body = match self.streams {
             true => self.wire.stream(said, tokens),
             false => self.wire.whole(said, tokens).to_string(),
         };
-        // An agent that has ended hears nothing.
+        // An agent that has exited receives nothing.
         let _ended = self.answer.send(body);
     }
 }
@@ -82,8 +86,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Listens on a port of its own, in the calling thread's network. All that
-    /// is asked is written into a log, a line each: its path and its body.
+    /// Listens on a free port, in the calling thread's network. Writes each
+    /// request to a log, one line each: its path and its body.
     pub fn start(log: &Path) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("its address");
@@ -97,13 +101,13 @@ impl Model {
         }
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Returns the server's address: `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The next request of the conversation that is meant, if one comes in
-    /// this time. Those of others are kept for when they are asked for.
+    /// Returns the next request for which `is_meant` is true, or `None` if none
+    /// arrives in time. Other requests are queued for later calls.
     pub fn next(&mut self, within: Duration, is_meant: impl Fn(&Asked) -> bool) -> Option<Asked> {
         if let Some(place) = self.kept.iter().position(&is_meant) {
             return self.kept.remove(place);
@@ -130,7 +134,7 @@ fn serve(listener: TcpListener, asked: &Sender<Asked>, log: &Path) {
             let service = service_fn(move |request| answer(request, asked.clone(), log.clone()));
             let connection = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service);
-            // An agent that is killed breaks its connections off.
+            // The connections of a killed agent break off.
             tokio::spawn(async move { drop(connection.await) });
         }
     });

@@ -1,7 +1,7 @@
 //! File systems that only one test sees: a mount namespace for its thread.
 //!
-//! The thread, the daemon and every command it starts see the mounts; nobody
-//! else does, and they end with the last of those processes.
+//! The thread, the daemon and every command that it starts see the mounts.
+//! Other processes do not, and the mounts end with the last of these processes.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -13,8 +13,8 @@ use rustix::thread::UnshareFlags;
 use crate::wire::PATIENCE;
 use crate::world::finish;
 
-/// Runs a test on a thread with a mount namespace of its own. Says so and
-/// leaves it out where none may be made (it takes root).
+/// Runs a test on a thread with its own mount namespace. Prints a message and
+/// skips the test where a namespace cannot be created (it takes root).
 ///
 /// Threads that the test starts are in the namespace as well.
 pub fn apart(test: impl FnOnce() + Send) {
@@ -22,7 +22,7 @@ pub fn apart(test: impl FnOnce() + Send) {
         Ok(()) => test(),
         Err(cause) => println!("not tested: no mount namespace can be made: {cause}"),
     };
-    // A thread of its own, since a namespace cannot be left again, and with
+    // On a separate thread, since a namespace cannot be left again, and with
     // one test at a time the test's thread is the main one.
     let joined = std::thread::scope(|scope| scope.spawn(run).join());
     if let Err(panic) = joined {
@@ -36,7 +36,7 @@ pub fn apart(test: impl FnOnce() + Send) {
 )]
 fn unshare() -> rustix::io::Result<()> {
     rustix::thread::unshare(UnshareFlags::NEWNS)?;
-    // Without it, mounts would appear in the namespace it came from.
+    // Without this, mounts would appear in the parent namespace.
     system("mount", &["--make-rprivate", "/"]);
     Ok(())
 }
@@ -54,29 +54,30 @@ pub fn remount(options: &str, at: &Path) {
     system("mount", &["-o", &format!("remount,{options}"), at]);
 }
 
-/// Ends a mount. Fails if somebody uses it.
+/// Unmounts a file system. Fails if a process uses it.
 pub fn unmount(at: &Path) {
     system("umount", &[at.to_str().expect("a UTF-8 path")]);
 }
 
-/// Takes a mount away although somebody uses it: `umount --lazy`.
+/// Unmounts a file system even if a process uses it: `umount --lazy`.
 pub fn detach(at: &Path) {
     system("umount", &["--lazy", at.to_str().expect("a UTF-8 path")]);
 }
 
-/// A FUSE file system that shows another directory; unmounted when dropped.
+/// A FUSE file system that shows another directory. It is unmounted when
+/// dropped.
 pub struct Mirror {
     server: Child,
 }
 
 impl Mirror {
-    /// Shows `source` at `at`, by bindfs. What happens in `source` makes no
-    /// event at `at`. `None`, and a word about it, where there is no bindfs
-    /// or no FUSE.
+    /// Shows `source` at `at`, with bindfs. Changes in `source` make no event
+    /// at `at`. Returns `None`, and prints the reason, where bindfs or FUSE is
+    /// missing.
     pub fn new(source: &Path, at: &Path) -> Option<Self> {
         let before = std::fs::metadata(at).expect("a place for the mount");
         let server = Command::new("bindfs")
-            // Nothing is answered from a cache: only the events are missing.
+            // Nothing is cached: only the events are missing.
             .args([
                 "-f",
                 "-o",
@@ -118,7 +119,7 @@ impl Drop for Mirror {
     }
 }
 
-/// Runs a program that must succeed.
+/// Runs a program, which must succeed.
 fn system(program: &str, arguments: &[&str]) {
     let child = Command::new(program)
         .args(arguments)

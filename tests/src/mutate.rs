@@ -1,4 +1,4 @@
-//! Messages that are almost right: valid ones of every method, changed at
+//! Messages that are almost valid: valid ones of every method, changed at
 //! random from a seed.
 
 use serde_json::{Map, Number, Value, json};
@@ -7,12 +7,12 @@ use serde_json::{Map, Number, Value, json};
 pub struct Random(u64);
 
 impl Random {
-    /// From a seed; any but 0.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below `most`.
+    /// Returns a number below `most`.
     pub fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -21,14 +21,14 @@ impl Random {
         usize::try_from(number).expect("31 bits") % most
     }
 
-    /// One of some.
+    /// Returns one of the items.
     pub fn one_of<'a, T>(&mut self, some: &'a [T]) -> &'a T {
         &some[self.below(some.len())]
     }
 }
 
-/// A valid message of each method, all parameters named, but those that would
-/// end the daemon or keep the connection waiting.
+/// Returns a valid message of each method, with all parameters. Methods that
+/// would end the daemon or block the connection are left out.
 pub fn samples() -> Vec<(&'static str, Value)> {
     let hash = crate::sha256("one\n");
     let range = json!({"start": 1, "end": 2});
@@ -303,7 +303,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A value that fits almost nowhere.
+/// Returns a value that is invalid almost everywhere.
 fn odd(random: &mut Random) -> Value {
     let odd = [
         json!(null),
@@ -340,7 +340,7 @@ fn odd(random: &mut Random) -> Value {
     random.one_of(&odd).clone()
 }
 
-/// One place in a value, changed.
+/// Changes one place in a value.
 fn change(value: &mut Value, random: &mut Random) {
     match value {
         Value::Object(fields) if !fields.is_empty() && random.below(8) > 0 => {
@@ -380,7 +380,7 @@ fn change(value: &mut Value, random: &mut Random) {
     }
 }
 
-/// A valid message's parameters, changed in one to three places.
+/// Returns a valid message's parameters with one to three changes.
 pub fn changed_params(params: &Value, random: &mut Random) -> Value {
     let mut params = params.clone();
     for _ in 0..=random.below(3) {
@@ -389,8 +389,8 @@ pub fn changed_params(params: &Value, random: &mut Random) -> Value {
     params
 }
 
-/// A message as a line without its end: mostly valid around changed
-/// parameters, sometimes wrong all over.
+/// Returns a message as a line without its line feed: mostly valid except for
+/// the parameters, sometimes invalid as a whole.
 pub fn line(method: &str, params: &Value, random: &mut Random) -> Vec<u8> {
     let mut message = Map::new();
     message.insert("jsonrpc".into(), json!("2.0"));
@@ -408,12 +408,12 @@ pub fn line(method: &str, params: &Value, random: &mut Random) -> Vec<u8> {
     if random.below(4) == 0 {
         changed_bytes(&mut bytes, random);
     }
-    // One line stays one line.
+    // The message stays one line.
     bytes.retain(|byte| *byte != b'\n');
     bytes
 }
 
-/// Bytes changed, lost, doubled or cut.
+/// Changes, removes, doubles or cuts bytes.
 pub fn changed_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         if bytes.is_empty() {

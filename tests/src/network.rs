@@ -1,4 +1,4 @@
-//! A network that only one test sees, with nothing but loopback in it.
+//! A network that only one test sees, with only loopback in it.
 
 use std::panic::resume_unwind;
 use std::process::Command;
@@ -7,9 +7,9 @@ use rustix::thread::UnshareFlags;
 
 use crate::parts::not_tested;
 
-/// Runs a test on a thread whose network is loopback alone, and that of all
-/// that it starts. Where none may be made (it takes root) that is said, and the
-/// test runs with the machine's.
+/// Runs a test on a thread whose network has only loopback, also for processes
+/// that it starts. Where that is not possible (it takes root), prints a message
+/// and runs the test with the machine's network.
 pub fn loopback_alone<T: Send>(what: &str, test: impl FnOnce() -> T + Send) -> T {
     let run = || {
         if let Err(why) = unshare() {
@@ -17,7 +17,7 @@ pub fn loopback_alone<T: Send>(what: &str, test: impl FnOnce() -> T + Send) -> T
         }
         test()
     };
-    // A thread of its own, since a namespace cannot be left again.
+    // On a separate thread, since a namespace cannot be left again.
     let joined = std::thread::scope(|scope| scope.spawn(run).join());
     joined.unwrap_or_else(|panic| resume_unwind(panic))
 }

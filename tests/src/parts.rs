@@ -1,29 +1,29 @@
-//! What of a test runs here and now. Heavy parts run with `tests/run --parts`,
-//! long ones with `--soak`; what is left out, and what a machine cannot do,
-//! is said on stdout and in the summary of `tests/run`, never passed over.
+//! Which parts of a test run here and now. Heavy parts run with `tests/run
+//! --parts`, long ones with `--soak`. What is left out, and what a machine
+//! cannot do, is printed on stdout and in the summary of `tests/run`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-/// Names the file to which [`say`] appends; `tests/run` prints it at its end,
-/// since cargo hides what passing tests print.
+/// The variable with the file to which [`say`] appends. `tests/run` prints it
+/// at the end, since cargo hides the output of passing tests.
 const NOTES: &str = "TOUCHMARK_TEST_NOTES";
 
-/// Whether heavy parts are wanted (`TOUCHMARK_PARTS=1`); if not, says that
-/// `what` is left for `--parts`.
+/// Returns whether heavy parts are wanted (`TOUCHMARK_PARTS=1`). If not,
+/// reports that `what` needs `--parts`.
 pub fn heavy(what: &str) -> bool {
     wanted("TOUCHMARK_PARTS", "--parts", what)
 }
 
-/// Whether tests that take minutes are wanted (`TOUCHMARK_SOAK=1`); if not,
-/// says that `what` is left for `--soak`.
+/// Returns whether tests that take minutes are wanted (`TOUCHMARK_SOAK=1`). If
+/// not, reports that `what` needs `--soak`.
 pub fn long(what: &str) -> bool {
     wanted("TOUCHMARK_SOAK", "--soak", what)
 }
 
-/// Says that something could not be tested here, and why: `the disk fills up:
-/// this user may not mount a tmpfs`.
+/// Reports that something could not be tested here, and why: `the disk fills
+/// up: this user may not mount a tmpfs`.
 pub fn not_tested(what_and_why: &str) {
     say(&format!("not tested: {what_and_why}"));
 }
@@ -43,8 +43,8 @@ fn say(line: &str) {
     }
 }
 
-/// Appends a line to a file that other tests, and test programs that run
-/// beside this one, append to as well.
+/// Appends a line to a file that other tests and other test programs append to
+/// at the same time.
 pub(crate) fn append(file: &Path, line: &str) {
     let appended = OpenOptions::new()
         .create(true)

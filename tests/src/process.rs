@@ -17,14 +17,14 @@ fn pid(number: u32) -> Pid {
     Pid::from_raw(number.cast_signed()).expect("a process's number")
 }
 
-/// Sends a signal to a process that runs.
+/// Sends a signal to a running process.
 pub fn signal(process: u32, signal: Signal) {
     kill_process(pid(process), signal)
         .unwrap_or_else(|error| panic!("{signal:?} to {process}: {error}"));
 }
 
-/// Polls what says by nothing else that it has become so; `what` is wrong if
-/// it does not.
+/// Polls until a condition is true that cannot be awaited otherwise. `what` is
+/// the panic's message if it stays false.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
@@ -33,7 +33,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until a process has ended.
+/// Waits until a process has exited.
 pub fn wait_gone(process: u32) {
     let descriptor = match pidfd_open(pid(process), PidfdFlags::empty()) {
         Ok(descriptor) => descriptor,
@@ -49,11 +49,11 @@ pub fn wait_gone(process: u32) {
     assert_eq!(ended, 1, "process {process} does not end");
 }
 
-/// A process that is stopped until this is dropped.
+/// A process that is stopped until this value is dropped.
 pub struct Stopped(u32);
 
 impl Stopped {
-    /// Stops it, and waits until it has stopped.
+    /// Stops a process, and waits until it has stopped.
     pub fn new(process: u32) -> Self {
         signal(process, Signal::STOP);
         let stopped = Self(process);
@@ -70,14 +70,14 @@ impl Drop for Stopped {
     }
 }
 
-/// The letter of a process's state, as `ps` prints it.
+/// Returns the letter of a process's state, as `ps` prints it.
 fn state(process: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// The daemons that run for workspaces in a directory, by their command
-/// lines; those that have ended and were not waited for do not count.
+/// Returns the daemons for workspaces below a directory, found by their command
+/// lines. Exited processes that were not waited for do not count.
 pub fn daemons_below(directory: &Path) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     processes

@@ -1,5 +1,5 @@
-//! One scenario many times: several worlds side by side, several repetitions
-//! in each, half of them while every core is busy.
+//! One scenario many times: several worlds in parallel, several repetitions in
+//! each, half of them while every core is busy.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,8 @@ use crate::parts::append;
 use crate::user::pause;
 use crate::{Session, World, paths};
 
-/// How often a scenario runs: 30 unless `TOUCHMARK_REPEAT` says otherwise.
+/// Returns how often a scenario runs: 30 unless `TOUCHMARK_REPEAT` sets another
+/// number.
 pub fn repetitions() -> usize {
     std::env::var("TOUCHMARK_REPEAT")
         .ok()
@@ -21,7 +22,7 @@ pub fn repetitions() -> usize {
         .unwrap_or(30)
 }
 
-/// Worlds side by side in one half of a scenario's repetitions.
+/// The number of parallel worlds in one half of a scenario's repetitions.
 const WORLDS: usize = 4;
 
 /// Keeps two cores busy until dropped.
@@ -31,7 +32,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it.
+    /// Starts the load.
     pub fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = (0..2)
@@ -61,37 +62,38 @@ impl Drop for Load {
     }
 }
 
-/// One repetition's part of a world: a directory and a session of its own.
+/// One repetition's part of a world: its own directory and session.
 pub struct Lane<'w> {
     /// The world, shared with other repetitions.
     pub world: &'w World,
-    /// Which repetition.
+    /// The number of the repetition.
     pub rep: usize,
-    /// The agent.
+    /// The agent's session.
     pub agent: Session,
 }
 
 impl<'w> Lane<'w> {
-    /// The lane of repetition `rep` in a world.
+    /// Returns the lane of repetition `rep` in a world.
     pub fn new(world: &'w World, rep: usize) -> Self {
         let agent = world.session(&format!("s{rep}"));
         std::fs::create_dir_all(world.path(format!("r{rep}"))).expect("a lane's directory");
         Self { world, rep, agent }
     }
 
-    /// A name in this lane, relative to the workspace.
+    /// Returns a name in this lane, relative to the workspace.
     pub fn name(&self, name: &str) -> String {
         format!("r{}/{name}", self.rep)
     }
 
-    /// A new file that the session has read: its name and absolute path.
+    /// Creates a file that the session has read. Returns its name and absolute
+    /// path.
     pub fn tracked(&mut self, name: &str, content: &str) -> (String, PathBuf) {
         let (name, path) = self.untracked(name, content);
         self.agent.read(&name);
         (name, path)
     }
 
-    /// A new file that nobody tracks.
+    /// Creates a file that is not tracked. Returns its name and absolute path.
     pub fn untracked(&self, name: &str, content: &str) -> (String, PathBuf) {
         let name = self.name(name);
         self.world.file(&name, content);
@@ -99,26 +101,26 @@ impl<'w> Lane<'w> {
         (name, path)
     }
 
-    /// The directory of this lane.
+    /// Returns the directory of this lane.
     pub fn dir(&self) -> PathBuf {
         self.world.path(format!("r{}", self.rep))
     }
 
-    /// Another session in this lane.
+    /// Returns another session in this lane.
     pub fn other(&self, name: &str) -> Session {
         self.world.session(&format!("{name}{}", self.rep))
     }
 
-    /// Lets everything settle: longer than the daemon waits out an absence,
-    /// so that it has decided without being asked, then a fence.
+    /// Waits until everything has settled: longer than the daemon's settling
+    /// time, so that it has decided without a query, and then for a fence.
     pub fn settle(&mut self) {
         pause(150);
         self.agent.sync();
     }
 
-    /// Exactly these are listed by `modified/take`. Even repetitions ask at
-    /// once, and nothing more may come when everything has settled; odd ones
-    /// ask only then.
+    /// Checks that `modified/take` lists exactly these files. Even repetitions
+    /// ask immediately, and nothing more may be listed after everything has
+    /// settled. Odd ones ask only then.
     pub fn listed(&mut self, expected: &[&str]) -> Vec<serde_json::Value> {
         let mut wanted: Vec<&str> = expected.to_vec();
         wanted.sort_unstable();
@@ -139,7 +141,8 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// The same, and the session's copies are out of date.
+    /// Checks that exactly these files are listed, and that the session's
+    /// copies of them are stale or deleted.
     pub fn reported(&mut self, expected: &[&str]) -> Vec<serde_json::Value> {
         let first = self.listed(expected);
         for name in expected {
@@ -152,17 +155,18 @@ impl<'w> Lane<'w> {
         first
     }
 
-    /// One file is listed; its change.
+    /// Checks that one file is listed, and returns its change.
     pub fn reported_one(&mut self, expected: &str) -> serde_json::Value {
         self.reported(&[expected]).remove(0)
     }
 
-    /// Nothing is listed, at once and when settled.
+    /// Checks that nothing is listed, neither immediately nor after settling.
     pub fn silent(&mut self) {
         self.reported(&[]);
     }
 
-    /// The file is the session's own: nothing listed, `fresh`, editable.
+    /// Checks that the file counts as written by the session: nothing is
+    /// listed, and it is `fresh` and editable.
     pub fn own(&mut self, name: &str) {
         self.silent();
         let status = self.agent.status(name);
@@ -201,7 +205,7 @@ impl<'w> Lane<'w> {
     }
 }
 
-/// Collects what went wrong in which repetition.
+/// Collects the failures, with their repetitions.
 struct Verdicts {
     wrong: Mutex<Vec<(usize, String)>>,
 }
@@ -230,16 +234,17 @@ impl Verdicts {
     }
 }
 
-/// Where `TOUCHMARK_SCENARIO_REPORT` names a file, appends what became of a
-/// test's repetitions to it, one line of JSON each time:
-/// `{"test": "s1_...", "runs": 30, "wrong": 0}`.
+/// Appends the result of a test's repetitions to the file that
+/// `TOUCHMARK_SCENARIO_REPORT` names, as one line of JSON: `{"test": "s1_...",
+/// "runs": 30, "wrong": 0}`.
 fn report(runs: usize, wrong: &[(usize, String)]) {
     let Some(file) = std::env::var_os("TOUCHMARK_SCENARIO_REPORT") else {
         return;
     };
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("main");
-    // A single test thread has no name of its own.
+    // With a single test thread, tests run on the main thread, whose name is
+    // not the test's.
     assert_ne!(test, "main", "a report needs more than one test thread");
     let wrong: BTreeSet<usize> = wrong.iter().map(|(rep, _)| *rep).collect();
     append(
@@ -249,13 +254,13 @@ fn report(runs: usize, wrong: &[(usize, String)]) {
 }
 
 /// Runs a scenario in lanes: many repetitions share a daemon, several daemons
-/// run side by side, and the second half runs with every core busy.
+/// run in parallel, and the second half runs with every core busy.
 pub fn lanes(scenario: impl Fn(&mut Lane) + Sync) {
     lanes_at_once(usize::MAX, scenario);
 }
 
-/// The same with at most `at_once` repetitions at a time in each world, for
-/// scenarios that are heavy by themselves.
+/// Runs a scenario in lanes like [`lanes`], with at most `at_once` repetitions
+/// at a time in each world, for heavy scenarios.
 pub fn lanes_at_once(at_once: usize, scenario: impl Fn(&mut Lane) + Sync) {
     let total = repetitions();
     let verdicts = Verdicts {

@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 use crate::wire::{Answer, Client, RpcError};
 use crate::{paths, sha256, text};
 
-/// The ways in which an agent says that it is about to write.
+/// The ways in which an agent announces a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `edit/mark` with the content declared.
     Declared,
-    /// `edit/mark` without: the classic flag.
+    /// `edit/mark` without a content: the one-call mark.
     Flag,
     /// `edit/begin` with the content declared, `edit/commit` with its hash.
     Edit,
-    /// `edit/begin` without, `edit/commit` with the hash.
+    /// `edit/begin` without a content, `edit/commit` with the hash.
     CommitHash,
-    /// `edit/begin` and `edit/commit`, both without.
+    /// `edit/begin` and `edit/commit`, both without a content.
     Blind,
 }
 
 impl Way {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Self; 5] = [
         Self::Declared,
         Self::Flag,
@@ -33,18 +33,19 @@ impl Way {
         Self::Blind,
     ];
 
-    /// The author and the evidence of a version written this way.
+    /// Returns the author and the evidence of a version that was written this
+    /// way.
     pub fn story(self, session: &str) -> String {
         let evidence = match self {
             Self::Declared | Self::Edit => "declared",
-            // A hash that comes with the commit confirms the mark (ATTR-4).
+            // A hash in the commit confirms the mark (ATTR-4).
             Self::CommitHash | Self::Flag | Self::Blind => "marked",
         };
         format!("agent:{session} {evidence}")
     }
 }
 
-/// A session and a connection of its own.
+/// A session with its own connection.
 pub struct Session {
     /// The connection.
     pub client: Client,
@@ -54,7 +55,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Speaks for the session `name`.
+    /// Returns the session `name` on a connection.
     pub fn new(client: Client, name: &str, workspace: &Path) -> Self {
         Self {
             client,
@@ -63,33 +64,35 @@ impl Session {
         }
     }
 
-    /// A request with the session's name added.
+    /// Sends a request with the session's name added.
     pub fn call(&mut self, method: &str, mut params: Value) -> Answer {
         params["session"] = json!(self.name);
         self.client.call(method, params)
     }
 
-    /// The same, which must succeed.
+    /// Sends a request with the session's name added. It must succeed.
     pub fn ok(&mut self, method: &str, mut params: Value) -> Value {
         params["session"] = json!(self.name);
         self.client.ok(method, params)
     }
 
-    /// The same, which must fail with this error.
+    /// Sends a request with the session's name added. It must fail with this
+    /// error.
     pub fn refused(&mut self, method: &str, mut params: Value, name: &str) -> RpcError {
         params["session"] = json!(self.name);
         self.client.refused(method, params, name)
     }
 
-    /// Reads the bytes from disk as an agent's tool does, and records the
-    /// read with their hash.
+    /// Reads the bytes from disk as an agent's tool does, and records the read
+    /// with their hash.
     pub fn read(&mut self, path: &str) -> Value {
         let bytes = fs::read(self.workspace.join(path))
             .unwrap_or_else(|error| panic!("reading {path}: {error}"));
         self.ok("file/read", json!({"path": path, "hash": sha256(bytes)}))
     }
 
-    /// Records reads of many files, several requests under way at once.
+    /// Records reads of many files, with several requests in progress at a
+    /// time.
     pub fn read_all(&mut self, files: &[String]) {
         let requests: Vec<(&str, Value)> = files
             .iter()
@@ -104,13 +107,13 @@ impl Session {
         }
     }
 
-    /// `edit/mark`: the classic flag, with the content declared or not.
+    /// Sends `edit/mark`, with the content declared or, for `None`, not.
     pub fn mark(&mut self, path: &str, expect: Option<&str>) -> Value {
         let expect = expect.map(sha256);
         self.ok("edit/mark", json!({"path": path, "expect": expect}))
     }
 
-    /// `edit/begin` of one file; the edit's name.
+    /// Sends `edit/begin` for one file. Returns the edit's id.
     pub fn begin(&mut self, path: &str, expect: Option<&str>) -> Result<String, RpcError> {
         let expect = expect.map(sha256);
         self.call(
@@ -120,7 +123,7 @@ impl Session {
         .map(|begun| text(&begun, "edit"))
     }
 
-    /// `edit/commit` of one file; what became of it.
+    /// Sends `edit/commit` for one file. Returns the file's result.
     pub fn commit(&mut self, edit: &str, path: &str, written: Option<&str>) -> Value {
         let hash = written.map(sha256);
         let done = self.client.ok(
@@ -131,8 +134,7 @@ impl Session {
         done["files"][0].clone()
     }
 
-    /// An announcement before a write; the edit's name where it has to be
-    /// committed.
+    /// Announces a write. Returns the edit's id if it has to be committed.
     pub fn announce(&mut self, way: Way, path: &str, content: &str) -> Option<String> {
         let begun = match way {
             Way::Declared => {
@@ -149,7 +151,8 @@ impl Session {
         Some(begun.unwrap_or_else(|error| panic!("edit/begin {path}: {error} {}", error.data)))
     }
 
-    /// The end of what [`announce`](Self::announce) began; the outcome.
+    /// Ends what [`announce`](Self::announce) began. Returns the outcome, if
+    /// there is one.
     pub fn conclude(
         &mut self,
         way: Way,
@@ -162,7 +165,8 @@ impl Session {
         Some(text(&self.commit(&edit, path, written), "outcome"))
     }
 
-    /// A whole edit: announced, written by `write`, concluded, applied.
+    /// Performs a whole edit: announces it, writes with `write`, and concludes.
+    /// The outcome must be `applied`.
     pub fn edit(&mut self, way: Way, path: &str, content: &str, write: impl FnOnce(&Path)) {
         let edit = self.announce(way, path, content);
         write(&self.workspace.join(path));
@@ -171,12 +175,13 @@ impl Session {
         }
     }
 
-    /// `edit/abort`.
+    /// Sends `edit/abort`.
     pub fn abort(&mut self, edit: &str) {
         self.client.ok("edit/abort", json!({"edit": edit}));
     }
 
-    /// `modified/take` until there is no more.
+    /// Sends `modified/take` until there are no more changes. Returns all of
+    /// them.
     pub fn take(&mut self) -> Vec<Value> {
         let mut changes = Vec::new();
         loop {
@@ -194,17 +199,17 @@ impl Session {
         }
     }
 
-    /// The paths that `modified/take` lists.
+    /// Returns the paths that `modified/take` lists.
     pub fn taken(&mut self) -> Vec<String> {
         paths(&self.take())
     }
 
-    /// A fence: everything written before has been looked at.
+    /// Waits for a fence: everything written before has been processed.
     pub fn sync(&mut self) {
         self.client.ok("sync", json!({}));
     }
 
-    /// `file/status` of one path.
+    /// Sends `file/status` for one path, and returns its state object.
     pub fn status(&mut self, path: &str) -> Value {
         let files = self.ok("file/status", json!({"paths": [path]}));
         let files = files["files"].as_array().expect("files").clone();
@@ -212,12 +217,12 @@ impl Session {
         files[0].clone()
     }
 
-    /// The state alone.
+    /// Returns the state of the session's copy.
     pub fn state(&mut self, path: &str) -> String {
         text(&self.status(path), "state")
     }
 
-    /// `file/history`, newest first.
+    /// Returns `file/history`, newest first.
     pub fn history(&mut self, path: &str) -> Vec<Value> {
         self.history_as(path, true)
     }
@@ -228,22 +233,23 @@ impl Session {
         history["versions"].as_array().expect("versions").clone()
     }
 
-    /// Compares the states of `path` over its whole history: each version's
-    /// `author evidence`, oldest first, without the baseline and without
-    /// versions that a later row corrects.
+    /// Returns each version of `path` as `author evidence`, oldest first,
+    /// without the baseline and without versions that a later row corrects.
     pub fn story(&mut self, path: &str) -> Vec<String> {
         self.story_of(path, |_| true)
     }
 
-    /// The same without the middle of slow saves, in which the file was empty
-    /// or absent; with `sync: false` as far as it is known, for those who wait
-    /// for a save: whoever asks as of now in the middle of one is told of its
+    /// Returns the versions of `path` like [`story`](Self::story), without the
+    /// middle of slow saves, in which the file was empty or absent. Without
+    /// `sync`, the history as far as it is recorded, for tests that wait for a
+    /// save: a query for the current state in the middle of a save records that
     /// middle (ATTR-12).
     pub fn saves(&mut self, path: &str, sync: bool) -> Vec<String> {
         told(&self.history_as(path, sync), |row| row["size"] != 0)
     }
 
-    /// The same without the states in which the file was empty.
+    /// Returns the versions of `path` like [`story`](Self::story), without
+    /// those in which the file was empty.
     pub fn story_of_texts(&mut self, path: &str) -> Vec<String> {
         self.story_of(path, |row| {
             row["size"] != 0 || row["hash"].is_null() || row["unobserved"] == true
@@ -255,13 +261,13 @@ impl Session {
     }
 }
 
-/// The versions of a history as `author evidence`, the oldest first.
+/// Returns the versions of a history as `author evidence`, the oldest first.
 fn told(rows: &[Value], counts: impl Fn(&Value) -> bool) -> Vec<String> {
     let amended: Vec<String> = rows
         .iter()
         .filter_map(|row| row["amends"].as_str().map(str::to_owned))
         .collect();
-    // The baseline is where the log begins: the last row.
+    // The last row is the baseline.
     let versions = rows.split_last().map_or(&[][..], |(_, rest)| rest);
     let mut story: Vec<String> = versions
         .iter()

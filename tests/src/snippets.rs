@@ -1,4 +1,4 @@
-//! What stands between fences in the documents, so that tests can run it.
+//! The fenced blocks of the documents, so that tests can run them.
 
 use std::fs;
 use std::path::Path;
@@ -12,15 +12,15 @@ pub const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agents");
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// What stands behind the opening fence.
+    /// The text after the opening fence.
     pub language: String,
     /// The line of the opening fence, from 1.
     pub line: usize,
-    /// What stands between the fences.
+    /// The text between the fences.
     pub text: String,
 }
 
-/// The blocks of a page, in order.
+/// Returns the blocks of a page, in order.
 pub fn of(page: &Path) -> Vec<Snippet> {
     let document =
         fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
@@ -53,8 +53,8 @@ fn cut(document: &str) -> Vec<Snippet> {
     snippets
 }
 
-/// Runs a shell block in the world's workspace, with `touchmark` on the
-/// `PATH`; it must end well. Returns what it printed.
+/// Runs a shell block in the world's workspace, with `touchmark` on the `PATH`.
+/// It must succeed. Returns its output.
 pub fn run_shell(world: &World, page: &str, snippet: &Snippet) -> String {
     let directory = binary();
     let directory = directory.parent().expect("a directory");
@@ -83,8 +83,9 @@ pub fn run_shell(world: &World, page: &str, snippet: &Snippet) -> String {
 }
 
 /// Runs the `sh` blocks of a page in order, each in the directory in which the
-/// one before ended. A `text` block directly after one shows what it prints:
-/// the same but for numbers (times, clocks) and the width of columns.
+/// previous one ended. A `text` block directly after one must equal its output,
+/// except for numbers (times, clocks), the units of ages, and the width of
+/// columns.
 pub fn run_page(world: &World, page: &Path) {
     let name = page.file_name().expect("a page").to_string_lossy();
     let place = world.state().join("place");
@@ -111,14 +112,15 @@ pub fn run_page(world: &World, page: &Path) {
                     );
                 }
             }
-            // Shown, not run: what goes on beside the page, or elsewhere.
+            // Shown, not run: commands that run in parallel with the page, or
+            // elsewhere.
             "console" => {}
             other => panic!("{name}:{}: nothing runs {other:?}", snippet.line),
         }
     }
 }
 
-/// A text with 0 for each number, and one space for several.
+/// Replaces each number by 0, and several spaces by one.
 fn without_numbers(text: &str) -> String {
     let mut plain = String::new();
     for letter in text.trim_end().chars() {

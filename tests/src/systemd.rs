@@ -1,6 +1,7 @@
 //! A real systemd with a real user manager, over a throw-away overlay of this
-//! machine's root: for a test that must not touch anybody's own manager. It
-//! ends, with everything in it, when this is dropped, or when the test dies.
+//! machine's root, for tests that must not touch a real user's manager. It
+//! ends, with everything in it, when this is dropped or when the test is
+//! killed.
 
 use std::fs;
 use std::io::Write as _;
@@ -22,19 +23,20 @@ mod place;
 
 pub use place::{Place, told};
 
-/// The user inside, who is nobody outside.
+/// The user inside. No user outside has this id.
 const USER: u32 = 4711;
 const HOME: &str = "/home/tmtest";
 const RUNTIME: &str = "/run/user/4711";
-/// Into a control group of its own, then into namespaces of its own.
+/// Enters a new control group, then new namespaces.
 const OUTER: &str = r#"
     mkdir "$GROUP" && echo $$ > "$GROUP/cgroup.procs" || exit 1
     exec unshare --mount --pid --fork --cgroup --uts --ipc --net \
         --propagation private --kill-child bash -c "$INNER"
 "#;
 
-/// A root over this machine's, which stays as it is. Home and temporary
-/// directory are no overlay: those make no events for what is below.
+/// Mounts an overlay over this machine's root, which stays unchanged. Home and
+/// the temporary directory are on a tmpfs, since an overlay makes no events for
+/// changes below it.
 const INNER: &str = r#"
     set -e
     base=$(mktemp -d)
@@ -73,23 +75,24 @@ const INNER: &str = r#"
         --log-target=console --show-status=false --unit=multi-user.target < /dev/null
 "#;
 
-/// A machine's worth of systemd.
+/// A running systemd.
 pub struct Systemd {
-    /// `None`: the one that this program itself runs under.
+    /// The booted system; `None` for the systemd that this program itself runs
+    /// under.
     booted: Option<Booted>,
 }
 
 struct Booted {
     outer: Child,
-    /// The process that is the first one inside.
+    /// The first process inside.
     first: u32,
     group: PathBuf,
     scratch: tempfile::TempDir,
 }
 
 impl Systemd {
-    /// Boots it, and waits for the user's manager. `None`, and a word about
-    /// it, where that cannot be done.
+    /// Boots a systemd, and waits for the user's manager. Returns `None`, and
+    /// prints the reason, where that is not possible.
     pub fn boot() -> Option<Self> {
         match Booted::boot() {
             Ok(booted) => Some(Self {
@@ -102,8 +105,8 @@ impl Systemd {
         }
     }
 
-    /// The one that this program runs under as root, in a machine whose user
-    /// is the same. Waits for the user's manager.
+    /// Returns the systemd that this program runs under as root, in a machine
+    /// with the same user. Waits for the user's manager.
     pub fn here() -> Self {
         until("no user manager comes up", || {
             Path::new(RUNTIME).join("bus").exists()
@@ -111,7 +114,7 @@ impl Systemd {
         Self { booted: None }
     }
 
-    /// Where something inside is for this test.
+    /// Returns the path outside for a path inside.
     pub fn path(&self, inside: impl AsRef<Path>) -> PathBuf {
         match &self.booted {
             Some(booted) => booted.path(inside.as_ref()),
@@ -119,17 +122,17 @@ impl Systemd {
         }
     }
 
-    /// The user's home.
+    /// Returns the user's home directory.
     pub fn home(&self) -> &'static Path {
         Path::new(HOME)
     }
 
-    /// The user's runtime directory.
+    /// Returns the user's runtime directory.
     pub fn runtime(&self) -> &'static Path {
         Path::new(RUNTIME)
     }
 
-    /// Makes a directory of the user's.
+    /// Creates a directory that belongs to the user.
     pub fn directory(&self, inside: &Path) {
         if inside.parent().is_some() && !self.path(inside).exists() {
             self.directory(inside.parent().expect("a parent"));
@@ -138,7 +141,7 @@ impl Systemd {
         }
     }
 
-    /// Writes a file of the user's.
+    /// Writes a file that belongs to the user.
     pub fn write(&self, inside: &Path, text: &str) {
         self.directory(inside.parent().expect("a parent"));
         let mut file = fs::File::create(self.path(inside)).expect("a file");
@@ -146,7 +149,7 @@ impl Systemd {
         file.write_all(text.as_bytes()).expect("its text");
     }
 
-    /// A command inside, as the user, whose environment is that of a login.
+    /// Returns a command inside, as the user, with the environment of a login.
     pub fn command(&self, program: &str) -> Command {
         let mut command = self.enter();
         command
@@ -163,7 +166,7 @@ impl Systemd {
         command
     }
 
-    /// A command inside, as root.
+    /// Returns a command inside, as root.
     pub fn root(&self, program: &str) -> Command {
         let mut command = self.enter();
         command.arg(program);
@@ -185,14 +188,14 @@ impl Systemd {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     pub fn run(&self, mut command: Command) -> Output {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("nsenter");
         finish(child, &format!("{command:?}"))
     }
 
-    /// `systemctl --user`, which must do it; what it printed.
+    /// Runs `systemctl --user`, which must succeed. Returns its output.
     pub fn systemctl(&self, arguments: &[&str]) -> String {
         let mut command = self.command("systemctl");
         command.arg("--user").args(arguments);
@@ -207,7 +210,7 @@ impl Systemd {
             .to_owned()
     }
 
-    /// A property of a unit of the user's.
+    /// Returns a property of one of the user's units.
     pub fn property(&self, unit: &str, name: &str) -> String {
         self.systemctl(&["show", "--value", "--property", name, unit])
     }
@@ -233,7 +236,7 @@ impl Booted {
             .env("GROUP", &group)
             .env("INNER", INNER)
             .env("PROGRAM", binary())
-            // Its mount point goes with this directory.
+            // The mount point is removed with this directory.
             .env("TMPDIR", scratch.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(|error| error.to_string())?)
@@ -251,7 +254,8 @@ impl Booted {
             if let Ok(Some(status)) = booted.outer.try_wait() {
                 return Err(format!("{status}; {}", booted.log()));
             }
-            // At first that of a command which prepares it.
+            // At first this is the process of a command that prepares the
+            // system.
             booted.first = booted.only_child().unwrap_or(0);
             if booted.first != 0 && booted.path(Path::new(RUNTIME)).join("bus").exists() {
                 return Ok(booted);
@@ -293,7 +297,8 @@ impl Drop for Systemd {
 
 impl Drop for Booted {
     fn drop(&mut self) {
-        // All inside goes with its first process, which goes with this.
+        // All processes inside end with the first one, which ends with this
+        // process.
         let _ended = self.outer.kill();
         let _ended = self.outer.wait();
         let end = Instant::now() + PATIENCE;
@@ -304,14 +309,14 @@ impl Drop for Booted {
     }
 }
 
-/// Where control groups of version 2 are mounted.
+/// Returns the mount point of control groups of version 2.
 fn unified() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
     mount.split(' ').nth(4).map(PathBuf::from)
 }
 
-/// Those below first; one in use stays for now.
+/// Removes the groups below first. A group in use stays for now.
 fn remove_groups(group: &Path) {
     for below in fs::read_dir(group).into_iter().flatten().flatten() {
         if below.path().is_dir() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::children::{self, unshared};
 use crate::world::finish;
 
-/// A delay that is part of a scenario; not a way to wait for the daemon.
+/// Waits, as a part of a scenario. Not for waiting for the daemon.
 pub fn pause(milliseconds: u64) {
     if milliseconds > 0 {
         sleep(Duration::from_millis(milliseconds));
@@ -23,8 +23,8 @@ pub fn write(path: &Path, content: &str) {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// Saves in place by one write at most: what is there is overwritten from the
-/// start and cut to the new length.
+/// Saves in place with at most one write: overwrites from the start, then cuts
+/// to the new length.
 pub fn overwrite(path: &Path, content: &str) {
     unshared(|| {
         let mut file = OpenOptions::new().write(true).open(path).expect("a file");
@@ -41,7 +41,7 @@ pub fn append(path: &Path, content: &str) {
     });
 }
 
-/// Writes two parts with a pause between, the file kept open.
+/// Writes two parts with a pause between them, with the file kept open.
 pub fn write_in_two(path: &Path, first: &str, second: &str, gap: u64) {
     unshared(|| {
         let mut file = File::create(path).expect("a file");
@@ -57,14 +57,14 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Saves by a temporary file and a rename.
+/// Saves with a temporary file and a rename.
 pub fn replace(path: &Path, content: &str) {
     let temporary = beside(path, ".tmp");
     unshared(|| fs::write(&temporary, content)).expect("a temporary file");
     fs::rename(&temporary, path).expect("a rename");
 }
 
-/// The same with everything synced to disk.
+/// Saves with a temporary file and a rename, and syncs everything to disk.
 pub fn replace_synced(path: &Path, content: &str) {
     let temporary = beside(path, ".tmp");
     unshared(|| {
@@ -79,8 +79,9 @@ pub fn replace_synced(path: &Path, content: &str) {
         .expect("a directory's sync");
 }
 
-/// Saves as vim does by default: the old file becomes a backup, a new one is
-/// written under the name, the backup goes. `gap` lies between each step.
+/// Saves as vim does by default: renames the old file to a backup, writes a new
+/// file, removes the backup. `gap` is the pause between the steps, in
+/// milliseconds.
 pub fn like_vim(path: &Path, content: &str, gap: u64) {
     let backup = beside(path, "~");
     fs::rename(path, &backup).expect("a backup");
@@ -94,7 +95,7 @@ pub fn like_vim(path: &Path, content: &str, gap: u64) {
     fs::remove_file(&backup).expect("the backup's end");
 }
 
-/// Removes and creates anew.
+/// Removes the file and creates a new one.
 pub fn recreate(path: &Path, content: &str, gap: u64) {
     fs::remove_file(path).expect("a removal");
     pause(gap);
@@ -118,7 +119,7 @@ fn tool(mut command: Command) {
     );
 }
 
-/// The real vim adds a last line and saves. `copy` is its 'backupcopy'.
+/// Adds a last line with the real vim and saves. `copy` is its 'backupcopy'.
 pub fn vim(path: &Path, line: &str, copy: &str) {
     let mut command = Command::new("vim");
     command
@@ -132,19 +133,19 @@ pub fn vim(path: &Path, line: &str, copy: &str) {
     tool(command);
 }
 
-/// The real `sed -i`.
+/// Runs the real `sed -i`.
 pub fn sed(path: &Path, script: &str) {
     let mut command = Command::new("sed");
     command.args(["-i", "-e", script]).arg(path);
     tool(command);
 }
 
-/// The real git, with no configuration but its own.
+/// Runs the real git, without the user's configuration.
 pub fn git(directory: &Path, args: &[&str]) {
     tool(git_command(directory, args));
 }
 
-/// The same, not yet run.
+/// Returns a command of the real git, not run yet.
 pub fn git_command(directory: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     command
@@ -172,7 +173,7 @@ pub fn replace_by_link(path: &Path, content: &str) {
     fs::remove_file(&temporary).expect("the temporary name's end");
 }
 
-/// Saves by a rename from a temporary file with a name of its own.
+/// Saves with a rename from a temporary file with a given name.
 pub fn replace_beside(path: &Path, temporary: &Path, content: &str) {
     fs::write(temporary, content).expect("a temporary file");
     fs::rename(temporary, path).expect("a rename");

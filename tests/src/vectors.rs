@@ -17,17 +17,17 @@ const HOUR_MS: u64 = 3600 * 1000;
 pub struct Vector {
     /// Its family and name.
     pub name: String,
-    /// As it is written.
+    /// Its JSON.
     pub text: Value,
 }
 
 impl Vector {
-    /// Whether it makes sense beyond the JSON wires.
+    /// Returns whether it applies to wires other than JSON.
     pub fn is_typed(&self) -> bool {
         self.text["wires"].is_null()
     }
 
-    /// A world with its files and a daemon.
+    /// Creates a world with its files and a daemon.
     pub fn world(&self) -> World {
         let mut world = World::asleep();
         for (path, text) in self.text["files"].as_object().into_iter().flatten() {
@@ -42,7 +42,7 @@ impl Vector {
     }
 }
 
-/// All of them, by family and place.
+/// Returns all vectors, by family and position.
 pub fn all() -> Vec<Vector> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/conformance");
     let mut files: Vec<PathBuf> = fs::read_dir(&directory)
@@ -68,7 +68,7 @@ pub fn all() -> Vec<Vector> {
     vectors
 }
 
-/// Every method that some vector calls.
+/// Returns every method that some vector calls.
 pub fn methods() -> Vec<String> {
     let mut methods: Vec<String> = all()
         .iter()
@@ -82,13 +82,13 @@ pub fn methods() -> Vec<String> {
 
 /// A connection on which vectors are played.
 pub trait Wire {
-    /// Asks.
+    /// Sends a request and returns its answer.
     fn call(&mut self, method: &str, params: &Value) -> Answer;
-    /// The next notification's parameters.
+    /// Returns the parameters of the next notification.
     fn event(&mut self) -> Value;
 }
 
-/// Plays a vector; panics where something else comes of it.
+/// Plays a vector. Panics if an answer does not match.
 pub fn play(vector: &Vector, world: &World, wire: &mut dyn Wire) {
     let mut kept = Kept {
         root: world.workspace().to_owned(),
@@ -156,14 +156,14 @@ fn somebody_does(step: &Value, world: &World) {
     }
 }
 
-/// The workspace, and what was kept.
+/// The workspace, and the values that were stored by name.
 struct Kept {
     root: PathBuf,
     values: HashMap<String, Value>,
 }
 
 impl Kept {
-    /// Parameters with the special strings filled in.
+    /// Returns parameters with the special strings filled in.
     fn fill(&self, value: &Value) -> Result<Value, String> {
         Ok(match value {
             Value::Object(object) => Value::Object(
@@ -194,7 +194,7 @@ impl Kept {
         known.ok_or_else(|| format!("{text} means nothing here"))
     }
 
-    /// Whether `got` matches; if not, where and how it differs.
+    /// Checks whether `got` matches. The error says where and how it differs.
     fn matches(&mut self, wanted: &Value, got: Option<&Value>, at: &str) -> Result<(), String> {
         let got = got.filter(|value| !value.is_null());
         match (wanted, got) {
@@ -245,7 +245,7 @@ impl Kept {
     }
 }
 
-/// The bytes of standard base64.
+/// Decodes standard base64.
 fn unbase64(text: &str) -> Vec<u8> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The JSON lines wire, by hand.
+//! A client for the JSON lines wire, without touchmark's code.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long an answer may take before the test fails. Far more than any
-/// answer takes: it tells a hang from a busy machine.
+/// How long an answer may take before the test fails. Far more than any answer
+/// takes, so that a busy machine is not mistaken for a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An error as the wire carries it.
+/// An error as it is on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// JSON-RPC's number.
+    /// JSON-RPC's error number.
     pub code: i64,
-    /// `data.code`.
+    /// The value of `data.code`.
     pub name: String,
     /// One sentence.
     pub message: String,
-    /// Everything else.
+    /// The whole `data`.
     pub data: Value,
 }
 
@@ -32,26 +32,26 @@ impl fmt::Display for RpcError {
     }
 }
 
-/// An answer.
+/// An answer: a result or an error.
 pub type Answer = Result<Value, RpcError>;
 
-/// One connection that speaks JSON lines.
+/// One connection with the JSON lines wire.
 pub struct Client {
     stream: UnixStream,
     reader: BufReader<UnixStream>,
     next: u64,
-    /// Answers that came before somebody waited for them.
+    /// Answers that arrived before they were waited for.
     answers: HashMap<u64, Answer>,
-    /// Notifications in the order they came.
+    /// Notifications, in the order of their arrival.
     events: VecDeque<Value>,
     partial: Vec<u8>,
 }
 
 impl Client {
-    /// Connects.
+    /// Connects to a daemon.
     ///
     /// # Errors
-    /// As the system says.
+    /// The system's error.
     pub fn connect(socket: &Path) -> std::io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_millis(200)))?;
@@ -70,7 +70,7 @@ impl Client {
     /// Sends a request and returns its id.
     ///
     /// # Errors
-    /// When the connection is closed.
+    /// The connection is closed.
     pub fn try_send(&mut self, method: &str, params: &Value) -> std::io::Result<u64> {
         let id = self.next;
         self.next += 1;
@@ -93,11 +93,11 @@ impl Client {
             .unwrap_or_else(|error| panic!("waiting for answer {id}: {error}"))
     }
 
-    /// Waits for the answer to a request; a closed connection is an error of
-    /// the system's.
+    /// Waits for the answer to a request. A closed connection is a system
+    /// error.
     ///
     /// # Errors
-    /// When the connection ends or nothing comes for [`PATIENCE`].
+    /// The connection was closed, or nothing arrived for [`PATIENCE`].
     pub fn try_answer(&mut self, id: u64) -> std::io::Result<Answer> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -110,20 +110,20 @@ impl Client {
         }
     }
 
-    /// A request and its answer.
+    /// Sends a request and returns its answer.
     pub fn call(&mut self, method: &str, params: Value) -> Answer {
         let id = self.send(method, &params);
         self.answer(id)
     }
 
-    /// A request whose answer must be a result.
+    /// Sends a request, which must succeed. Returns the result.
     pub fn ok(&mut self, method: &str, params: Value) -> Value {
         let asked = params.to_string();
         self.call(method, params)
             .unwrap_or_else(|error| panic!("{method} {asked:.300}: {error} {}", error.data))
     }
 
-    /// A request whose answer must be this error.
+    /// Sends a request, which must fail with this error.
     pub fn refused(&mut self, method: &str, params: Value, name: &str) -> RpcError {
         let asked = params.to_string();
         match self.call(method, params) {
@@ -140,11 +140,12 @@ impl Client {
         }
     }
 
-    /// Many requests sent at once, their answers in the order asked.
+    /// Sends many requests without waiting in between. Returns the answers in
+    /// the order of the requests.
     pub fn many(&mut self, requests: &[(&str, Value)]) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(requests.len());
-        // In portions, so that neither side's socket buffer fills up while
-        // the other is still writing.
+        // In portions, so that neither side's socket buffer fills up while the
+        // other is still writing.
         for portion in requests.chunks(50) {
             let ids: Vec<u64> = portion
                 .iter()
@@ -155,7 +156,7 @@ impl Client {
         answers
     }
 
-    /// The next notification's parameters.
+    /// Returns the parameters of the next notification.
     pub fn event(&mut self) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -167,7 +168,8 @@ impl Client {
         }
     }
 
-    /// Notifications until one satisfies `wanted`; that one is the last.
+    /// Returns notifications until one satisfies `wanted`. That one is the
+    /// last.
     pub fn events_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
@@ -180,20 +182,21 @@ impl Client {
         }
     }
 
-    /// Notifications that have arrived before the answers read so far.
+    /// Returns the notifications that arrived before the answers read so far.
     pub fn arrived(&mut self) -> Vec<Value> {
         self.events.drain(..).collect()
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     ///
     /// # Errors
-    /// When the connection is closed.
+    /// The connection is closed.
     pub fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// The next whole line as it is; `None` at the connection's end.
+    /// Returns the next whole line unchanged; `None` at the end of the
+    /// connection.
     pub fn raw_line(&mut self) -> Option<String> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -205,12 +208,12 @@ impl Client {
         }
     }
 
-    /// The raw stream.
+    /// Returns the raw stream.
     pub fn stream(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// A line if one came within the stream's read timeout.
+    /// Returns a line if one arrives within the stream's read timeout.
     fn line(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         match self.reader.read_until(b'\n', &mut self.partial) {
             Ok(_) if self.partial.last() == Some(&b'\n') => {
@@ -225,7 +228,7 @@ impl Client {
         }
     }
 
-    /// Reads one message if one comes; says whether one came.
+    /// Reads one message if one arrives. Returns whether one did.
     fn pump(&mut self) -> std::io::Result<bool> {
         let Some(line) = self.line()? else {
             return Ok(false);
@@ -245,7 +248,7 @@ impl Client {
     }
 }
 
-/// The answer in a JSON-RPC message.
+/// Returns the answer in a JSON-RPC message.
 pub fn answer(message: &Value) -> Answer {
     match message.get("error") {
         None | Some(Value::Null) => Ok(message["result"].clone()),
@@ -258,7 +261,7 @@ pub fn answer(message: &Value) -> Answer {
     }
 }
 
-/// Runs a future to its end, on a runtime of tokio's own.
+/// Runs a future to completion, on a new tokio runtime.
 pub fn on_tokio<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

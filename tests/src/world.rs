@@ -1,4 +1,4 @@
-//! A workspace with a home of its own and a daemon in it.
+//! A workspace with its own home directory and a daemon.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,23 +17,26 @@ use crate::children::{self, unshared};
 use crate::session::Session;
 use crate::wire::{Client, PATIENCE};
 
-/// Directories of its own and a daemon. The daemon ends when this is dropped.
+/// Temporary directories and a daemon. The daemon ends when this is dropped.
 pub struct World {
     /// HOME, state, configuration and the workspace.
     base: Option<TempDir>,
-    /// XDG_RUNTIME_DIR: short, since a socket's path has at most 107 bytes.
+    /// XDG_RUNTIME_DIR. Its path is short, since a socket's path has at most
+    /// 107 bytes.
     runtime: TempDir,
     workspace: PathBuf,
     socket: PathBuf,
     daemon: Option<Child>,
     starts: u32,
-    /// More variables for the daemon and for commands.
+    /// Additional variables for the daemon and for commands.
     env: Vec<(String, String)>,
-    /// What the daemon is started by, if not directly.
+    /// The program and arguments that start the daemon; empty to start it
+    /// directly.
     launcher: Vec<String>,
 }
 
-/// The program under test: `TOUCHMARK_BIN`, or beside this test's directory.
+/// Returns the program under test: `TOUCHMARK_BIN`, or the one in the build
+/// directory.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("TOUCHMARK_BIN") {
         return path.into();
@@ -47,7 +50,7 @@ pub fn binary() -> PathBuf {
     path
 }
 
-/// The directory the test programs' directory is in: `target/debug`.
+/// Returns the directory above the test programs' directory: `target/debug`.
 pub fn target() -> PathBuf {
     let exe = std::env::current_exe().expect("the test's own path");
     let deps = exe.parent().expect("a test program is in a directory");
@@ -57,41 +60,42 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// How daemons are told to watch, if at all: by the variable
-/// `TOUCHMARK_TEST_WATCH`, so that everything can run on each backend.
+/// Returns the watch backend that the variable `TOUCHMARK_TEST_WATCH` selects
+/// for daemons, so that everything can run on each backend. `None` for the
+/// default.
 fn way_to_watch() -> Option<String> {
     std::env::var("TOUCHMARK_TEST_WATCH")
         .ok()
         .filter(|way| !way.is_empty())
 }
 
-/// The backend that daemons watch by.
+/// Returns the backend that daemons watch with.
 pub fn backend() -> String {
     way_to_watch().unwrap_or_else(|| "inotify".into())
 }
 
-/// Whether the fence takes a directory of its own, and a watch on it.
+/// Returns whether the fence needs a separate directory and a watch on it.
 pub fn fence_takes_a_directory() -> bool {
     backend() != "inotify"
 }
 
 impl World {
-    /// A new workspace with a running daemon.
+    /// Creates a workspace with a running daemon.
     pub fn new() -> Self {
         let mut world = Self::asleep();
         world.start();
         world
     }
 
-    /// A new workspace without a daemon.
+    /// Creates a workspace without a daemon.
     pub fn asleep() -> Self {
-        // Not below /tmp: editors treat files there otherwise.
+        // Not below /tmp, since editors treat files there differently.
         let place = target().join("worlds");
         fs::create_dir_all(&place).expect("a place for worlds");
         Self::asleep_in(&place)
     }
 
-    /// The same below another directory.
+    /// Creates a workspace without a daemon below another directory.
     pub fn asleep_in(place: &Path) -> Self {
         let base = tempfile::Builder::new()
             .prefix("w")
@@ -122,7 +126,8 @@ impl World {
         world
     }
 
-    /// Makes a directory below the workspace the workspace, before the start.
+    /// Makes a directory below the workspace the workspace. Only before the
+    /// start.
     pub fn nest(&mut self, relative: &str) {
         assert!(self.daemon.is_none(), "a daemon is running");
         self.workspace = self.workspace.join(relative);
@@ -143,12 +148,12 @@ impl World {
             .into();
     }
 
-    /// Adds a variable for daemons and commands started from now on.
+    /// Adds a variable for daemons and commands that are started from now on.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.push((name.into(), value.into()));
     }
 
-    /// Has the daemon started by this program with these arguments, which
+    /// Has the daemon started by this program with these arguments. The program
     /// must become the daemon by `exec`.
     pub fn launch_through(&mut self, launcher: &[&str]) {
         self.launcher = launcher.iter().map(|&word| word.into()).collect();
@@ -158,27 +163,28 @@ impl World {
         self.base.as_ref().expect("a living world").path()
     }
 
-    /// The workspace's canonical path.
+    /// Returns the workspace's canonical path.
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
 
-    /// The runtime directory.
+    /// Returns the runtime directory.
     pub fn runtime(&self) -> &Path {
         self.runtime.path()
     }
 
-    /// The directory that holds the state directory.
+    /// Returns the directory that contains the state directory.
     pub fn state(&self) -> PathBuf {
         self.base().join("state")
     }
 
-    /// The directory that holds the user's configuration.
+    /// Returns the directory that contains the user's configuration.
     pub fn config(&self) -> PathBuf {
         self.base().join("config")
     }
 
-    /// Writes the user's configuration, for daemons started from now on.
+    /// Writes the user's configuration, for daemons that are started from now
+    /// on.
     pub fn configure(&self, text: &str) {
         let directory = self.config().join("touchmark");
         fs::create_dir_all(&directory).expect("a directory");
@@ -190,12 +196,12 @@ impl World {
         .expect("a configuration");
     }
 
-    /// A directory outside the workspace, on the same file system.
+    /// Returns a directory outside the workspace, on the same file system.
     pub fn outside(&self) -> PathBuf {
         self.base().join("home")
     }
 
-    /// What the client library is to know of this world.
+    /// Returns this world's directories for the client library.
     pub fn environment(&self) -> Environment {
         Environment {
             base: BaseDirectories {
@@ -208,7 +214,7 @@ impl World {
         }
     }
 
-    /// How the client library is to start daemons in this world.
+    /// Returns how the client library starts daemons in this world.
     pub fn starting(&self) -> Start {
         let mut dressed = Command::new(binary());
         self.dress(&mut dressed);
@@ -222,7 +228,8 @@ impl World {
         }
     }
 
-    /// What daemons keep in the runtime directory, by name.
+    /// Returns the names of the files that daemons keep in the runtime
+    /// directory and of their locks.
     pub fn left_behind(&self) -> Vec<String> {
         let names = |directory: PathBuf| {
             let entries = fs::read_dir(directory).into_iter().flatten();
@@ -238,36 +245,37 @@ impl World {
         names
     }
 
-    /// The daemon's socket.
+    /// Returns the daemon's socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The daemon's lock, beside its state.
+    /// Returns the daemon's lock file, next to its state.
     pub fn lock(&self) -> PathBuf {
         let key = self.socket.file_stem().expect("a key");
         let lock = self.state().join("touchmark").join(key);
         lock.with_extension("lock")
     }
 
-    /// The daemon's process id.
+    /// Returns the daemon's process id.
     pub fn pid(&self) -> u32 {
         self.daemon.as_ref().expect("a running daemon").id()
     }
 
-    /// The absolute path of a name in the workspace.
+    /// Returns the absolute path of a name in the workspace.
     pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.workspace.join(relative)
     }
 
-    /// A command of touchmark's in this world, not yet run.
+    /// Returns a `touchmark` command in this world, not run yet.
     pub fn command(&self, args: &[&str]) -> Command {
         self.command_of(Command::new(binary()), args)
     }
 
     fn command_of(&self, mut command: Command, args: &[&str]) -> Command {
         command
-            // Before the command: behind `run` it would be that command's.
+            // Before the arguments: after `run` it would belong to that
+            // command.
             .arg("--workspace")
             .arg(&self.workspace)
             .args(args)
@@ -277,7 +285,7 @@ impl World {
         command
     }
 
-    /// Gives a command this world's directories.
+    /// Sets this world's directories in a command's environment.
     pub fn dress(&self, command: &mut Command) {
         for name in ["TOUCHMARK_SOCKET", "TOUCHMARK_SESSION", "TOUCHMARK_LOG"] {
             command.env_remove(name);
@@ -292,7 +300,7 @@ impl World {
             .envs(self.env.iter().map(|(name, value)| (name, value)));
     }
 
-    /// Runs a command of touchmark's to its end.
+    /// Runs a `touchmark` command until it exits.
     pub fn run(&self, args: &[&str]) -> Output {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -301,7 +309,7 @@ impl World {
         finish(child, &format!("touchmark {args:?}"))
     }
 
-    /// The log of the daemon's latest start.
+    /// Returns the path of the log of the daemon's latest start.
     pub fn log_path(&self) -> PathBuf {
         self.base().join(format!("daemon-{}.log", self.starts))
     }
@@ -313,10 +321,10 @@ impl World {
         }
     }
 
-    /// The same, unless the daemon ends before it answers.
+    /// Starts the daemon and waits until it answers or exits.
     ///
     /// # Errors
-    /// How it ended.
+    /// The exit status, if it exits before it answers.
     pub fn try_start(&mut self) -> Result<(), ExitStatus> {
         assert!(self.daemon.is_none(), "a daemon is running");
         self.starts += 1;
@@ -352,24 +360,26 @@ impl World {
                 let _ = child.wait();
                 panic!("no daemon answers\n{}", self.log());
             }
-            // Polling a process that has no other way to say it is ready.
+            // Polls, since the process has no other way to report that it is
+            // ready.
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    /// What the daemon has logged since its latest start.
+    /// Returns what the daemon has logged since its latest start.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
-    /// The log that daemons keep themselves, which goes on from start to start.
+    /// Returns the log file that daemons keep themselves. It continues across
+    /// starts.
     pub fn said(&self) -> String {
         let key = self.socket.file_stem().expect("a key");
         let log = self.state().join("touchmark").join(key).join("daemon.log");
         fs::read_to_string(log).unwrap_or_default()
     }
 
-    /// `kill -9`, and waits for the end.
+    /// Kills the daemon (`kill -9`), and waits until it has exited.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.daemon.take() {
             let _ = child.kill();
@@ -377,14 +387,14 @@ impl World {
         }
     }
 
-    /// Asks the daemon to end and returns how it did.
+    /// Requests the daemon's shutdown, and returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let mut client = self.client();
         client.ok("shutdown", json!({}));
         self.wait_end()
     }
 
-    /// Waits until the daemon has ended by itself; its exit code.
+    /// Waits until the daemon exits, and returns its exit code.
     pub fn wait_end(&mut self) -> Option<i32> {
         let mut child = self.daemon.take().expect("a running daemon");
         let end = Instant::now() + PATIENCE;
@@ -401,13 +411,13 @@ impl World {
         }
     }
 
-    /// `kill -9` and a new daemon.
+    /// Kills the daemon (`kill -9`) and starts a new one.
     pub fn restart(&mut self) {
         self.kill();
         self.start();
     }
 
-    /// The daemon must be running and must not have panicked.
+    /// Panics if the daemon does not run or has panicked.
     pub fn healthy(&mut self) {
         let child = self.daemon.as_mut().expect("a running daemon");
         if let Some(status) = child.try_wait().expect("the daemon's state") {
@@ -418,8 +428,8 @@ impl World {
         self.audit();
     }
 
-    /// What the daemon believes must be what the disk holds. A daemon that
-    /// does not run, or was stopped by the test, believes nothing.
+    /// Panics if what the daemon has on record differs from the disk. Does
+    /// nothing for a daemon that does not run, or was stopped by the test.
     pub fn audit(&mut self) {
         let Some(child) = &mut self.daemon else {
             return;
@@ -448,21 +458,21 @@ impl World {
         }
     }
 
-    /// A new connection.
+    /// Opens a connection to the daemon.
     pub fn client(&self) -> Client {
         Client::connect(&self.socket)
             .unwrap_or_else(|error| panic!("connecting: {error}\n{}", self.log()))
     }
 
-    /// A session on a connection of its own, open as an agent's is, where
-    /// that can be stored.
+    /// Returns a session with its own connection. It is opened as an agent's
+    /// session is, if the daemon can store that.
     pub fn session(&self, name: &str) -> Session {
         let mut session = Session::new(self.client(), name, &self.workspace);
         let _refused = session.call("session/open", serde_json::json!({}));
         session
     }
 
-    /// Creates a file (and its directories) with this content.
+    /// Creates a file, and its directories, with this content.
     pub fn file(&self, relative: &str, content: impl AsRef<[u8]>) {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
@@ -500,9 +510,10 @@ impl Drop for World {
     }
 }
 
-/// Waits for a process with an end in sight and returns what it printed.
+/// Waits until a process exits, with a time limit. Returns its output.
 pub fn finish(mut child: Child, what: &str) -> Output {
-    // Both pipes are drained aside, so that a full pipe holds nobody up.
+    // Both pipes are drained on other threads, so that a full pipe blocks
+    // nothing.
     let drain = |pipe: Option<Box<dyn Read + Send>>| {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();

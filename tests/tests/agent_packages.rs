@@ -1,4 +1,4 @@
-//! The packages for agents, taken by what they are for.
+//! The packages for agents, installed by the programs that they are for.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -19,7 +19,8 @@ fn package(name: &str) -> PathBuf {
     Path::new(TOP).join("packaging/agents").join(name)
 }
 
-/// Runs a program in a home of its own; what it printed.
+/// Runs a program with a new home directory. Returns whether it succeeded, and
+/// its output.
 fn said(command: &mut Command) -> (bool, String) {
     let home = tempfile::tempdir().unwrap();
     let Output {
@@ -106,7 +107,7 @@ fn the_npm_package_holds_the_plug_in_and_nothing_else() {
     assert!(plugin.contains("export const TouchmarkPlugin"));
 }
 
-/// As the format has it: `PLUGIN_ROOT` says where the plug-in is, and its
+/// As the format specifies: `PLUGIN_ROOT` is the plug-in's directory, and its
 /// server is started there.
 #[test]
 fn an_agent_plugins_server_serves_where_its_client_works() {

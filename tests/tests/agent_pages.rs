@@ -1,4 +1,4 @@
-//! The programs on the pages about one's own agent (`docs/agents`) run, and
+//! The programs on the pages for authors of agents (`docs/agents`) run, and
 //! print what the pages say.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -16,14 +16,14 @@ fn project() -> PathBuf {
     root.canonicalize().unwrap()
 }
 
-/// A program of a page, and what the block behind it says that it prints.
+/// A program of a page, and its output as the following block shows it.
 struct Program {
     line: usize,
     text: String,
     prints: Option<String>,
 }
 
-/// The blocks `LANGUAGE run` of a page.
+/// Returns the blocks `LANGUAGE run` of a page.
 fn programs(page: &str, language: &str) -> Vec<Program> {
     let mut found: Vec<Program> = Vec::new();
     for Snippet {
@@ -46,7 +46,7 @@ fn programs(page: &str, language: &str) -> Vec<Program> {
     found
 }
 
-/// Runs a program in a workspace with the files that the pages speak of.
+/// Runs a program in a workspace with the files that the pages name.
 fn runs(page: &str, snippet: &Program, mut program: Command) {
     let world = World::asleep();
     for name in ["src/parser.py", "src/parser.rs"] {
@@ -121,7 +121,7 @@ fn rust() {
     runs("rust.md", &programs[0], Command::new(program));
 }
 
-/// The lines of a page's shell blocks that nothing is said to print of.
+/// Returns the `sh` blocks of a page. There must be exactly one.
 fn installs(page: &str) -> Vec<Snippet> {
     let mut snippets = of(&Path::new(AGENTS).join(page));
     snippets.retain(|snippet| snippet.language == "sh");
@@ -143,7 +143,7 @@ fn opencode() {
     assert_eq!(fs::read(user).unwrap(), fs::read(project).unwrap());
 }
 
-/// A copy of what a package is made of, without what was made of it here.
+/// Copies a package's sources, without what was built from them.
 fn copied(world: &World, package: &str) {
     let from = project().join("bindings").join(package);
     let to = world.path("bindings").join(package);

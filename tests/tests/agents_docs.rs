@@ -1,4 +1,4 @@
-//! Every snippet in `docs/agents` is run, or read as what it is.
+//! Every snippet in `docs/agents` is run, or parsed as its language.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -51,8 +51,8 @@ fn settings(world: &World, place: &str, agent: &str, snippet: &Snippet) {
     assert_eq!(printed(&run(world, agent, b"{}", false)), json!({}));
 }
 
-/// The page of the agents that have none of their own shows each of them, and
-/// names its files.
+/// The page of the agents without a separate page shows each of them, and names
+/// its files.
 #[test]
 fn the_page_of_more_agents_shows_what_is_installed() {
     let page = Path::new(AGENTS).join("more.md");

@@ -1,4 +1,5 @@
-//! The house's arrows: who may know what. Reads manifests and sources.
+//! The architecture's invariants: which crates and modules may depend on which.
+//! Reads manifests and sources.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,8 +14,8 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every file below a directory that is not built, with its path from the
-/// root.
+/// Returns every file below a directory, without build outputs, with its path
+/// from the root.
 fn files(below: &str) -> Vec<(String, PathBuf)> {
     fn walk(dir: &Path, root: &Path, found: &mut Vec<(String, PathBuf)>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -50,8 +51,7 @@ fn files(below: &str) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The lines of a source that are code: without comments on lines of their
-/// own.
+/// Returns the numbered lines of a source, without comment lines.
 fn code(path: &Path) -> Vec<(usize, String)> {
     fs::read_to_string(path)
         .unwrap()
@@ -68,8 +68,8 @@ fn sources(below: &str) -> Vec<(String, PathBuf)> {
     files
 }
 
-/// Whether `word` stands in `line` with no letter, digit or underscore
-/// around it.
+/// Returns whether `word` occurs in `line` without a letter, digit or
+/// underscore next to it.
 fn has_word(line: &str, word: &str) -> bool {
     let around = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -78,8 +78,8 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// The names of a manifest's dependencies, in all its tables of them whose
-/// header `wanted` accepts.
+/// Returns the names of a manifest's dependencies, from all tables whose header
+/// `wanted` accepts.
 fn dependencies(crate_dir: &str, wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(crate_dir).join("Cargo.toml")).unwrap();
     let mut inside = false;
@@ -137,7 +137,7 @@ fn the_command_reaches_the_daemon_through_one_file() {
     assert_eq!(naming.len(), 1, "{naming:?}");
 }
 
-/// Only these places may name what they hide.
+/// Checks that these words occur only in the allowed place.
 fn only(below: &[&str], words: &[&str], allowed: &str) {
     for dir in below {
         for (name, path) in sources(dir) {
@@ -263,8 +263,8 @@ fn the_engine_is_pure() {
     }
 }
 
-/// The modules that have a counterpart for other Unix systems: the beginnings
-/// of their files' names, and those of the counterparts.
+/// Returns the modules that have a counterpart for other Unix systems: the
+/// prefixes of their files' names, and those of the counterparts.
 fn with_counterpart() -> (Vec<String>, Vec<String>) {
     const CONDITION: &str = "#[cfg_attr(not(target_os = \"linux\"), path = \"";
     let (mut modules, mut counterparts) = (Vec::new(), Vec::new());
@@ -293,7 +293,7 @@ fn with_counterpart() -> (Vec<String>, Vec<String>) {
     (modules, counterparts)
 }
 
-/// What type-checks for other systems, too.
+/// The directories that must type-check for other systems, too.
 const PORTABLE: &[&str] = &[
     "proto/src",
     "engine/src",
@@ -302,8 +302,8 @@ const PORTABLE: &[&str] = &[
     "cli/src",
 ];
 
-/// Each module that names what Linux alone has has a counterpart for other
-/// Unix systems, and no other file asks which system it is.
+/// Each module that uses Linux-only features has a counterpart for other Unix
+/// systems, and no other file checks the system.
 #[test]
 fn what_linux_alone_has_stands_in_a_module_with_a_counterpart() {
     const LINUX: &[&str] = &[
@@ -350,7 +350,7 @@ fn what_linux_alone_has_stands_in_a_module_with_a_counterpart() {
     }
 }
 
-/// Else the tests would not type-check where what they drive is not.
+/// Without the attribute the tests would not type-check on other systems.
 #[test]
 fn what_drives_linux_says_so() {
     let tests = sources("tests/tests").into_iter();
@@ -434,9 +434,8 @@ fn nothing_names_the_machine_it_was_written_on() {
     }
 }
 
-/// A method is its row, its handler, and its place in `proto`: nothing else
-/// goes through the requests one by one, so that nothing else is forgotten
-/// when one is added.
+/// A method is its row, its handler, and its place in `proto`. No other code
+/// lists all requests, so that nothing is forgotten when one is added.
 #[test]
 fn only_the_table_goes_through_the_requests() {
     const TABLES: &[&str] = &[

@@ -1,5 +1,5 @@
-//! `touchmark attest`: who wrote the lines of a commit, also as a git note
-//! (HIST-6).
+//! `touchmark attest`: shows who wrote the lines of a commit, also as a git
+//! note (HIST-6).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, sha256, user};
 
-/// As long as the ids of real agents.
+/// A session id as long as those of real agents.
 const AGENT: &str = "0199c0de-7a1b-7e44-9d7e-1f2e3d4c5b6a";
 
 fn git(world: &World, args: &[&str]) -> String {
@@ -26,7 +26,7 @@ fn commit(world: &World, message: &str) -> String {
     git(world, &["rev-parse", "HEAD"])
 }
 
-/// A repository with one commit that holds `f`: three lines.
+/// Creates a repository with one commit of a file `f` with three lines.
 fn repository() -> (World, Session) {
     let world = World::new();
     git(&world, &["init", "-q", "-b", "main"]);
@@ -47,7 +47,8 @@ fn write(agent: &mut Session, path: &str, text: &str) {
     );
 }
 
-/// `touchmark` fails with that exit code; what it says.
+/// Runs `touchmark`, which must fail with this exit code. Returns its error
+/// output.
 fn refused(world: &World, args: &[&str], code: i32) -> String {
     let output = world.run(args);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -55,7 +56,7 @@ fn refused(world: &World, args: &[&str], code: i32) -> String {
     said
 }
 
-/// What one commit brought, by `attest --json`.
+/// Returns the lines that one commit added, from `attest --json`.
 fn attested(world: &World, args: &[&str]) -> Value {
     let all = [&["attest", "--json"], args].concat();
     let output = world.run(&all);
@@ -66,7 +67,7 @@ fn attested(world: &World, args: &[&str]) -> Value {
     commits[0].clone()
 }
 
-/// As `path 1-2 agent, 3-3 user`.
+/// Formats the result as `path 1-2 agent, 3-3 user`.
 fn told(attested: &Value) -> Vec<String> {
     let files = attested["files"].as_array().unwrap().iter();
     let told = files.map(|file| {
@@ -202,10 +203,10 @@ fn hist6_merges_renames_and_what_is_no_file() {
     assert_eq!(told(&attested(&world, &[])), ["g 5-5 agent"]);
 }
 
-/// The lines of each session in a file.
+/// The line ranges of each session in a file.
 type Entries = Vec<(String, Vec<(u32, u32)>)>;
 
-/// An authorship log, read as the standard of git-ai says.
+/// An authorship log, parsed as git-ai's standard specifies.
 struct Log {
     files: BTreeMap<String, Entries>,
     metadata: Value,

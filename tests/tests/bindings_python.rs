@@ -1,4 +1,4 @@
-//! The Python client's own tests, with a daemon of this build; and the checks
+//! The Python client's own tests, with a daemon of this build, and the checks
 //! of its types.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -18,8 +18,8 @@ fn package() -> PathBuf {
         .unwrap()
 }
 
-/// The oldest Python from 3.9 on that is here, and whether it is 3.9: the
-/// oldest that the client promises.
+/// Returns the oldest installed Python from 3.9 on, and whether it is 3.9, the
+/// oldest that the client supports.
 fn oldest_python() -> Option<(PathBuf, bool)> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     let mut consider = |program: PathBuf| {
@@ -54,7 +54,7 @@ fn oldest_python() -> Option<(PathBuf, bool)> {
     Some((program, minor == 9))
 }
 
-/// A home and a runtime directory of its own for whatever a test starts.
+/// Returns a command with a separate home and runtime directory.
 fn dressed(program: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
     for name in ["TOUCHMARK_SOCKET", "TOUCHMARK_SESSION", "XDG_RUNTIME_DIR"] {

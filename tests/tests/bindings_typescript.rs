@@ -1,4 +1,4 @@
-//! `bindings/typescript`: compiled, and its own tests run, against the real
+//! Compiles `bindings/typescript` and runs its own tests against the real
 //! daemon. The compiler is fetched into `target/tools/typescript`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
@@ -12,7 +12,7 @@ use touchmark_tests::parts::{heavy, not_tested};
 use touchmark_tests::world::{binary, target};
 
 const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bindings/typescript");
-/// What decides which compiler is fetched.
+/// The files that determine which compiler is fetched.
 const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
 #[test]
@@ -67,7 +67,7 @@ fn the_plug_in_runs_where_types_are_stripped() {
     }
 }
 
-/// The directory that has the compiler, or nothing where it cannot be had.
+/// Returns the directory with the compiler; `None` if it is not available.
 fn compiler() -> Option<PathBuf> {
     let major = said(Command::new("node").arg("--version")).and_then(|version| {
         version
@@ -125,7 +125,7 @@ fn compiler() -> Option<PathBuf> {
     }
 }
 
-/// Compiles the package where others find it by its name.
+/// Compiles the package into a place where other packages find it by name.
 fn compile(tools: &Path, dist: &Path) {
     let package = dist.parent().unwrap();
     // What was compiled from files that are gone would be found, too.
@@ -149,7 +149,8 @@ fn compile(tools: &Path, dist: &Path) {
     succeeded("tsc", &compiled);
 }
 
-/// By name: what `node --test` finds by itself differs between versions.
+/// Returns the test files by name, since `node --test` finds different ones in
+/// different versions.
 fn tests() -> Vec<PathBuf> {
     let mut tests: Vec<PathBuf> = fs::read_dir(Path::new(PACKAGE).join("test"))
         .unwrap()

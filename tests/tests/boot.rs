@@ -1,11 +1,10 @@
-//! A whole machine, from its start to its end, three times: systemd as the
-//! first process, a user who lingers, the service in its sandbox, a state
-//! directory on a disk of its own that fills up, a store of an earlier
-//! touchmark and one of a later.
+//! A whole machine, from boot to shutdown, three times: systemd as the first
+//! process, a user who lingers, the service in its sandbox, a state directory
+//! on a separate disk that fills up, a store of an earlier touchmark and one of
+//! a later.
 //!
-//! This very program is what runs in the machine, too (`guest`): it plays the
-//! user and says on the console what it finds. What it has to find stands in
-//! [`BOOTS`].
+//! This program also runs in the machine (`guest`): it acts as the user and
+//! prints its findings on the console. The expected findings are in [`BOOTS`].
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -27,17 +26,17 @@ use touchmark_tests::{author, text};
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const STATE: &str = "/home/tmtest/.local/state/touchmark";
 
-/// Its files, and where they are in the machine.
+/// The store's files, and their directory in the machine.
 const STORE: [&str; 2] = ["store.db", "store.last"];
 const GOLDEN: &str = "/usr/share/golden";
 
-/// What the next boot puts back.
+/// The file with the store's version, which the next boot restores.
 const VERSION: &str = "/var/lib/version";
 
 /// A version of the store that no touchmark has reached yet.
 const NEWER: u32 = 99;
 
-/// What the files of the golden store's workspace held at its end.
+/// The final contents of the files in the golden store's workspace.
 const FILES: [(&str, &str); 6] = [
     ("a.txt", "a.txt one\na.txt by the user\n"),
     ("b.txt", "b.txt one\nb.txt by s\n"),
@@ -47,7 +46,7 @@ const FILES: [(&str, &str); 6] = [
     ("new.txt", "old.txt one\n"),
 ];
 
-/// What is found in each boot, line by line.
+/// The expected findings of each boot, line by line.
 const BOOTS: [&[&[&str]]; 3] = [
     &[&[
         "the first process is systemd",
@@ -133,7 +132,8 @@ const BOOTS: [&[&[&str]]; 3] = [
     ],
 ];
 
-/// What the golden store's touchmark had answered, and nothing has changed.
+/// The answers of the touchmark that wrote the golden store. They must not
+/// change.
 const FACTS: &[&str] = &[
     "epoch 1795386951600",
     "session t: 4 reads",
@@ -144,7 +144,8 @@ const FACTS: &[&str] = &[
     "new.txt is fresh: renamed by user",
 ];
 
-/// Before systemd: the disks, and what happens while no daemon can see it.
+/// Runs before systemd: mounts the disks, and makes changes while no daemon
+/// runs.
 const INIT: &str = "{
     if grep -q touchmark.boot=1 /proc/cmdline; then
         chown -R 0:0 /disk
@@ -161,7 +162,7 @@ const INIT: &str = "{
     exec switch_root /disk /lib/systemd/systemd
 }";
 
-/// Runs this program when the machine is up.
+/// The unit that runs this program when the machine is up.
 const STORY: &str = "[Unit]
 Description=what this boot is to show
 After=systemd-logind.service systemd-user-sessions.service
@@ -174,7 +175,7 @@ StandardOutput=file:/dev/ttyS0
 StandardError=file:/dev/ttyS0
 ";
 
-/// Not a test: what runs in the machine.
+/// Not a test: the part that runs in the machine.
 #[test]
 #[ignore = "runs in the virtual machine of another test"]
 fn guest() {
@@ -222,14 +223,14 @@ fn installed_and_told() {
     taken(&place);
 }
 
-/// What the session's copies are.
+/// Prints the states of the session's copies.
 fn copies(place: &Place) {
     for name in ["a.txt", "b.txt", "c.txt"] {
         found(&format!("{name} is {}", place.state(name)));
     }
 }
 
-/// What the session is told.
+/// Prints the changes that are reported to the session.
 fn taken(place: &Place) {
     let told = place.call("modified/take", json!({"session": "s"}));
     for change in told["changes"].as_array().unwrap() {
@@ -275,7 +276,8 @@ fn remembered() {
     fs::write(VERSION, older.set_version(NEWER).to_be_bytes()).unwrap();
 }
 
-/// What the manager has done of its own accord, and how it ended before.
+/// Prints the state of the manager and the service after a boot, and how the
+/// daemon exited before.
 fn up_by_itself(systemd: &Systemd, place: &Place) {
     let mut up = systemd.command("systemctl");
     up.args(["--user", "--wait", "is-system-running"]);
@@ -306,7 +308,7 @@ fn up_by_itself(systemd: &Systemd, place: &Place) {
     ));
 }
 
-/// The kernel's word on what the daemon may do.
+/// Prints the daemon's restrictions, as the kernel reports them.
 fn sandboxed(systemd: &Systemd, place: &Place) {
     let pid = place.main_pid();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -357,7 +359,7 @@ fn sandboxed(systemd: &Systemd, place: &Place) {
     }
 }
 
-/// LOSS-3: the state's disk is full to its last byte, then has room again.
+/// LOSS-3: the state's disk is full to the last byte, and then has space again.
 fn no_room(place: &Place) {
     let pid = place.main_pid();
     let filler = Path::new(STATE).join("filler");
@@ -410,7 +412,8 @@ fn no_room(place: &Place) {
     found(&format!("what was answered is kept: {kept}"));
 }
 
-/// What the golden store's touchmark had answered; first what may change.
+/// Prints the answers that the golden store's touchmark gave, the changeable
+/// ones first.
 fn facts(place: &Place) {
     let sessions = place.call("session/list", json!({}));
     let reads = |name: &str| {

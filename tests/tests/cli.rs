@@ -1,4 +1,4 @@
-//! The command: exit codes, JSON, start and stop, the tour.
+//! The command line: exit codes, JSON, start and stop, the tour.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -42,7 +42,7 @@ fn json_of(world: &World, args: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// Ends a daemon that a command started.
+/// Stops a daemon that a command started, when dropped.
 struct Stop<'w>(&'w World);
 
 impl Drop for Stop<'_> {
@@ -209,7 +209,7 @@ fn completions_and_manual() {
     assert!(!world.socket().exists());
 }
 
-/// A reader of the feed that goes away ends it, without a complaint.
+/// When its reader closes the pipe, the feed ends without an error.
 #[test]
 fn watch_ends_with_its_reader() {
     let world = World::new();
@@ -239,7 +239,7 @@ fn watch_ends_with_its_reader() {
     assert!(!err(&output).contains("panicked"), "{}", err(&output));
 }
 
-/// A configuration that is named and is not there is refused.
+/// A configuration file that is named but does not exist is refused.
 #[test]
 fn a_named_configuration_that_is_not_there_is_refused() {
     let world = World::asleep();

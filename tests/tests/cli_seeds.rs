@@ -1,5 +1,4 @@
-//! The commands of checkpoints, warnings, tasks, models, savings and
-//! forgetting.
+//! The commands for checkpoints, warnings, tasks, models, stats and forgetting.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +10,8 @@ use serde_json::{Value, json};
 use touchmark_tests::world::binary;
 use touchmark_tests::{World, user};
 
-/// How many workspaces have a state. A lock lies beside each.
+/// Returns the number of workspaces with stored state. Each also has a lock
+/// file.
 fn stored(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap();
     entries
@@ -19,7 +19,7 @@ fn stored(directory: &Path) -> usize {
         .count()
 }
 
-/// What it printed; it must have exited so.
+/// Runs a command, which must exit with this code. Returns its output.
 fn run(world: &World, args: &[&str], code: i32) -> String {
     let Output {
         status,

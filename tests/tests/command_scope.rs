@@ -1,5 +1,6 @@
-//! Windows with the scope of the workspace (SCOPE-1): what commands do to files
-//! that nobody tracks. The truth is the tree before and after, by bytes.
+//! Command windows with `scope` `workspace` (SCOPE-1): what commands do to
+//! files that are not tracked. The truth is the bytes of the tree before and
+//! after.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +14,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, sha256, user};
 
-/// A world whose looks may take as long as a slow build needs.
+/// Returns a world whose scans may take as long as a slow build needs.
 fn world() -> World {
     let mut world = World::asleep();
     world.set_env("TOUCHMARK_TEST_SCOPE_MS", "20000");
@@ -39,7 +40,7 @@ fn sh(world: &World, line: &str) {
     assert!(output.status.success(), "{line}: {said}");
 }
 
-/// A file, or a symlink with the name that it leads to.
+/// A file with its content, or a symlink with its target.
 #[derive(Clone, PartialEq, Eq)]
 struct Thing {
     mode: u32,
@@ -55,7 +56,7 @@ impl std::fmt::Debug for Thing {
 
 type Tree = BTreeMap<String, Thing>;
 
-/// All files and links but those of git and those that are ignored.
+/// Returns all files and symlinks except git's and ignored ones.
 fn tree(world: &World) -> Tree {
     fn below(directory: &Path, name: &str, all: &mut Tree) {
         for entry in fs::read_dir(directory).unwrap() {
@@ -91,7 +92,7 @@ fn hash(thing: Option<&Thing>) -> Value {
     thing.map_or(Value::Null, |thing| json!(sha256(&thing.bytes)))
 }
 
-/// A repository with some of everything.
+/// Creates a repository with files of every kind.
 fn repository(world: &World) {
     for number in 0..20 {
         world.file(
@@ -132,7 +133,7 @@ fn repository(world: &World) {
     world.file("untracked.txt", "of nobody\n");
 }
 
-/// One command in a window, as a hook would open it.
+/// Runs a command in a window, as a hook would. Returns the command's row.
 fn run(world: &World, agent: &mut Session, line: &str) -> Value {
     let begun = agent.ok(
         "command/begin",
@@ -149,8 +150,8 @@ fn run(world: &World, agent: &mut Session, line: &str) -> Value {
     ended["command"].clone()
 }
 
-/// Every file that differs has a version by the command, with what it held
-/// before and holds now; no other has.
+/// Checks that every changed file has a version by the command, with the
+/// contents before and after, and that no other file has.
 fn check(agent: &mut Session, line: &str, row: &Value, before: &Tree, after: &Tree) {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changed = 0;
@@ -201,7 +202,7 @@ fn assert_same(found: &Tree, wanted: &Tree, story: &str) {
     assert!(other.is_empty(), "{other:?} in {story}");
 }
 
-/// Of every kind that agents run.
+/// Commands of every kind that agents run.
 const COMMANDS: &[&str] = &[
     // Files written in place, by a rename, and anew.
     "sed -i s/middle/centre/ src/f0.txt",
@@ -547,7 +548,8 @@ fn links_and_modes_are_versions_and_special_files_are_none() {
     assert_same(&tree(&world), &before, "undo");
 }
 
-/// The file that a session holds is told by its own events; its mode is not.
+/// A file that a session has read is reported from its own events. Its mode is
+/// not.
 #[test]
 fn a_mode_of_a_file_that_a_session_holds_is_undone_and_a_users_stays() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -568,8 +570,8 @@ fn a_mode_of_a_file_that_a_session_holds_is_undone_and_a_users_stays() {
     assert_eq!((mode("held"), mode("later")), (0o644, 0o600));
 }
 
-/// Where a link came in the place of a file that a session holds, nothing is
-/// written to where that leads.
+/// Where a symlink replaced a file that a session has read, nothing is written
+/// to its target.
 #[test]
 fn no_undo_writes_through_a_link_that_a_command_made() {
     let world = world();
@@ -592,7 +594,8 @@ fn no_undo_writes_through_a_link_that_a_command_made() {
     assert_eq!(to, Path::new("held"));
 }
 
-/// Commands as above, and a line that a user adds at the top after them.
+/// Commands as above. The line that a user adds at the top after them must
+/// stay.
 #[test]
 fn what_a_user_added_after_a_command_stays_when_it_is_undone() {
     let world = world();

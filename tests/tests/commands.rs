@@ -1,4 +1,4 @@
-//! Command windows (ATTR-6) and what ends one, formatters (ATTR-17),
+//! Command windows (ATTR-6) and what ends them, formatters (ATTR-17),
 //! `touchmark run`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -18,7 +18,8 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a command window's end tells, checked to be the session's alone.
+/// Returns the paths that the end of a command window reports. Checks that all
+/// are the session's.
 fn told(ended: &Value, session: &str) -> Vec<String> {
     let changes = ended["changes"].as_array().expect("changes");
     for change in changes {
@@ -28,12 +29,13 @@ fn told(ended: &Value, session: &str) -> Vec<String> {
     paths(changes)
 }
 
-/// The last of a path's versions: `author evidence`.
+/// Returns the last of a path's versions as `author evidence`.
 fn last(session: &mut Session, name: &str) -> String {
     session.story(name).pop().unwrap_or_default()
 }
 
-/// Writes until the user is the writer again; before that it was the session.
+/// Writes until the writes are attributed to the user again, and not to the
+/// session.
 fn until_the_users(world: &World, session: &mut Session, name: &str) {
     let end = Instant::now() + PATIENCE;
     for number in 0.. {

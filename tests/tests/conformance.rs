@@ -1,4 +1,4 @@
-//! The conformance vectors on every wire and on the Rust client.
+//! The conformance vectors on every wire and with the Rust client.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,7 +15,7 @@ use touchmark_tests::vectors::{self, Vector, Wire};
 use touchmark_tests::wire::{Answer, Client, PATIENCE, answer};
 use touchmark_tests::{Framed, World};
 
-/// How many vectors are played side by side.
+/// The number of vectors that are played in parallel.
 const LANES: usize = 4;
 
 struct Lines(Client);
@@ -40,8 +40,8 @@ impl Wire for Lengths {
     }
 }
 
-/// Typed requests and replies as the JSON wires have them: bincode carries
-/// the same, and a vector is written in JSON.
+/// Translates typed requests and replies from and to JSON. bincode has the same
+/// content, and vectors are written in JSON.
 struct Translated {
     root: Arc<[u8]>,
 }
@@ -84,7 +84,7 @@ impl Translated {
     }
 }
 
-/// The blocking client, which speaks bincode.
+/// The blocking client, which uses bincode.
 struct Blocking {
     translated: Translated,
     client: blocking::Client,

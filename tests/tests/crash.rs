@@ -1,4 +1,4 @@
-//! DUR-1: every answered change of state survives `kill -9`.
+//! DUR-1: every change of state that was answered survives `kill -9`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 use touchmark_tests::repeat::Load;
 use touchmark_tests::{Client, World, sha256, user};
 
-/// Kills under load.
+/// The number of kills under load.
 const KILLS: usize = 50;
 
-/// What one worker was answered.
+/// The answers that one worker has received.
 #[derive(Default)]
 struct Answered {
-    /// The hash of the latest read or declared write that was answered.
+    /// By path, the hash of the latest answered read or declared write.
     seen: BTreeMap<String, String>,
-    /// Paths whose change was delivered, with the hash told.
+    /// By path, the hash of the latest delivered change.
     delivered: BTreeMap<String, String>,
-    /// Edits begun and not ended: name and path.
+    /// The edits that were begun and not ended: id and path.
     open: BTreeMap<String, String>,
-    /// Edits ended.
+    /// The ids of ended edits.
     ended: Vec<String>,
-    /// Clock of the version each commit was answered with.
+    /// The path and clock of the version in each commit's answer.
     versions: Vec<(String, String)>,
     requests: usize,
 }
 
-/// Sessions at work until the daemon is gone.
+/// Sends requests of a session until the daemon is killed.
 fn work(world: &World, worker: usize, round: u64, answered: &Mutex<Answered>) {
     let session = format!("s{worker}");
     let mut client = world.client();
@@ -111,7 +111,7 @@ fn work(world: &World, worker: usize, round: u64, answered: &Mutex<Answered>) {
     }
 }
 
-/// After a restart everything answered is still so.
+/// Checks after a restart that everything that was answered is still true.
 fn compare(client: &mut Client, worker: usize, answered: &mut Answered) {
     let session = format!("s{worker}");
     let changes = client.ok("modified/take", json!({"session": session}));
@@ -209,7 +209,7 @@ fn dur1_kill_minus_nine_fifty_times_under_load() {
     world.healthy();
 }
 
-/// Sessions, subscriptions' clocks and editors' reports survive as well.
+/// Sessions, the clocks of subscriptions, and editors' reports also survive.
 #[test]
 fn dur1_sessions_marks_and_deliveries_survive() {
     let mut world = World::new();

@@ -1,15 +1,15 @@
 //! `kill -9` at every failpoint between two effects (DUR-1, GUARD-1): before
-//! and after each commit of the store, each effect, each answer, each step of
-//! a guarded write, of a snapshot, of a start and of an end.
+//! and after each commit of the store, each effect, each answer, each step of a
+//! guarded write, of a snapshot, of a start and of a shutdown.
 //!
-//! A fixed run of requests is played once to its end, and what can be seen is
-//! noted after each step. Then it is played again and again, and the daemon
-//! ends at the n-th failpoint; it is started again, ended at some failpoint of
-//! that start, and started once more. What can be seen then must be what was
-//! noted for the last step that was answered, or for the one under way.
+//! A fixed sequence of requests is run once without a kill, and the visible
+//! state is recorded after each step. Then it is run repeatedly, and the daemon
+//! is killed at the n-th failpoint, started again, killed at some failpoint of
+//! that start, and started once more. The visible state must then be the one
+//! recorded for the last answered step, or for the one in progress.
 //!
-//! Every failpoint is tried with `TOUCHMARK_PARTS=1` (`tests/run --parts`),
-//! some of them otherwise.
+//! With `TOUCHMARK_PARTS=1` (`tests/run --parts`) every failpoint is tried,
+//! otherwise some of them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,18 +23,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 use touchmark_tests::{Client, World, author, parts, sha256, text, user};
 
-/// Failpoints that are tried in a quick run.
+/// The number of failpoints in a quick run.
 const QUICK: u64 = 36;
 
-/// Worlds side by side.
+/// The number of worlds in parallel.
 const LANES: usize = 4;
 
 const SESSIONS: &[&str] = &["a", "b"];
 
-/// Everything that the run writes to.
+/// All files that the sequence writes.
 const FILES: &[&str] = &["f", "g", "h", "linked", "made", "moved", "own"];
 
-/// One step: its effect on the disk, if any, then a request.
+/// One step: its change on disk, if any, then a request.
 struct Step {
     save: Option<fn(&World)>,
     method: &'static str,
@@ -49,8 +49,8 @@ fn ask(method: &'static str, params: Value) -> Step {
     }
 }
 
-/// Somebody writes, and a query of a session that holds the file lets it
-/// settle.
+/// Returns a step in which a user saves, and a query of a session that has read
+/// the file settles it.
 fn saved_for(session: &str, save: fn(&World)) -> Step {
     Step {
         save: Some(save),
@@ -64,12 +64,13 @@ fn saved(save: fn(&World)) -> Step {
 }
 
 impl Step {
-    /// Whether it writes a file without having declared that.
+    /// Returns whether the step writes a file without a declaration.
     fn writes_undeclared(&self) -> bool {
         self.save.is_some()
     }
 
-    /// The file that the daemon writes for it.
+    /// Returns the file that the daemon writes in this step; `None` for no
+    /// file.
     fn written(&self) -> Option<&str> {
         match self.method {
             "file/write" | "file/edit" => self.params["path"].as_str(),
@@ -80,7 +81,8 @@ impl Step {
     }
 }
 
-/// The run. Every kind of request that changes what is kept is in it.
+/// Returns the sequence of steps. It has every kind of request that changes
+/// stored state.
 fn steps() -> Vec<Step> {
     let hash = |content: &str| json!(sha256(content));
     vec![
@@ -204,8 +206,8 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-/// Has kept bytes given their name back: a save by the user, as far as files
-/// are concerned.
+/// Restores recovered bytes under their name. For the files this is a save by
+/// the user.
 fn restore(world: &World) {
     if let Ok(mut client) = Client::connect(world.socket())
         && let Ok(id) = client.try_send("recovery/restore", &json!({"id": "r1"}))
@@ -224,8 +226,8 @@ fn world() -> World {
     world
 }
 
-/// Plays the run until the daemon is gone; how many steps were answered.
-/// `seen` is told after each.
+/// Runs the sequence until the daemon is killed. Returns the number of answered
+/// steps. Calls `seen` after each.
 fn play(world: &World, steps: &[Step], mut seen: impl FnMut(usize)) -> usize {
     let Ok(mut client) = Client::connect(world.socket()) else {
         return 0;
@@ -257,7 +259,7 @@ fn play(world: &World, steps: &[Step], mut seen: impl FnMut(usize)) -> usize {
     steps.len()
 }
 
-/// What can be seen, each thing by its name, without times and numbers.
+/// The visible state by name, without times and numbers.
 type View = BTreeMap<String, Value>;
 
 fn look(world: &World) -> View {
@@ -339,11 +341,11 @@ fn look(world: &World) -> View {
     view
 }
 
-/// What was seen when nothing was cut short.
+/// The visible states of a run without a kill.
 struct Whole {
-    /// Before the first step, and after each.
+    /// The states before the first step, and after each.
     views: Vec<View>,
-    /// The names of the failpoints passed.
+    /// The names of the failpoints that were passed.
     failpoints: Vec<String>,
 }
 
@@ -385,8 +387,8 @@ fn whole(steps: &[Step]) -> Whole {
     }
 }
 
-/// Plays with an end at the n-th failpoint, and compares. Says whether it came
-/// to the end all the same.
+/// Runs the sequence with a kill at the n-th failpoint, and compares. Returns
+/// whether the sequence was completed without a kill.
 fn cut(steps: &[Step], whole: &Whole, n: u64) -> bool {
     let mut world = world();
     world.set_env("TOUCHMARK_CRASH_AT", &n.to_string());
@@ -442,7 +444,7 @@ fn cut(steps: &[Step], whole: &Whole, n: u64) -> bool {
     lived
 }
 
-/// Whether what is seen lies between what was and what will be.
+/// Returns whether a visible value is between the previous and the next one.
 fn between(
     key: &str,
     was: Option<&Value>,
@@ -503,7 +505,8 @@ fn between(
     false
 }
 
-/// Bytes that are kept for a write are kept as soon as it has happened.
+/// Checks that the bytes that a write displaced are stored as soon as the write
+/// has happened.
 fn kept_where_written(what: &str, before: &View, now: &View, after: &View) {
     for path in FILES {
         let disk = format!("disk {path}");

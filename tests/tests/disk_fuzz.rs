@@ -1,19 +1,19 @@
 //! Random steps on a real file system, and every answer compared with it. See
-//! `tests/src/disk_fuzz` for what is done and compared.
+//! `tests/src/disk_fuzz` for the steps and the comparisons.
 //!
-//! `TOUCHMARK_SEED=N` runs that seed alone and prints its steps,
-//! `TOUCHMARK_ONLY=3,7,9` these steps of it. With `TOUCHMARK_ONLY`, also empty,
-//! a failure is told as it is, and no shorter list of steps is looked for.
-//! `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000 seeds, or
-//! `TOUCHMARK_SEEDS`, the first of which is `TOUCHMARK_FROM`;
-//! `TOUCHMARK_FAILURES` goes on until that many have failed.
+//! `TOUCHMARK_SEED=N` runs only that seed and prints its steps,
+//! `TOUCHMARK_ONLY=3,7,9` only these of its steps. With `TOUCHMARK_ONLY`, even
+//! if empty, a failure is reported without a search for a shorter list of
+//! steps. `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000 seeds or
+//! `TOUCHMARK_SEEDS`, beginning with `TOUCHMARK_FROM`. With
+//! `TOUCHMARK_FAILURES` it continues until that many have failed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use touchmark_tests::disk_fuzz::{rows, shrink};
 use touchmark_tests::{mounts, parts};
 
-/// Seeds that are run every time.
+/// The number of seeds that are always run.
 const SEEDS: u64 = 24;
 
 fn variable(name: &str) -> Option<u64> {

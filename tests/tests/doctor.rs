@@ -1,5 +1,4 @@
-//! `touchmark doctor`, `audit` and `logs`: what is wrong is named, with what
-//! to do.
+//! `touchmark doctor`, `audit` and `logs`: problems are named, with what to do.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +12,8 @@ use serde_json::Value;
 use touchmark_tests::world::finish;
 use touchmark_tests::{World, parts};
 
-/// The checks that say `wrong`, each with a hint; the exit code fits them.
+/// Returns the checks with the level `wrong`. Each must have a hint, and the
+/// exit code must match.
 fn wrong(output: &Output) -> Vec<(String, String)> {
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!(
@@ -42,7 +42,8 @@ fn examined(world: &World) -> Vec<(String, String)> {
     wrong(&world.run(&["doctor", "--json"]))
 }
 
-/// Exactly these checks say `wrong`.
+/// Checks that exactly these checks have the level `wrong`. Returns their
+/// texts.
 fn only(world: &World, checks: &[&str]) -> Vec<String> {
     let (names, says): (Vec<String>, Vec<String>) = examined(world).into_iter().unzip();
     assert_eq!(names, checks, "{says:?}");
@@ -188,7 +189,8 @@ fn a_daemon_without_its_lock() {
     world.healthy();
 }
 
-/// What the files say and the daemon does not do: see also `life.rs`.
+/// Configuration in the files that the daemon does not apply: see also
+/// `life.rs`.
 #[test]
 fn a_configuration_that_is_not_in_force() {
     let world = World::new();

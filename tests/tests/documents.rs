@@ -1,4 +1,4 @@
-//! What the documents say about the tests is so.
+//! Checks what the documents say about the tests.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ use touchmark_proto::METHODS;
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The names of all functions marked as tests below a directory.
+/// Adds the names of all test functions below a directory.
 fn tests_below(directory: &Path, names: &mut BTreeSet<String>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -56,7 +56,7 @@ fn the_tests_that_hold_promises_exist() {
     assert!(named > 30, "the tables were not understood");
 }
 
-/// The first cells of a table's rows, without the heads.
+/// Returns the first cells of a table's rows, without the heads.
 fn rows(table: &str) -> Vec<String> {
     table
         .lines()
@@ -65,7 +65,7 @@ fn rows(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// The scenarios as told, and what they came to.
+/// Returns the table of scenarios and the table of their results.
 fn scenarios() -> (String, String) {
     let document = fs::read_to_string(format!("{TOP}/docs/scenarios.md")).unwrap();
     let (told, rest) = document.split_once("<!-- results -->").unwrap();
@@ -180,7 +180,7 @@ fn the_glossary_has_the_protocols_words() {
     }
 }
 
-/// The Markdown pages of the repository.
+/// Adds the Markdown pages of the repository.
 fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -195,7 +195,7 @@ fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The anchors of a page, as forges make them of its headings.
+/// Returns the anchors of a page, as forges make them from its headings.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut fenced = false;
     let heading = |line: &str| {
@@ -243,7 +243,7 @@ fn every_link_between_pages_leads_somewhere() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
-/// What stands between backticks.
+/// Returns the parts of a line between backticks.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! The example of docs/editors.md, as it stands there, in a real Emacs.
+//! The example of docs/editors.md, verbatim, in a real Emacs.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use touchmark_tests::world::finish;
 use touchmark_tests::{World, parts};
 
-/// What a user does, with the daemon's word about it after each step.
+/// The steps of a user, with the daemon's answer after each.
 const AFTERNOON: &str = r#"
 (defun unsaved ()
   (let* ((answer (jsonrpc-request touchmark-connection :file/status

@@ -14,10 +14,10 @@ use touchmark_tests::world::{binary, finish};
 use touchmark_tests::{Neovim, Session, World, neovim, text, user};
 
 const SETUP: &str = "require('touchmark').setup{}";
-/// What the daemon wants of a version that an editor reported.
+/// The author and evidence of a version that an editor has reported.
 const SAVED: &str = "user editor";
 
-/// With every Neovim there is, side by side.
+/// Runs a test with every available Neovim, in parallel.
 fn each(test: impl Fn(&Path) + Sync) {
     std::thread::scope(|scope| {
         for program in neovim::programs() {
@@ -27,7 +27,7 @@ fn each(test: impl Fn(&Path) + Sync) {
     });
 }
 
-/// A world with `a.txt`, read by the session `s`.
+/// Creates a world with `a.txt`, which the session `s` has read.
 fn world() -> (World, Session) {
     let world = World::new();
     let mut agent = world.session("s");
@@ -36,8 +36,8 @@ fn world() -> (World, Session) {
     (world, agent)
 }
 
-/// Waits until the history of `path` is this: an editor's report comes after
-/// its save.
+/// Waits until the history of `path` is as wanted, since an editor's report
+/// comes after its save.
 fn story(agent: &mut Session, path: &str, wanted: &[&str]) {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -57,7 +57,8 @@ fn story(agent: &mut Session, path: &str, wanted: &[&str]) {
     }
 }
 
-/// Waits until the file is said to be unsaved in an editor, or not.
+/// Waits until the daemon reports the file as unsaved in an editor, or as not
+/// unsaved.
 fn unsaved(agent: &mut Session, path: &str, wanted: bool) {
     let end = Instant::now() + PATIENCE;
     let asked = json!({"paths": [path], "sync": false});
@@ -66,8 +67,9 @@ fn unsaved(agent: &mut Session, path: &str, wanted: bool) {
     }
 }
 
-/// What changed for the agent, without the backups that stay: the name that a
-/// file it had read was renamed to is listed when the next save replaces it.
+/// Returns the changes for the agent, without backups that remain: a read file
+/// that was renamed to its backup's name is listed when the next save replaces
+/// it.
 fn taken(agent: &mut Session) -> Vec<String> {
     let mut paths = agent.taken();
     paths.retain(|path| !path.ends_with('~'));
@@ -453,8 +455,8 @@ fn a_daemon_is_started_only_where_that_is_wanted() {
     });
 }
 
-/// SEC-8: a socket that is named outright may be another workspace's, and one
-/// in a directory where others may write anybody's.
+/// SEC-8: a socket that is named explicitly may be another workspace's, and a
+/// socket in a directory that others can write may be anyone's.
 #[test]
 fn sec8_no_other_daemon_is_told_anything() {
     each(|program| {

@@ -1,5 +1,6 @@
 //! `editors/vscode`: packed, unpacked, and run against the real daemon, with a
-//! stand-in for VS Code's interface and, heavier, in the real workbench.
+//! stand-in for VS Code's interface and, as a heavy part, in the real
+//! workbench.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -13,7 +14,7 @@ use touchmark_tests::world::{binary, target};
 
 const EXTENSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../editors/vscode");
 
-/// What packs the extension.
+/// Returns the directory with the tools that pack the extension.
 fn compiler() -> Option<PathBuf> {
     let packages = [
         "typescript@5.9.3",
@@ -54,8 +55,8 @@ fn the_extension_tells_user_and_agents_of_each_other() {
     );
 }
 
-/// VS Code leaves processes behind, in sessions of their own: they end with
-/// their PID namespace.
+/// VS Code leaves processes behind, in separate sessions. They end with their
+/// PID namespace.
 const NAMESPACE: [&str; 6] = [
     "--user",
     "--map-root-user",
@@ -65,12 +66,12 @@ const NAMESPACE: [&str; 6] = [
     "--kill-child",
 ];
 
-/// Debian's name for it; the one browser that is looked for.
+/// The path of Debian's package, the only browser that is looked for.
 const BROWSER: &str = "/usr/bin/chromium";
 
 const WHAT: &str = "editors/vscode in the real workbench";
 
-/// What drives the workbench, and the workbench, if this machine can run it.
+/// Returns the driver and the workbench, if this machine can run them.
 fn workbench() -> Option<(PathBuf, PathBuf)> {
     if !Path::new(BROWSER).exists() {
         not_tested(&format!("{WHAT}: {BROWSER} is not here"));

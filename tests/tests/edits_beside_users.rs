@@ -1,5 +1,5 @@
-//! An edit is open, and a user or a client's end comes in between: what can
-//! only be seen with real connections and real time.
+//! Users' writes and disconnecting clients while an edit is open: what can only
+//! be tested with real connections and real time.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,6 +1,6 @@
-//! Hostile clients, by how much they say, hold open and leave unread
-//! (LIM-1): bounded, refused with a hint, and nobody else notices. By what
-//! they say: `hostile.rs`.
+//! Hostile clients that send, hold open, or leave unread too much (LIM-1): they
+//! are limited and refused with a hint, and other clients are not affected.
+//! Hostile messages are in `hostile.rs`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -40,8 +40,9 @@ fn lim1_a_thousand_idle_connections() {
     }
 }
 
-/// A subscriber that never reads is disconnected; one that asks and never
-/// reads is not listened to any more, or disconnected. Nobody else notices.
+/// A subscriber that never reads is disconnected. A client that sends requests
+/// and never reads is no longer served, or disconnected. Other clients are not
+/// affected.
 #[test]
 fn lim1_a_reader_that_never_reads() {
     let mut world = World::new();
@@ -82,7 +83,8 @@ fn lim1_a_reader_that_never_reads() {
     world.healthy();
 }
 
-/// Says the same until it is refused; how often it was not.
+/// Sends a request repeatedly until it is refused. Returns how often it was
+/// not.
 fn until_refused(
     client: &mut Client,
     method: &str,
@@ -147,8 +149,8 @@ fn lim1_what_is_held_open_has_a_limit_and_a_hint() {
     world.healthy();
 }
 
-/// Tens of thousands of requests under way from several connections, none of
-/// which reads before it has said all.
+/// Tens of thousands of requests in progress from several connections, each of
+/// which reads only after it has sent all.
 #[test]
 fn lim1_floods_of_requests_are_answered_in_turn() {
     let mut world = World::new();

@@ -1,5 +1,5 @@
-//! Guarded writes (GUARD): a write through touchmark destroys nothing that
-//! the session has not seen.
+//! Guarded writes (GUARD): a write through touchmark destroys nothing that the
+//! session has not seen.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -25,7 +25,7 @@ fn on_disk(world: &World, path: &str) -> String {
     fs::read_to_string(world.path(path)).unwrap()
 }
 
-/// The contents that are kept, newest first.
+/// Returns the recovered contents, newest first.
 fn kept(agent: &mut Session) -> Vec<String> {
     let items = agent.client.ok("recovery/list", json!({}));
     items["items"]
@@ -407,13 +407,13 @@ fn a_late_write_to_the_old_file_is_kept_and_told() {
     world.healthy();
 }
 
-/// The user saves at every distance from an agent's write, in every way. The
-/// last save of each round is on disk, or the agent had seen it, or is kept.
-/// As many rounds as it takes to have enough of either outcome.
+/// The user saves at every distance in time from an agent's write, in every
+/// way. The last save of each round is on disk, or was seen by the agent, or is
+/// stored. Runs until each outcome has occurred often enough.
 #[test]
 fn no_save_is_lost_to_a_guarded_write() {
     const ROUNDS: u64 = 400;
-    /// Of either outcome.
+    /// How often each outcome must occur.
     const ENOUGH: usize = 10;
     let mut world = World::new();
     let mut agent = world.session("a");
@@ -495,8 +495,8 @@ fn saves(path: &Path, content: &str, way: u64) {
     }
 }
 
-/// What its owner has taken away is not lost to the file that an agent makes
-/// in its place, however soon that comes.
+/// Content that its owner has removed is not lost when an agent creates a file
+/// with that name, however soon.
 #[test]
 fn a_new_file_in_place_of_a_removed_one_clobbers_nothing() {
     let mut world = World::new();

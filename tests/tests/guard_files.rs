@@ -1,4 +1,4 @@
-//! Guarded writes: which files they may touch, and what is left of them open.
+//! Guarded writes: which files they may change, and what they leave open.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,8 +17,8 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A world whose daemon is bound by the permissions of files, as an ordinary
-/// user is, also where the tests run as root.
+/// Returns a world whose daemon is bound by file permissions, as an ordinary
+/// user's is, even if the tests run as root.
 fn bound_by_permissions() -> World {
     let mut world = World::asleep();
     if rustix::process::geteuid().is_root() {
@@ -29,7 +29,7 @@ fn bound_by_permissions() -> World {
     world
 }
 
-/// The files without a name that the daemon has open.
+/// Returns the unnamed files that the daemon has open.
 fn nameless(world: &World) -> Vec<PathBuf> {
     fs::read_dir(format!("/proc/{}/fd", world.pid()))
         .unwrap()
@@ -38,7 +38,7 @@ fn nameless(world: &World) -> Vec<PathBuf> {
         .collect()
 }
 
-/// SEC-10: whatever the name that leads there, also by force.
+/// SEC-10: such files are not written to by any name, not even with `force`.
 #[test]
 fn sec10_what_runs_unasked_is_not_written_to() {
     let mut world = World::new();
@@ -84,7 +84,7 @@ fn sec10_what_runs_unasked_is_not_written_to() {
     agent.refused("file/write", write, "protected");
 }
 
-/// A file with several names is written in place: by each of them.
+/// A file with several names is written in place, by each of them.
 #[test]
 fn sec10_a_hard_link_of_what_is_protected_is_not_written_to() {
     let mut world = World::new();
@@ -118,7 +118,7 @@ fn sec10_a_hard_link_of_what_is_protected_is_not_written_to() {
     world.healthy();
 }
 
-/// SEC-11. The daemon is detached, and started by the first of them.
+/// SEC-11. The daemon is detached, and started by the first client.
 #[test]
 fn new_files_have_the_permissions_of_whoever_asks() {
     let world = World::asleep();

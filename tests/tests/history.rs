@@ -1,5 +1,5 @@
-//! Files as they were: versions by every name, who wrote which line, and the
-//! way back (HIST).
+//! Earlier versions of files: their names, who wrote which line, and how to
+//! restore them (HIST).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -15,7 +15,7 @@ use touchmark_tests::snippets::{of, run_shell};
 use touchmark_tests::wire::Client;
 use touchmark_tests::{Session, World, sha256, text, user};
 
-/// As long as the ids of real agents.
+/// A session id as long as those of real agents.
 const AGENT: &str = "0199c0de-7a1b-7e44-9d7e-1f2e3d4c5b6a";
 
 fn out(world: &World, args: &[&str]) -> String {
@@ -29,7 +29,8 @@ fn out(world: &World, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What stands on the standard error of a command that fails so.
+/// Runs a command, which must fail with this exit code. Returns its error
+/// output.
 fn err(world: &World, args: &[&str], code: i32) -> String {
     let output = world.run(args);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -50,7 +51,7 @@ fn on_disk(world: &World, path: &str) -> String {
     fs::read_to_string(world.path(path)).unwrap()
 }
 
-/// The clocks of a file's versions, the oldest first.
+/// Returns the clocks of a file's versions, the oldest first.
 fn clocks(agent: &mut Session, path: &str) -> Vec<String> {
     let versions = agent.history(path);
     let newest_first = versions.iter().map(|version| text(version, "clock"));
@@ -64,7 +65,7 @@ fn content(client: &mut Client, path: &str, at: &str) -> String {
     text(&content, "text")
 }
 
-/// Three versions: the file as it was, the agent's, the user's.
+/// Makes three versions: the original, the agent's, the user's.
 fn three(world: &World) -> Session {
     world.file("src/a.txt", "one\ntwo\nthree\n");
     let mut agent = world.session(AGENT);
@@ -152,7 +153,7 @@ fn hist1_a_version_goes_by_many_names() {
     world.healthy();
 }
 
-/// A time in seconds as RFC 3339 has it, without its end.
+/// Returns a time in seconds in RFC 3339 format, without the time zone.
 fn date(seconds: u64) -> String {
     let output = Command::new("date")
         .args(["-u", "-d", &format!("@{seconds}"), "+%Y-%m-%dT%H:%M:%S"])
@@ -550,7 +551,7 @@ fn hist7_the_authors_of_a_file_as_agent_trace_has_them() {
     world.healthy();
 }
 
-/// The page about all this, as it stands.
+/// The page about versions runs verbatim.
 #[test]
 fn hist8_the_page_about_versions_runs() {
     let page = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/history.md"));
@@ -606,7 +607,7 @@ fn hist9_a_shell_completes_versions_and_sessions() {
     world.healthy();
 }
 
-/// What a shell prints at whose terminal a person types that.
+/// Returns what a shell prints on a terminal when these keys are typed.
 fn typed(world: &World, shell: &str, keys: &str) -> String {
     let mut command = Command::new("script");
     command

@@ -1,4 +1,4 @@
-//! `touchmark hook install` and `uninstall` on settings files as they are.
+//! `touchmark hook install` and `uninstall` on real settings files.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -25,11 +25,11 @@ const AGENTS: [(&str, &str); 10] = [
     ("goose", ".agents/plugins/touchmark/hooks/hooks.json"),
 ];
 
-/// Variables that name another place.
+/// Variables that set another directory for settings.
 const ELSEWHERE: [&str; 4] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME", "GROK_HOME"];
 
-/// The events that an agent's documents name; Cursor takes no file that names
-/// another.
+/// Returns the events in an agent's documentation. Cursor rejects a file with
+/// any other event.
 fn events(agent: &str) -> &'static str {
     match agent {
         "cursor" => {
@@ -79,7 +79,7 @@ fn events(agent: &str) -> &'static str {
     }
 }
 
-/// The members of a hook.
+/// Returns the members of a hook.
 fn members(agent: &str) -> &'static [&'static str] {
     match agent {
         "cursor" => &["command", "matcher", "timeout"],
@@ -118,7 +118,7 @@ fn settings(world: &World, file: &str) -> PathBuf {
     world.outside().join(file)
 }
 
-/// All that lies in a directory, but for what caches.
+/// Returns all files in a directory, without caches.
 fn tree(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -231,7 +231,7 @@ fn settings_survive_to_the_byte_whatever_they_look_like() {
     }
 }
 
-/// What `doctor` says of Codex's hooks: the level and the sentence.
+/// Returns `doctor`'s findings about Codex's hooks: the level and the sentence.
 fn codex_trust(world: &World) -> Vec<(String, String)> {
     let mut command = world.command(&["doctor", "--json"]);
     command.env_remove("CODEX_HOME");

@@ -1,5 +1,5 @@
-//! Each agent that has a row: a whole session, by the real binary and daemon;
-//! fields of other types; and agents that run each other's hooks.
+//! Each agent that has a row: a whole session with the real binary and daemon,
+//! fields of other types, and agents that run each other's hooks.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -28,7 +28,7 @@ whole_sessions! {
     windsurf: "windsurf";
 }
 
-/// The agents whose sessions are played in files of their own.
+/// The agents whose sessions are played in other files.
 const OTHERS: [&str; 5] = ["claude", "codex", "cursor", "gemini", "opencode"];
 
 #[test]
@@ -48,7 +48,7 @@ fn every_agent_is_played() {
     assert_eq!(listed, hooks);
 }
 
-/// A value of every type.
+/// Returns a value of every JSON type.
 fn values() -> [Value; 8] {
     [
         Value::Null,
@@ -62,7 +62,7 @@ fn values() -> [Value; 8] {
     ]
 }
 
-/// All that stands in an event, by pointers.
+/// Adds the JSON pointers of all values in an event.
 fn places(value: &Value, above: &str, found: &mut Vec<String>) {
     let mut below = |name: &str, value: &Value| {
         let place = format!("{above}/{name}");
@@ -80,9 +80,9 @@ fn places(value: &Value, above: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Whatever is in an event's fields, the hook answers something that its agent
-/// takes. By requests, since thousands of processes would take minutes; what
-/// the program prints is the answer's `stdout`.
+/// Whatever an event's fields contain, the hook prints an answer that its agent
+/// accepts. The test uses requests, since thousands of processes would take
+/// minutes. The program prints the answer's `stdout`.
 #[test]
 fn fields_of_other_types_stand_in_no_ones_way() {
     let mut world = World::asleep();
@@ -186,8 +186,8 @@ fn what_is_not_understood_is_counted_and_said_once() {
     }
 }
 
-/// Grok Build runs Claude Code's and Cursor's hook files beside its own, with
-/// its own payloads.
+/// Grok Build runs Claude Code's and Cursor's hook files in addition to its
+/// own, with its own payloads.
 #[test]
 fn a_tool_counts_once_by_however_many_hooks() {
     let mut world = World::asleep();
@@ -240,8 +240,8 @@ fn a_tool_counts_once_by_however_many_hooks() {
     );
 }
 
-/// VS Code and Cursor run Claude Code's hooks where they have none of their
-/// own: they are served by those, under their own names.
+/// VS Code and Cursor run Claude Code's hooks where they have no own ones.
+/// Those hooks serve them, under their own names.
 #[test]
 fn an_agent_without_hooks_of_its_own_is_served_by_claude_codes() {
     for (agent, program) in [

@@ -1,4 +1,4 @@
-//! Claude Code's hooks, by the real binary and daemon.
+//! Claude Code's hooks, with the real binary and daemon.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,7 +12,7 @@ use touchmark_tests::{World, sha256, text, user};
 
 const AGENT: &str = "claude";
 
-/// A line that every test can change.
+/// A text with a line that every test can change.
 const TEXT: &str = "one\ntwo\nthree\n";
 
 fn world() -> World {
@@ -338,7 +338,7 @@ fn a_daemon_that_has_started_anew_claims_no_more_than_it_knows() {
     assert_eq!(world.session("s").story("a.txt"), ["agent:s declared"]);
 }
 
-/// SEC-4: a name that reads like a sentence, or hides one, stays a name.
+/// SEC-4: a name that looks like a sentence, or hides one, is quoted.
 #[test]
 fn sec4_names_in_what_a_model_reads_stand_quoted() {
     let world = world();
@@ -413,7 +413,7 @@ fn the_file_decides_whose_daemon_is_asked() {
     assert_eq!(world.session("s").story("b.txt"), ["agent:s declared"]);
 }
 
-/// Thirty lines, each another.
+/// Returns thirty different lines.
 fn poem() -> String {
     (1..=30).map(|n| format!("verse number {n}\n")).collect()
 }
@@ -548,8 +548,8 @@ fn a_wrong_agent_is_wrong_use() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
-/// ATTR-4: a person saves while the tool waits for permission, and nobody can
-/// say before what the tool will write.
+/// ATTR-4: a person saves while the tool waits for permission, and the content
+/// that the tool will write is not known before.
 #[test]
 fn a_save_during_a_permission_prompt_is_told() {
     let world = world();
@@ -587,8 +587,9 @@ fn a_save_during_a_permission_prompt_is_told() {
     assert_eq!(other.state("n.ipynb"), "unread");
 }
 
-/// The same, and the person declines: only the batch says so, by leaving the
-/// call out. Nobody else is kept out meanwhile (GUARD-5).
+/// A person saves while the tool waits for permission, and declines it. Only
+/// the batch reports that, by omitting the call. Other sessions are not blocked
+/// in the meantime (GUARD-5).
 #[test]
 fn a_declined_call_ends_with_its_batch() {
     for named in [false, true] {
@@ -620,7 +621,7 @@ fn a_declined_call_ends_with_its_batch() {
     }
 }
 
-/// What a denial has said is not said again by the notice that follows.
+/// What a denial has shown is not repeated by the next notice.
 #[test]
 fn a_denial_is_not_told_a_second_time() {
     for gate in ["destructive", "strict"] {
@@ -646,9 +647,10 @@ fn a_denial_is_not_told_a_second_time() {
     }
 }
 
-/// A command that nobody permitted claims nothing of what others wrote while
-/// the person was asked (ATTR-6): by `PermissionDenied`, or by a batch that
-/// does not name it. A command that ran beside it keeps what it may have done.
+/// A command that was not permitted claims no changes that others made while
+/// the user was asked (ATTR-6): the refusal is known by `PermissionDenied`, or
+/// by a batch without the call. A parallel command keeps what it may have
+/// written.
 #[test]
 fn a_declined_command_claims_nothing() {
     for by_batch in [false, true] {
@@ -695,7 +697,7 @@ fn a_declined_command_claims_nothing() {
     }
 }
 
-/// Two edits of one file, announced before either has run.
+/// Two edits of one file are announced before either has run.
 #[test]
 fn edits_announced_together_are_both_the_sessions() {
     for order in [[0, 1], [1, 0]] {
@@ -730,9 +732,9 @@ fn edits_announced_together_are_both_the_sessions() {
     }
 }
 
-/// A formatter that the agent runs after its tool is the session's (ATTR-17):
-/// one that is done before the tool's event, and one that runs beside it. What
-/// a person types in between is not.
+/// A formatter that the agent runs after its tool is attributed to the session
+/// (ATTR-17), whether it finishes before the tool's event or runs in parallel
+/// with it. What a person types in between is not.
 #[test]
 fn a_formatter_of_the_agents_is_not_the_user() {
     for beside in [false, true] {
@@ -764,9 +766,9 @@ fn a_formatter_of_the_agents_is_not_the_user() {
     }
 }
 
-/// A long command runs, and a person saves a file beside it: nobody can tell
-/// that from what the command wrote, and nobody says it (ATTR-6). What an
-/// editor reports is the user's.
+/// A long command runs, and a person saves a file in the meantime. The save
+/// cannot be distinguished from the command's writes, so it is not reported
+/// (ATTR-6). A save that an editor reports is the user's.
 #[test]
 fn a_save_while_a_command_runs_is_not_put_down_to_the_command() {
     for reported in [false, true] {

@@ -1,4 +1,4 @@
-//! Codex's hooks, by the real binary and daemon.
+//! Codex's hooks, with the real binary and daemon.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ fn a_whole_session() {
     play::whole_session("codex");
 }
 
-/// A patch of three files, as one call.
+/// Returns the event before or after a patch of three files in one call.
 fn patch(talk: &Talk<'_>, after: bool) -> serde_json::Value {
     let command = "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Add File: new.txt\n+new\n*** Delete File: gone.txt\n*** End Patch\n";
     let name = if after { "PostToolUse" } else { "PreToolUse" };

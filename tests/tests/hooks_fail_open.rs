@@ -1,5 +1,5 @@
-//! A hook never stands in its agent's way: whatever is wrong, it prints `{}`
-//! and ends with 0.
+//! A hook never blocks its agent: whatever fails, it prints `{}` and exits with
+//! 0.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ use touchmark_tests::mutate::{Random, changed_bytes, changed_params};
 use touchmark_tests::world::{binary, finish};
 use touchmark_tests::{World, user};
 
-/// Where no directory above is a workspace.
+/// Creates a world where no directory above is a workspace.
 fn apart() -> World {
     World::asleep_in(&std::env::temp_dir())
 }
@@ -147,7 +147,8 @@ fn a_workspace_gets_a_daemon_with_its_first_event() {
     world.client().ok("shutdown", json!({}));
 }
 
-/// Events with fields lost, renamed, doubled and filled with odd things.
+/// Events with fields that are missing, renamed, doubled or filled with odd
+/// values.
 #[test]
 fn an_event_that_is_almost_right_is_answered_by_the_schema_or_not_at_all() {
     let mut world = awake_apart();

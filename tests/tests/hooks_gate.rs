@@ -1,5 +1,5 @@
-//! HOOK-4: a tool is denied what would destroy, and nothing else. The same for
-//! all agents; the truth is what the file holds at the end.
+//! HOOK-4: a tool is denied only what would destroy something. The same test
+//! for all agents; the truth is the file's final content.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ use touchmark_tests::{World, user};
 
 const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
 
-/// Ten lines, `line 1` to `line 10`.
+/// Returns ten lines, `line 1` to `line 10`.
 fn ten() -> String {
     (1..=10).map(|n| format!("line {n}\n")).collect()
 }
@@ -27,8 +27,9 @@ fn each(test: impl Fn(&World, &mut Talk<'_>)) {
     }
 }
 
-/// What the model hears after an edit that went through: with the tool's end,
-/// or where the agent takes such words, at the end of the batch or the turn.
+/// Edits a file, and returns the text that the model receives afterwards: with
+/// the tool's result, or where the agent accepts such a text, at the end of the
+/// batch or turn.
 fn told_after(talk: &mut Talk<'_>, path: &str, old: &str, new: &str) -> String {
     match talk.edit(path, old, new) {
         Heard::Told(text) => text,
@@ -173,7 +174,7 @@ fn hook4_the_gate_is_the_users_to_set() {
     }
 }
 
-/// An editor, connected as any client, says what it holds unsaved.
+/// Reports unsaved lines as an editor would, connected like any client.
 fn types(world: &World, lines: serde_json::Value) -> touchmark_tests::Client {
     let mut editor = world.client();
     let dirty = json!({"path": "a.txt", "dirty": true, "lines": lines});

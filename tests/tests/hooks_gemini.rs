@@ -1,4 +1,4 @@
-//! Gemini's hooks, by the real binary and daemon.
+//! Gemini's hooks, with the real binary and daemon.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -13,8 +13,8 @@ use touchmark_tests::{World, user};
 
 const TEXT: &str = "one\ntwo\nthree\n";
 
-/// An agent that lets its hooks hear these events, each by a shell of its own,
-/// and then waits to be killed.
+/// Starts an agent that sends these events to hooks, each through a separate
+/// shell, and then waits to be killed.
 fn agent(world: &World, events: &[Value]) -> Child {
     let mut script = String::new();
     for (number, event) in events.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! HOOK-9: an agent's hooks and its calls of MCP tools are one session.
+//! HOOK-9: an agent's hooks and its MCP tool calls belong to one session.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,7 +10,7 @@ use touchmark_tests::{World, user};
 
 const TEXT: &str = "one\ntwo\nthree\n";
 
-/// A file's state for a session.
+/// Returns a file's state for a session.
 fn state(world: &World, session: &str, path: &str) -> String {
     let ask = json!({"session": session, "paths": [path]});
     let files = world.client().ok("file/status", ask);

@@ -1,6 +1,6 @@
-//! HOOK-4 over 200 sessions made at random: an agent, a second one and a user
-//! in one file. Every line is written once and told apart, so the test knows
-//! of each who has seen it, and what a denial was good for.
+//! HOOK-4 over 200 random sessions: an agent, a second one and a user in one
+//! file. Every line is written once and is unique, so the test knows who has
+//! seen it, and whether a denial prevented something.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,7 +21,7 @@ fn sessions() -> u64 {
     told.and_then(|count| count.parse().ok()).unwrap_or(200)
 }
 
-/// Numbers from a seed (xorshift).
+/// Random numbers from a seed (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -33,21 +33,21 @@ impl Numbers {
     }
 }
 
-/// What a model knows of the file.
+/// A model and what it has seen of the file.
 struct Model {
     voice: Voice,
     calls: u32,
-    /// What it believes the file to be, line by line; nothing before its first
+    /// The file as the model last saw it, line by line; empty before its first
     /// read.
     copy: Vec<String>,
-    /// Lines that it was ever shown, or wrote.
+    /// The lines that it was ever shown, or wrote.
     knows: BTreeSet<String>,
-    /// What the file was when it was last shown some of it, or wrote it: what
-    /// came back since is news.
+    /// The file's content when the model was last shown part of it, or wrote
+    /// it. A line that returned since is a change.
     seen: Vec<String>,
-    /// It was told of changes since its last read.
+    /// Whether it was told of changes since its last read.
     told: bool,
-    /// It was told that it does not know all of them.
+    /// Whether it was told that it has not seen all changes.
     warned: bool,
 }
 
@@ -55,7 +55,7 @@ struct Model {
 struct Counts {
     edits: u32,
     denied: u32,
-    /// Those of a file that others have changed in other lines alone.
+    /// Writes to a file of which others have changed only other lines.
     beside: u32,
     beside_denied: u32,
 }
@@ -64,7 +64,7 @@ struct Play<'a> {
     world: &'a World,
     client: Client,
     numbers: Numbers,
-    /// Lines made so far.
+    /// The number of lines made so far.
     made: u32,
     counts: Counts,
 }
@@ -142,7 +142,7 @@ impl Play<'_> {
         format!("call-{}", model.calls)
     }
 
-    /// One line of what it believes becomes others, by its tool.
+    /// Replaces one line of the model's copy by others, with the edit tool.
     fn edits(&mut self, model: &mut Model) {
         let disk = self.disk();
         // Who has read nothing may know a line from elsewhere.
@@ -177,7 +177,7 @@ impl Play<'_> {
         }
     }
 
-    /// All of what it believes is written, with one line more.
+    /// Writes the model's whole copy, with one additional line.
     fn replaces(&mut self, model: &mut Model) {
         let disk = self.disk();
         let mut result = model.copy.clone();
@@ -192,8 +192,9 @@ impl Play<'_> {
         }
     }
 
-    /// Whether the tool has run. A denial must have been good for something,
-    /// and no line may go, or come back, of which the model was told nothing.
+    /// Runs a write and returns whether it was allowed. A denial must have
+    /// prevented something, and no line may be lost or restored without the
+    /// model being told.
     fn writes(
         &mut self,
         model: &mut Model,

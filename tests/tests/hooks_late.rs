@@ -1,5 +1,4 @@
-//! HOOK-2 and SEEN-9: hooks that had to let their agent go on before the
-//! daemon had answered.
+//! HOOK-2 and SEEN-9: hooks that returned before the daemon had answered.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,25 +22,25 @@ fn begun(world: &World) -> Talk<'_> {
     talk
 }
 
-/// A hook as the agent runs it, with the usual patience.
+/// Runs a hook as the agent does, with the default time budget.
 fn hurried(world: &World, event: &Value) -> Heard {
     let output = run(world, AGENT, event.to_string().as_bytes(), false);
     hooks::heard(AGENT, &printed(&output))
 }
 
-/// A hook that waits for its answer.
+/// Runs a hook that waits for its answer.
 fn say(world: &World, event: &Value) -> Heard {
     let output = run(world, AGENT, event.to_string().as_bytes(), true);
     hooks::heard(AGENT, &printed(&output))
 }
 
-/// A hook of a daemon that hangs.
+/// Runs a hook while the daemon hangs.
 fn unanswered(world: &World, event: &Value) {
     let _stopped = Stopped::new(world.pid());
     hurried(world, event).nothing();
 }
 
-/// A hook where no daemon runs, and none may be started.
+/// Runs a hook where no daemon runs and none may be started.
 fn unheard(world: &World, event: &Value) {
     let command = world.command(&["--no-start", "hook", AGENT]);
     let output = hooks::feed(command, event.to_string().as_bytes());
@@ -132,7 +131,7 @@ fn hook2_what_would_have_been_let_through_is_not_told() {
     world.healthy();
 }
 
-/// A file that was read while nobody noticed: no edit of it is denied.
+/// A read that the daemon missed does not cause a denial of an edit.
 #[test]
 fn seen9_a_read_that_was_missed_denies_nothing() {
     let mut world = World::new();
@@ -173,8 +172,8 @@ fn seen9_a_read_that_was_missed_denies_nothing() {
     world.healthy();
 }
 
-/// It is known over a restart, and guarded writes still look twice: they
-/// promise never to destroy what nobody has seen (GUARD-1).
+/// The missed read is remembered across a restart. Guarded writes still check
+/// twice, since they promise never to destroy unseen content (GUARD-1).
 #[test]
 fn seen9_what_is_unknown_stays_so_over_a_restart_and_a_guarded_write_refuses_it() {
     let mut world = World::new();
@@ -199,8 +198,8 @@ fn seen9_what_is_unknown_stays_so_over_a_restart_and_a_guarded_write_refuses_it(
     world.healthy();
 }
 
-/// A daemon that hears an event after its agent has gone on lets it take
-/// effect, and once.
+/// An event that the daemon receives after its agent has continued takes
+/// effect, and only once.
 #[test]
 fn hook2_a_read_that_was_heard_late_is_no_missed_one() {
     let mut world = World::new();
@@ -215,8 +214,8 @@ fn hook2_a_read_that_was_heard_late_is_no_missed_one() {
     world.healthy();
 }
 
-/// What has happened takes effect all the same: a tool's write is its
-/// session's, a command's window ends, a context that was cut is known to be.
+/// Events that the daemon missed take effect later: a tool's write is its
+/// session's, a command's window ends, a compaction is recorded.
 #[test]
 fn hook2_what_happened_unheard_takes_effect_with_the_next_event() {
     let mut world = World::new();
@@ -259,9 +258,9 @@ impl Drop for Busy {
     }
 }
 
-/// A write to an out-of-date file, with the agent's patience, on a machine
-/// that has too much to do: it is denied, or told with the next event. None
-/// goes by in silence.
+/// A write to a stale file, with the agent's time budget, on an overloaded
+/// machine: it is denied, or reported with the next event. None passes
+/// unreported.
 #[test]
 fn hook2_under_load_no_stale_write_passes_in_silence() {
     let mut world = World::new();
@@ -288,8 +287,8 @@ fn hook2_under_load_no_stale_write_passes_in_silence() {
     world.healthy();
 }
 
-/// The first hook of a day: no daemon runs, and the session knows the file
-/// from before.
+/// The first hook of a day: no daemon runs, and the session has read the file
+/// before.
 #[test]
 fn hook2_a_cold_start_denies_a_stale_write_or_tells_it_later() {
     let mut world = World::new();

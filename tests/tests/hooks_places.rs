@@ -1,5 +1,5 @@
-//! Which file a hook's event is about: by links, relative names, and in a
-//! repository within another.
+//! Which file a hook's event names: by links, relative names, and in a nested
+//! repository.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,7 +15,7 @@ use touchmark_tests::{World, user};
 const AGENT: &str = "claude";
 const TEXT: &str = "one\ntwo\n";
 
-/// The same event, with the file named in another way.
+/// Returns the event with another name for the file.
 fn named(event: &Value, path: &str) -> Value {
     let mut event = event.clone();
     event["tool_input"]["file_path"] = json!(path);
@@ -59,7 +59,7 @@ fn a_workspace_that_the_agent_came_to_by_a_link_is_that_workspace() {
     world.healthy();
 }
 
-/// Read by one name and edited by another that leads to the same file.
+/// A file is read by one name and edited by another name of the same file.
 #[test]
 fn what_was_read_by_a_link_within_may_be_edited_by_the_other_name() {
     let mut world = World::new();
@@ -87,7 +87,7 @@ fn an_edit_of_a_file_with_windows_line_ends_is_the_agents_own() {
     world.healthy();
 }
 
-/// The agent works in the outer repository, and goes into the inner one.
+/// The agent works in the outer repository, and changes to the inner one.
 #[test]
 fn a_repository_within_another_has_a_daemon_of_its_own() {
     let mut world = World::new();
@@ -128,7 +128,7 @@ fn a_repository_within_another_has_a_daemon_of_its_own() {
     world.healthy();
 }
 
-/// SEC-6, SEC-8: where the guard is off, the agent's user is told why.
+/// SEC-6, SEC-8: where touchmark has no effect, the agent's user is told why.
 #[test]
 fn sec6_a_hook_says_why_a_directory_is_no_workspace() {
     use std::io::Write as _;

@@ -1,5 +1,6 @@
-//! Hooks that are installed twice, by a package and in settings, in two
-//! spellings, so that the agent runs both: versions and denials are as of one.
+//! Hooks that are installed twice, by a package and in settings, with different
+//! command lines, so that the agent runs both: versions and denials are as with
+//! one.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use touchmark_tests::hooks::{Heard, Talk, voice};
 use touchmark_tests::{World, user};
 
-/// Tells an event twice at once, as agents run hooks; what the two say.
+/// Sends an event twice in parallel, as agents run hooks. Returns both answers.
 fn twice(talk: &Talk<'_>, event: &Value) -> Vec<Heard> {
     let heard = thread::scope(|scope| {
         let other = scope.spawn(|| talk.say(event));

@@ -1,5 +1,5 @@
-//! ATTR-6: a command claims what its own processes may have written, from when
-//! the first began until the last has ended.
+//! ATTR-6: a command claims what its own processes may have written, from the
+//! start of the first until the exit of the last.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use touchmark_tests::{World, user};
 
 const TEXT: &str = "one\ntwo\nthree\n";
 
-/// The newest version's author and evidence.
+/// Returns the newest version's author and evidence.
 fn newest(world: &World, path: &str) -> (Value, String) {
     let history = world.client().ok("file/history", json!({"path": path}));
     let rows = history["versions"].as_array().unwrap();
@@ -32,18 +32,19 @@ fn is_the_commands(world: &World, path: &str) -> bool {
     newest(world, path) == (session(world).into(), "command".to_owned())
 }
 
-/// As long as agents' own, and no other world's: commands are known by it.
+/// Returns a session id as long as those of agents, and different in each
+/// world, since processes of commands are recognised by it.
 fn session(world: &World) -> String {
     let name = world.state().to_string_lossy().replace('/', "-");
     format!("conversation{name}")
 }
 
-/// A command that waits for a file, for a minute at most.
+/// Returns a command that waits for a file, for at most a minute.
 fn wait_for(file: &str) -> String {
     format!("n=0; while [ ! -e {file} ] && [ $n -lt 3000 ]; do n=$((n+1)); sleep 0.02; done")
 }
 
-/// An agent that has read these files.
+/// Returns an agent that has read these files.
 fn agent<'a>(world: &'a World, files: &[&str]) -> Agent<'a> {
     for file in files {
         world.file(file, TEXT);

@@ -1,6 +1,7 @@
-//! Hostile clients, by what they say (LIM-1): every message that is none, or
-//! almost one, gets an error or ends its connection, and nobody else notices.
-//! By how much they say: `floods.rs`. By the paths they name: `paths.rs`.
+//! Hostile clients with invalid messages (LIM-1): every message that is
+//! invalid, or almost valid, gets an error or ends its connection, and other
+//! clients are not affected. Too many messages are in `floods.rs`, hostile
+//! paths in `paths.rs`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -97,7 +98,8 @@ fn lim1_wrong_messages_get_clear_errors() {
     world.client().ok("ping", json!({}));
 }
 
-/// Sends bytes and waits for the end of the connection or for an answer.
+/// Sends bytes, and returns what arrives until an answer or the end of the
+/// connection.
 fn outcome(world: &World, bytes: &[u8]) -> Vec<u8> {
     let mut stream = UnixStream::connect(world.socket()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -193,7 +195,7 @@ fn lim1_half_frames_hold_nobody_up() {
     world.healthy();
 }
 
-/// A connection that waits for its end in patience.
+/// Opens a connection with long timeouts.
 fn connect(world: &World) -> UnixStream {
     let stream = UnixStream::connect(world.socket()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -201,8 +203,9 @@ fn connect(world: &World) -> UnixStream {
     stream
 }
 
-/// Numbers, types and shapes that fit nowhere: an error with a hint, and the
-/// connection goes on; or an answer, where it is allowed after all.
+/// Numbers, types and shapes that are valid nowhere: an error with a hint, and
+/// the connection continues. Or an answer, where the value is allowed after
+/// all.
 #[test]
 fn lim1_wrong_values_get_an_error_or_a_right_answer() {
     let mut world = World::new();
@@ -386,7 +389,7 @@ fn lim1_wrong_values_get_an_error_or_a_right_answer() {
     world.healthy();
 }
 
-/// Shapes of JSON-RPC that are none, or are doubtful.
+/// Messages whose JSON-RPC shape is invalid or doubtful.
 #[test]
 fn lim1_wrong_shapes_get_an_error_each() {
     let mut world = World::new();
@@ -479,7 +482,7 @@ fn lim1_wrong_shapes_get_an_error_each() {
     world.healthy();
 }
 
-/// What was begun on one wire cannot go on on another.
+/// A connection that began with one wire cannot continue with another.
 #[test]
 fn lim1_wires_are_not_mixed() {
     let mut world = World::new();
@@ -517,7 +520,7 @@ fn lim1_wires_are_not_mixed() {
     world.healthy();
 }
 
-/// One byte at a time is slow, and right.
+/// One byte at a time is slow, and is answered correctly.
 #[test]
 fn lim1_one_byte_at_a_time_is_answered() {
     let mut world = World::new();
@@ -543,7 +546,7 @@ fn lim1_one_byte_at_a_time_is_answered() {
     world.healthy();
 }
 
-/// Lengths of frames that promise more than comes, up to what a `u32` holds.
+/// Frames with lengths larger than what follows, up to the largest `u32`.
 #[test]
 fn lim1_lengths_cost_nothing_by_themselves() {
     let mut world = World::new();
@@ -576,8 +579,8 @@ fn resident(world: &World) -> u64 {
         .unwrap()
 }
 
-/// A client that goes away in the middle of every kind of request, and right
-/// behind it: nothing that it would have to end stays open.
+/// A client that disconnects in the middle of every kind of request, and
+/// directly after it. Nothing that it would have to end stays open.
 #[test]
 fn lim1_clients_that_leave_in_the_middle() {
     let mut world = World::new();
@@ -606,8 +609,8 @@ fn lim1_clients_that_leave_in_the_middle() {
     world.healthy();
 }
 
-/// Valid messages of every method, changed at random: each is answered or
-/// ends its connection, the neighbour is served, memory does not grow.
+/// Valid messages of every method, changed at random. Each is answered or ends
+/// its connection, the neighbour is served, and memory does not grow.
 #[test]
 fn lim1_messages_that_are_almost_right() {
     let seed = std::env::var("TOUCHMARK_SEED")
@@ -647,8 +650,8 @@ fn lim1_messages_that_are_almost_right() {
     world.healthy();
 }
 
-/// Twenty lines on one connection, and what comes back until all of them have
-/// been taken.
+/// Sends twenty lines on one connection, and reads answers until all lines have
+/// been processed.
 fn almost_right_lines(world: &World, samples: &[(&str, Value)], random: &mut Random) {
     let mut client = world.client();
     let mut said = Vec::new();
@@ -680,8 +683,8 @@ fn almost_right_lines(world: &World, samples: &[(&str, Value)], random: &mut Ran
     }
 }
 
-/// The same as frames: valid envelopes around changed parameters, changed
-/// bytes.
+/// Sends changed messages as frames: valid envelopes around changed parameters,
+/// and changed bytes.
 fn almost_right_frames(world: &World, samples: &[(&str, Value)], random: &mut Random) {
     let mut stream = connect(world);
     let mut said = b"TMK1".to_vec();

@@ -1,4 +1,4 @@
-//! A session believes what it was shown, or wrote, last (SEEN-2, SEEN-7).
+//! A session's copy is what it was last shown, or wrote last (SEEN-2, SEEN-7).
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -20,7 +20,7 @@ fn git(world: &World, arguments: &[&str]) {
     assert!(done.status.success(), "git {arguments:?}: {done:?}");
 }
 
-/// Everything that has to follow from an own edit that was taken back.
+/// Checks everything that follows from a session's edit that was taken back.
 fn is_taken_back(agent: &mut Session, edit: Option<&str>) {
     assert_eq!(agent.status("a.txt")["state"], "stale");
     let taken = agent.ok("modified/take", json!({}));
@@ -40,7 +40,8 @@ fn is_taken_back(agent: &mut Session, edit: Option<&str>) {
     assert_eq!(agent.status("a.txt")["state"], "fresh");
 }
 
-/// An agent that has read a file and edited it in some way; the edit's name.
+/// Returns an agent that has read and edited a file in some way, and the edit's
+/// id.
 fn edited(world: &World, way: Option<Way>) -> (Session, Option<String>) {
     world.file("a.txt", BEFORE);
     let mut agent = world.session("agent");
@@ -213,7 +214,7 @@ fn a_long_line_that_was_cut_was_not_shown() {
     assert_ne!(shown["verdict"], "repeat", "15 percent of it was shown");
 }
 
-/// `count` lines that differ from each other.
+/// Returns `count` different lines.
 fn numbered(count: u32) -> Vec<String> {
     (1..=count).map(|line| format!("line {line}\n")).collect()
 }
@@ -325,7 +326,7 @@ fn without_a_text_to_compare_with_a_changed_file_is_stale_as_a_whole() {
     );
 }
 
-/// A person takes back a part of what an agent wrote, beside work of their own.
+/// A person takes back a part of an agent's edit, in addition to other changes.
 #[test]
 fn lines_of_an_edit_that_its_user_takes_back_are_told() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! LIFE: the daemon comes when it is wanted, goes when it is not, can be
-//! found meanwhile, and leaves nothing.
+//! LIFE: the daemon is started when needed, exits when it is not, can be found
+//! in between, and leaves nothing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -29,7 +29,7 @@ fn told(output: &Output) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The process that answers a command, which may start it.
+/// Returns the process that answers a command, which may start it.
 fn who_answers(world: &World) -> u32 {
     let output = loop {
         let output = world.run(&["call", "status"]);
@@ -44,7 +44,7 @@ fn who_answers(world: &World) -> u32 {
     u32::try_from(status["pid"].as_u64().unwrap()).unwrap()
 }
 
-/// Ends daemons that commands started, however the test ends.
+/// Stops daemons that commands started, however the test ends.
 struct Ends<'w>(&'w World);
 
 impl Drop for Ends<'_> {
@@ -146,9 +146,9 @@ fn life1_ends_with_its_workspace() {
     }
 }
 
-/// A directory above the workspace is renamed: no watch says so. What stands
-/// under the old name afterwards is not what the daemon watches, so it must
-/// not answer for it.
+/// A directory above the workspace is renamed, which no watch reports. The
+/// files under the old name are then not the ones that the daemon watches, so
+/// it must not answer about them.
 #[test]
 fn life1_ends_when_a_directory_above_was_replaced() {
     let world = World::asleep();
@@ -186,8 +186,8 @@ fn life1_a_daemon_ends_cleanly_at_a_signal() {
     }
 }
 
-/// Many commands at once, none running: they all get an answer of one daemon,
-/// whatever the one before left.
+/// Many commands at the same time, without a running daemon: all get an answer
+/// from the same daemon, whatever the previous one left.
 #[test]
 fn life1_many_starters_at_once_get_one_daemon() {
     let world = World::asleep();
@@ -228,7 +228,7 @@ fn life1_many_starters_at_once_get_one_daemon() {
     }
 }
 
-/// The pid in a lock says nothing: only the lock does.
+/// The pid in a lock file means nothing. Only the lock counts.
 #[test]
 fn life1_a_lock_left_behind_with_a_number_in_use_is_taken() {
     let world = World::asleep();
@@ -312,7 +312,8 @@ fn life2_what_was_removed_is_mended_and_the_daemon_found() {
     assert_eq!(world.left_behind(), Vec::<String>::new());
 }
 
-/// The same while others start: whoever wins, one daemon stays.
+/// The daemon's files were removed while others start: whichever wins, one
+/// daemon stays.
 #[test]
 fn life2_starters_meet_a_daemon_whose_place_is_gone() {
     let world = World::asleep();
@@ -423,7 +424,7 @@ fn life4_a_hung_daemon_is_an_error_at_the_deadline() {
     world.healthy();
 }
 
-/// `touchmark run` does not let a hung daemon keep its command from running.
+/// A hung daemon does not keep `touchmark run` from running its command.
 #[test]
 fn life4_a_command_runs_although_the_daemon_is_hung() {
     let world = World::new();
@@ -445,8 +446,8 @@ fn life4_a_command_runs_although_the_daemon_is_hung() {
     );
 }
 
-/// The hashes of versions until one has come, and how often the daemon was
-/// another.
+/// Returns the hashes of versions until `last`, and how often the feed changed
+/// to another daemon.
 fn heard(feed: &mut Feed, last: &str) -> (Vec<String>, usize) {
     let (mut hashes, mut daemons) = (Vec::new(), 0);
     let end = Instant::now() + PATIENCE;
@@ -466,7 +467,7 @@ fn heard(feed: &mut Feed, last: &str) -> (Vec<String>, usize) {
     (hashes, daemons)
 }
 
-/// Clients go on with the next daemon, and miss nothing.
+/// Clients continue with the next daemon, and miss nothing.
 #[test]
 fn life2_clients_go_on_with_the_next_daemon() {
     let mut world = World::new();
@@ -516,8 +517,7 @@ fn life2_clients_go_on_with_the_next_daemon() {
     client.call(Shutdown {}).unwrap();
 }
 
-/// Git worktrees, each with a daemon of its own that somebody's client
-/// started.
+/// Git worktrees, each with a separate daemon that a client started.
 struct Worktrees<'w> {
     world: &'w World,
     made: usize,
@@ -539,7 +539,7 @@ impl Worktrees<'_> {
         user::git(self.world.workspace(), &[&["worktree"], args].concat());
     }
 
-    /// One life of a worktree and its daemon, which ends in the way given.
+    /// Creates a worktree and its daemon, and ends both in the given way.
     fn cycle(&mut self, way: usize) {
         let path = self.add();
         let workspace = Workspace::at(&path, &self.world.environment()).unwrap();
@@ -573,7 +573,7 @@ impl Worktrees<'_> {
     }
 }
 
-/// Descriptors and memory of no process stay either: none runs.
+/// No process remains, so no descriptors and memory remain either.
 #[test]
 fn life1_no_orphans_after_worktrees_have_come_and_gone() {
     let cycles = if parts::heavy("1,000 lives of worktrees, 40 here") {
@@ -637,7 +637,7 @@ fn life1_no_orphans_after_worktrees_have_come_and_gone() {
     println!("{cycles} lives of worktrees");
 }
 
-/// SIGHUP: what can change does, what is wrong changes nothing.
+/// SIGHUP: settings that can change do, and wrong ones change nothing.
 #[test]
 fn sighup_reads_the_configuration_again() {
     let mut world = World::new();
@@ -693,8 +693,8 @@ fn sighup_reads_the_configuration_again() {
     world.healthy();
 }
 
-/// SEC-5: whatever a repository's file is, the daemon starts, guards and says
-/// what is wrong.
+/// SEC-5: whatever a repository's file contains, the daemon starts, guards, and
+/// reports what is wrong.
 #[test]
 fn sec5_a_broken_file_of_a_repository_does_not_keep_the_daemon_from_starting() {
     for (place, wanted) in [
@@ -737,7 +737,7 @@ fn sec5_a_broken_file_of_a_repository_does_not_keep_the_daemon_from_starting() {
     }
 }
 
-/// SEC-5: what is swept of other workspaces is the user's to say.
+/// SEC-5: only the user decides what is removed of other workspaces.
 #[test]
 fn sec5_a_repository_has_nothing_of_other_workspaces_removed() {
     let mut gone = World::new();

@@ -1,4 +1,5 @@
-//! LOSS-1: a queue that overflows costs authorship, never truth.
+//! LOSS-1: after an overflow of the event queue authors may be unknown, but
+//! answers are still right.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,8 +16,8 @@ fn signal(world: &World, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// More events in a directory than the kernel keeps for somebody who does not
-/// take them.
+/// Makes more events in a directory than the kernel queues for a watcher that
+/// does not read them.
 fn storm(directory: &Path, name: &str) {
     let limit: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
         .unwrap()
@@ -31,7 +32,7 @@ fn storm(directory: &Path, name: &str) {
     }
 }
 
-/// Ends the rain.
+/// Ends the storm when dropped.
 struct Clearing<'a>(&'a AtomicBool);
 
 impl Drop for Clearing<'_> {
@@ -45,8 +46,8 @@ fn overflows(session: &mut Session) -> u64 {
     status["counters"]["overflows"].as_u64().unwrap()
 }
 
-/// The daemon is stopped while more happens than the kernel keeps for it;
-/// the limit itself is never touched.
+/// The daemon is stopped while more happens than the kernel queues for it. The
+/// system's limit is never changed.
 #[test]
 fn loss1_an_overflow_is_followed_by_a_comparison() {
     let mut world = World::new();
@@ -90,8 +91,8 @@ fn loss1_an_overflow_is_followed_by_a_comparison() {
     world.healthy();
 }
 
-/// The next overflow comes before the comparison after the last one is done,
-/// again and again, asked in between or not.
+/// The next overflow comes before the comparison after the previous one has
+/// finished, repeatedly, with and without queries in between.
 #[test]
 fn loss1_overflows_in_a_row() {
     let mut world = World::new();

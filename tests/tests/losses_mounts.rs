@@ -1,5 +1,5 @@
-//! LOSS-2 and ATTR-13 where file systems come, go, and change behind a mount:
-//! nothing of that makes an event on the files.
+//! LOSS-2 and ATTR-13 where file systems are mounted, unmounted, and changed
+//! behind a mount. None of that makes an event on the files.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -19,7 +19,8 @@ fn bind(source: &Path, at: &Path) {
     mounts::mount("none", source.to_str().unwrap(), "bind", at);
 }
 
-/// What is listed is exactly this, and nobody is named.
+/// Checks that exactly these changes are listed, and that their author is
+/// unknown.
 fn unknown(agent: &mut Session, expected: &[&str]) {
     let changes = agent.take();
     assert_eq!(paths(&changes), expected, "{changes:?}");
@@ -29,7 +30,8 @@ fn unknown(agent: &mut Session, expected: &[&str]) {
     }
 }
 
-/// Watched as ever: a change comes by itself, and has an author.
+/// Checks that a path is watched again: a change is reported without a query,
+/// and has an author.
 fn watched(world: &World, agent: &mut Session, path: &str) {
     agent.take();
     agent.read(path);
@@ -43,7 +45,7 @@ fn watched(world: &World, agent: &mut Session, path: &str) {
     assert_eq!(authors(&changes[0]), ["user"]);
 }
 
-/// While `at` is listed as degraded, because of this.
+/// Checks that `at` is listed as degraded, with this cause.
 fn degraded(world: &World, at: Option<&str>, because: &str) {
     let status = world.client().ok("status", json!({}));
     let list = status["degraded"].as_array().unwrap().clone();
@@ -106,8 +108,7 @@ fn attr13_a_mount_inside_the_workspace_goes_and_comes_back() {
     });
 }
 
-/// Nothing is said about what a mount hides: not even the directory's watch
-/// ends.
+/// Files hidden by a mount make no events: not even the directory's watch ends.
 #[test]
 fn attr13_a_mount_hides_what_was_read() {
     mounts::apart(|| {
@@ -139,7 +140,7 @@ fn attr13_a_mount_hides_what_was_read() {
     });
 }
 
-/// As containers mount single files.
+/// A single file is mounted, as containers do.
 #[test]
 fn attr13_a_file_mounted_by_itself() {
     mounts::apart(|| {
@@ -164,7 +165,7 @@ fn attr13_a_file_mounted_by_itself() {
     });
 }
 
-/// LIFE-1: the daemon ends with its workspace; the next one compares.
+/// LIFE-1: the daemon exits with its workspace, and the next one compares.
 #[test]
 fn life1_the_workspace_is_unmounted_and_mounted_again() {
     mounts::apart(|| {
@@ -194,8 +195,8 @@ fn life1_the_workspace_is_unmounted_and_mounted_again() {
     });
 }
 
-/// Another file system on top of the workspace: what is asked in that moment
-/// is answered by the end, not by what is hidden.
+/// Another file system is mounted over the workspace. Queries in that moment
+/// are answered by the daemon's exit, not from the hidden files.
 #[test]
 fn life1_the_workspace_is_hidden_by_a_mount() {
     mounts::apart(|| {
@@ -222,7 +223,8 @@ fn life1_the_workspace_is_hidden_by_a_mount() {
     });
 }
 
-/// The daemon may have ended by now, or answer with its end; nothing else.
+/// Checks that a state is not answered as fresh. The daemon may have exited, or
+/// answer that it is shutting down.
 fn fresh_is_not_said(agent: &mut Session, path: &str) {
     let asked = json!({"session": "s", "paths": [path]});
     let answer = agent
@@ -314,10 +316,10 @@ fn loss2_fuse_inside_the_workspace() {
     });
 }
 
-/// Changes one file.
+/// A change of one file.
 type Change = fn(&Path);
 
-/// Changes of four kinds in `source`, which the workspace shows.
+/// Makes changes of four kinds in `source`, which is mounted in the workspace.
 fn behind_the_mount(world: &mut World, source: &Path) {
     let mut agent = world.session("s");
     for name in ["a.txt", "d/b.txt", "d/c.txt", "agent.txt"] {

@@ -13,7 +13,8 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 use touchmark_tests::World;
 
-/// Descriptors that a process may have.
+/// Sets how many descriptors a process may have; `None` for as many as this
+/// process. Returns the previous limit.
 fn descriptors(process: u32, most: Option<u64>) -> Rlimit {
     let pid = Pid::from_raw(i32::try_from(process).unwrap());
     let all = rustix::process::getrlimit(Resource::Nofile);
@@ -57,7 +58,8 @@ fn loss4_want_of_descriptors_is_never_taken_for_an_unchanged_file() {
     world.healthy();
 }
 
-/// A file so deep that its path has so many bytes below the workspace.
+/// Creates a file so deep that its path below the workspace has this number of
+/// bytes.
 fn deep(world: &World, bytes: usize) -> (OwnedFd, String, String) {
     const PART: usize = 200;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -73,8 +75,8 @@ fn deep(world: &World, bytes: usize) -> (OwnedFd, String, String) {
     (directory, path + &name, name)
 }
 
-/// Below the limit of the protocol, above that of the system with the
-/// workspace's own name before it.
+/// The paths are within the protocol's limit, and beyond the system's limit
+/// once the workspace's path is prepended.
 #[test]
 fn loss4_a_path_too_long_to_be_watched_is_read_when_asked_about() {
     for bytes in [3_000, 3_900, 4_030, 4_060, 4_090] {

@@ -1,4 +1,5 @@
-//! LOSS-2 where watches run out: nothing is missed, it is said, and it passes.
+//! LOSS-2 when watches run out: nothing is missed, the condition is reported,
+//! and it ends.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,8 +18,8 @@ fn degraded(world: &World) -> Vec<Value> {
     status["degraded"].as_array().unwrap().clone()
 }
 
-/// The daemon is told to look at what it could not watch, which it also does
-/// by itself every ten seconds.
+/// Makes the daemon retry what it could not watch. It also does so every ten
+/// seconds.
 fn mended(world: &World) {
     let pid = Pid::from_raw(world.pid().cast_signed()).unwrap();
     kill_process(pid, Signal::HUP).unwrap();
@@ -29,7 +30,7 @@ fn mended(world: &World) {
     }
 }
 
-/// What `touchmark doctor` says of the coverage, each with a hint.
+/// Returns `touchmark doctor`'s findings about coverage. Each must have a hint.
 fn doctor(world: &World) -> Vec<String> {
     let output = world.run(&["doctor", "--json"]);
     let said: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -43,9 +44,9 @@ fn doctor(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// Every way to change a file is found at the next question, whether or not
-/// anything watches; what nobody saw is nobody's, what was declared is the
-/// session's (ATTR-13).
+/// Checks that every way to change a file is found at the next query, with and
+/// without a watch. What was not watched has no known author, and what was
+/// declared is the session's (ATTR-13).
 fn nothing_is_missed(world: &World, agent: &mut Session, dirs: &[String]) {
     for (number, dir) in dirs.iter().enumerate() {
         let name = |file: &str| format!("{dir}/{file}");
@@ -143,7 +144,7 @@ fn loss2_the_limit_of_watches() {
     });
 }
 
-/// Not one directory can be watched, not even the fence's.
+/// No directory can be watched, not even the fence's.
 #[test]
 fn loss2_no_watch_at_all() {
     limits::limited(Limit::Watches, 0, |mut world| {
@@ -167,7 +168,8 @@ fn loss2_no_watch_at_all() {
     });
 }
 
-/// No instance is left for the daemon; it takes one as soon as there is one.
+/// No inotify instance is available for the daemon. It takes one as soon as
+/// there is one.
 #[test]
 fn loss2_the_limit_of_instances() {
     limits::limited(Limit::Instances, 0, |mut world| {

@@ -1,6 +1,6 @@
-//! ATTR-13 and LIFE-1 where the workspace's own directory goes and another
-//! comes under its name: the daemon ends, the next one compares, and nobody
-//! is answered out of what was there before.
+//! ATTR-13 and LIFE-1 where the workspace's directory is removed and another
+//! one gets its name: the daemon exits, the next one compares, and no answer
+//! comes from the previous content.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,7 +9,7 @@ use std::fs;
 use serde_json::json;
 use touchmark_tests::{Session, World, authors, paths, user};
 
-/// What was read, before anything happens to the directory.
+/// Creates and reads files, before anything happens to the directory.
 fn begun(world: &World) -> Session {
     for name in ["a.txt", "d/b.txt", "d/gone.txt", "same.txt"] {
         world.file(name, "one\n");
@@ -19,15 +19,15 @@ fn begun(world: &World) -> Session {
     agent
 }
 
-/// The workspace made anew.
+/// Creates the workspace's files again.
 fn another(world: &World) {
     world.file("a.txt", "two\n");
     world.file("d/b.txt", "two\n");
     world.file("same.txt", "one\n");
 }
 
-/// The old daemon never says `fresh` or anything else of the files: it ends,
-/// and nothing of it is left.
+/// Checks that the old daemon never answers about the files: it exits, and
+/// leaves nothing.
 fn ended(world: &mut World, mut agent: Session) {
     let asked = json!({"session": "s", "paths": ["a.txt"]});
     let answer = agent
@@ -42,7 +42,8 @@ fn ended(world: &mut World, mut agent: Session) {
     assert!(!world.socket().exists());
 }
 
-/// The next daemon knows what was read, and that nobody watched.
+/// Checks that the next daemon has the reads on record, and that nothing was
+/// watched in between.
 fn compared(world: &mut World) {
     world.start();
     let mut agent = world.session("s");
@@ -84,7 +85,7 @@ fn life1_the_workspace_is_replaced_by_a_rename() {
     compared(&mut world);
 }
 
-/// A rename further up makes no event in the workspace.
+/// A rename of a directory above makes no event in the workspace.
 #[test]
 fn life1_a_directory_above_the_workspace_is_replaced() {
     let mut world = World::asleep();

@@ -1,4 +1,4 @@
-//! `touchmark mcp`, spoken to line by line in both of the protocol's eras.
+//! `touchmark mcp`, driven line by line in both versions of the protocol.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use touchmark_tests::{Mcp, World, authors, paths, text};
 
 const CHANGES: &str = "touchmark://changes";
 
-/// What compares arguments with schemas.
+/// The script that validates arguments with the schemas.
 const VALIDATOR: &str = "\
 import json, sys
 from jsonschema import Draft202012Validator as Validator
@@ -27,7 +27,7 @@ fn mcp(world: &World, era: Era) -> Mcp {
     Mcp::start(world.command(&["mcp"]), era)
 }
 
-/// The one session that an MCP client opened.
+/// Returns the only session that an MCP client opened.
 fn session(world: &World) -> Value {
     let sessions = world.client().ok("session/list", json!({}));
     let of_mcp: Vec<&Value> = sessions["sessions"]

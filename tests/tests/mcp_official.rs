@@ -1,5 +1,5 @@
-//! `touchmark mcp` driven by the protocol's own client libraries, fetched
-//! from their registries.
+//! `touchmark mcp` driven by the protocol's own client libraries, fetched from
+//! their registries.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use touchmark_tests::world::{binary, finish};
 use touchmark_tests::{World, fetched};
 
-/// Runs a script in a world with one file, with the words before the
-/// workspace and the server's command.
+/// Runs a script in a world with one file. Its arguments are these words, then
+/// the workspace and the server's command.
 fn drives(interpreter: &Path, script: &Path, words: &[&str]) -> String {
     let world = World::new();
     world.file("a.txt", "one\n");

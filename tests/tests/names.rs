@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use touchmark_tests::mounts;
 use touchmark_tests::{Session, World, authors, sha256, text, user};
 
-/// What a session is told of: each path with its kind and its authors.
+/// Returns the changes that a session is told: each path with its kind and its
+/// authors.
 fn told(agent: &mut Session) -> Vec<String> {
     let row = |change: &Value| {
         let (path, kind) = (text(change, "path"), text(change, "kind"));
@@ -19,7 +20,7 @@ fn told(agent: &mut Session) -> Vec<String> {
     agent.take().iter().map(row).collect()
 }
 
-/// A second name of `lib/a`, made in one of three ways.
+/// Makes a second name of `lib/a`, in one of three ways.
 fn second_name(world: &World, how: &str) -> &'static str {
     match how {
         "directory" => symlink("lib", world.path("src")).unwrap(),
@@ -239,7 +240,7 @@ fn file2_a_file_made_anew_behind_a_symlink_is_still_the_edits() {
     }
 }
 
-/// Points a name to another, over what was there.
+/// Points a name to another file, replacing what it was.
 fn point(world: &World, name: &str, to: &str) {
     symlink(to, world.path("new-link")).unwrap();
     fs::rename(world.path("new-link"), world.path(name)).unwrap();
@@ -282,7 +283,7 @@ fn file2_a_name_that_becomes_another_files_has_that_files_history() {
     }
 }
 
-/// Who made a version.
+/// Returns the author of a version.
 fn authors_of(version: &Value) -> String {
     touchmark_tests::author(&version["author"])
 }
@@ -684,7 +685,8 @@ fn a_tree_of_hard_links_costs_what_its_files_do() {
     assert!(told.iter().all(|row| row.starts_with("t/")), "{told:?}");
 }
 
-/// Asking by a link made that the name of the copy a rename had just made.
+/// A regression: a query by a link made that the name of the copy that a rename
+/// had just made.
 #[test]
 fn file1_a_question_by_a_link_does_not_use_it_for_a_renamed_file() {
     let world = World::new();
@@ -700,8 +702,8 @@ fn file1_a_question_by_a_link_does_not_use_it_for_a_renamed_file() {
     assert!(told.iter().any(|row| row.starts_with("k/a")), "{told:?}");
 }
 
-/// A link that was spoken of while it led to nothing stayed a stranger to the
-/// name that a rename made.
+/// A regression: a link that was named while it was dangling was not joined
+/// with the name that a rename made.
 #[test]
 fn file1_a_link_spoken_of_before_joins_what_a_rename_brings_behind_it() {
     let world = World::new();
@@ -716,7 +718,8 @@ fn file1_a_link_spoken_of_before_joins_what_a_rename_brings_behind_it() {
     assert_eq!(answer["files"][1]["state"], "fresh", "{answer}");
 }
 
-/// What a session knew by another name of the file went with the link as well.
+/// A regression: what a session had by another name of the file moved with the
+/// link as well.
 #[test]
 fn file2_a_renamed_link_takes_along_who_used_it_and_nobody_else() {
     let world = World::new();
@@ -733,9 +736,9 @@ fn file2_a_renamed_link_takes_along_who_used_it_and_nobody_else() {
     assert_eq!(other.state("link"), "deleted");
 }
 
-/// A name that had become a link of a file was taken for the older one,
-/// because another link had been found to lead to it, and the user for who
-/// wrote what the agent had just written.
+/// A regression: a name that had become a link of a file was treated as the
+/// older one, because another link had been found to resolve to it. The user
+/// was then named for what the agent had just written.
 #[test]
 fn file1_the_name_that_had_the_file_first_keeps_its_author() {
     let world = World::new();

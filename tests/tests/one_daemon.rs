@@ -1,6 +1,6 @@
-//! SEC-1: one daemon for one store, whatever runtime directory its starters
-//! and clients look in. Some agents start MCP servers and hooks with a few
-//! variables only, `XDG_RUNTIME_DIR` not among them.
+//! SEC-1: one daemon for one store, whatever runtime directory its starters and
+//! clients use. Some agents start MCP servers and hooks with only a few
+//! variables, without `XDG_RUNTIME_DIR`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,8 +18,8 @@ use touchmark_tests::process::{daemons_below, signal, until, wait_gone};
 use touchmark_tests::world::finish;
 use touchmark_tests::{Mcp, World, children};
 
-/// A command of touchmark's whose environment names another runtime directory
-/// than the world's, or none.
+/// Returns a `touchmark` command with another runtime directory than the
+/// world's; `None` for no variable.
 fn elsewhere(world: &World, runtime: Option<&Path>, args: &[&str]) -> Command {
     let mut command = world.command(args);
     match runtime {
@@ -48,12 +48,12 @@ fn result(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A runtime directory, its path short enough for a socket's.
+/// Creates a runtime directory, whose path is short enough for a socket's.
 fn runtime() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("tm").tempdir().unwrap()
 }
 
-/// What the library is told where no runtime directory is named.
+/// Returns the client library's environment without a runtime directory.
 fn without_runtime(world: &World) -> Environment {
     let mut environment = world.environment();
     environment.base.runtime = None;

@@ -1,5 +1,5 @@
-//! What is handed out: a Debian package, a program that needs nothing beside
-//! it, and what `cargo install` makes.
+//! The published packages: a Debian package, a static program, and the result
+//! of `cargo install`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,7 +18,7 @@ use touchmark_tests::{Client, text, user};
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Runs a script of the repository's; the last line that it prints.
+/// Runs a script of the repository. Returns the last line that it prints.
 fn script(name: &str, arguments: &[&Path], environment: &[(&str, &str)]) -> PathBuf {
     let output = Command::new(format!("{TOP}/packaging/{name}"))
         .args(arguments)
@@ -117,7 +117,7 @@ fn a_debian_package_installs_runs_and_goes() {
     assert!(!systemd.path("/usr/bin/touchmark").exists());
 }
 
-/// Ends with the test.
+/// A daemon process, killed when dropped.
 struct Daemon(Child);
 
 impl Drop for Daemon {
@@ -191,7 +191,7 @@ fn a_static_program_runs_in_an_empty_root_directory() {
     assert!(daemon.0.wait().unwrap().success());
 }
 
-/// As the README says it.
+/// As the README says.
 #[test]
 fn cargo_installs_the_command() {
     if !heavy("`cargo install --path cli`") {

@@ -1,4 +1,4 @@
-//! The pages that are read from top to bottom, run as they stand.
+//! The pages that are read from top to bottom run verbatim.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use touchmark_tests::snippets::run_page;
 use touchmark_tests::world::World;
 
-/// A page in `docs`.
+/// Returns the path of a page in `docs`.
 fn page(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../docs")

@@ -1,4 +1,4 @@
-//! SEC-2 and odd names: no path leaves the workspace, every name works.
+//! SEC-2 and odd names: no path leaves the workspace, and every name works.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -66,7 +66,7 @@ fn sec2_paths_that_lead_out_are_refused() {
     assert_eq!(read["hash"], sha256("one\n"));
 }
 
-/// Says that it is over when it is dropped.
+/// Sets a flag when dropped.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -75,8 +75,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// The names behind a path change while it is asked for: never is a byte
-/// from outside told.
+/// The files behind a path change while it is requested. No byte from outside
+/// is ever returned.
 #[test]
 fn sec2_symlinks_swapped_during_requests() {
     let mut world = World::new();
@@ -192,7 +192,7 @@ fn names_that_are_not_utf8_travel_as_uri() {
     agent.refused("file/read", json!({"path": "a\0b"}), "invalidParams");
 }
 
-/// SEC-4: what is told to people and models hides nothing.
+/// SEC-4: messages to people and models hide no characters.
 #[test]
 fn sec4_messages_escape_names() {
     let world = World::new();
@@ -222,9 +222,9 @@ fn sec4_messages_escape_names() {
     assert!(error.message.len() < 300, "{}", error.message);
 }
 
-/// Paths of every odd kind, on every method that takes one: refused with a
-/// hint or answered, never followed out, never waited for. A FIFO is not
-/// opened (LOSS-4): nobody writes into these.
+/// Paths of every odd kind, on every method that takes one: refused with a hint
+/// or answered, and never followed to the outside or waited for. A FIFO is not
+/// opened (LOSS-4), since no process writes into it.
 #[test]
 fn sec2_odd_paths_are_refused_or_answered_on_every_method() {
     let mut world = World::new();
@@ -344,7 +344,8 @@ fn sec2_odd_paths_are_refused_or_answered_on_every_method() {
     world.healthy();
 }
 
-/// No byte from outside, and errors that say what to do.
+/// Checks that an answer has no byte from outside, and that errors say what to
+/// do.
 fn harmless(method: &str, path: &str, answer: &touchmark_tests::wire::Answer) {
     let told = match answer {
         Ok(result) => result.to_string(),

@@ -1,9 +1,10 @@
-//! SEC-2 against somebody who is quick: files and directories change places
-//! with links that lead out, while every method that reads or writes by a name
-//! is asked about them. No byte from outside is told or kept, and nothing
-//! outside is written.
+//! SEC-2 against a fast attacker: files and directories are exchanged with
+//! links that lead out, while requests of every method that reads or writes by
+//! name are sent about them. No byte from outside is returned or stored, and
+//! nothing outside is written.
 //!
-//! Some seconds; `TOUCHMARK_SOAK=1` (`tests/run --soak`) three minutes.
+//! Takes some seconds, and with `TOUCHMARK_SOAK=1` (`tests/run --soak`) three
+//! minutes.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -22,33 +23,37 @@ use touchmark_tests::parts::long;
 use touchmark_tests::wire::Answer;
 use touchmark_tests::{Session, World, sha256, user};
 
-/// Directories in each of the trees that change places, and files in each.
+/// The number of directories in each of the exchanged trees, and of files in
+/// each.
 const BRANCHES: usize = 150;
 const LEAVES: usize = 3;
 
-/// The slowest answer but for one in a hundred about another file meanwhile,
-/// on a machine whose cores are all busy with something else: tens of
-/// milliseconds on one that is not. A look at each exchange made it many seconds.
+/// The longest allowed 99th percentile of answers about another file, on a
+/// machine with all cores busy. On an idle machine it is tens of milliseconds.
+/// Reading every file at each exchange made it many seconds.
 const PROMPT: Duration = Duration::from_secs(1);
 
-/// So many answers tell which of a hundred is the slowest.
+/// The number of answers that is enough for a 99th percentile.
 const ANSWERS: usize = 300;
 
-/// In every file outside, and in none inside.
+/// A text in every file outside, and in no file inside.
 const CANARY: &str = "CANARY-OF-THE-OUTSIDE";
 
-/// Finds the canary, and is not what is looked for in answers.
+/// A pattern that matches the canary without containing it, since answers are
+/// searched for the canary.
 const PATTERN: &str = "CANARY.OF.THE|of the inside";
 
-/// Requests at least, in a short run and in a long one.
+/// The minimum number of requests and the duration, of a short run and of a
+/// long one.
 const SHORT: (u64, Duration) = (500, Duration::from_secs(4));
 const LONG: (u64, Duration) = (10_000, Duration::from_secs(180));
 
-/// How much longer it goes on, on a slow machine, until each of the outcomes
-/// below was seen. How often one comes up is chance.
+/// By which factor the duration is extended, on a slow machine, until each of
+/// the outcomes below has occurred. How often each occurs is random.
 const AT_MOST: u32 = 15;
 
-/// It was a race only if the same was found inside, and refused.
+/// The outcomes that must occur: the race is real only if the same name was
+/// both found inside and refused.
 const SEEN: [&str; 11] = [
     "file/readText ok",
     "file/readText outsideWorkspace",
@@ -63,10 +68,10 @@ const SEEN: [&str; 11] = [
     "recovery/restore ok",
 ];
 
-/// Clients that ask at the same time.
+/// The number of clients that send requests at the same time.
 const CLIENTS: u64 = 3;
 
-/// What changes places: a name inside, and the link that takes it.
+/// The pairs that are exchanged: a name inside, and a link that leads out.
 const PAIRS: [(&str, &str); 4] = [
     ("d", "d-out"),
     ("f.txt", "f-out"),
@@ -74,10 +79,10 @@ const PAIRS: [(&str, &str); 4] = [
     ("d/sub", "d-sub-out"),
 ];
 
-/// Names that lead inside or out, as it happens.
+/// Names that resolve to the inside or the outside, depending on the moment.
 const NAMES: [&str; 5] = ["d/a.txt", "f.txt", "l/a.txt", "d/sub/b.txt", "d/sub/c.txt"];
 
-/// Everything below a directory: what each thing is, and what it holds.
+/// Returns everything below a directory: the kind and content of each entry.
 fn everything(below: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut directories = vec![below.to_owned()];
@@ -102,7 +107,7 @@ fn everything(below: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// The bytes of every file below a directory.
+/// Returns the bytes of every file below a directory.
 fn bytes(below: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in fs::read_dir(below).unwrap() {
@@ -119,7 +124,7 @@ fn outside(world: &World) -> std::path::PathBuf {
     world.outside().join("secret")
 }
 
-/// Two trees of the same names, and links to the one outside.
+/// Creates two trees with the same names, and links to the one outside.
 fn prepare(world: &World) {
     let secret = outside(world);
     fs::create_dir_all(secret.join("sub")).unwrap();
@@ -146,7 +151,7 @@ fn prepare(world: &World) {
     }
 }
 
-/// They change places 500 times a second. How often in all.
+/// Exchanges the pairs 500 times a second. Returns the total number.
 fn exchange(world: &World, done: &AtomicBool) -> u64 {
     let mut count = 0;
     let began = Instant::now();
@@ -168,8 +173,8 @@ fn exchange(world: &World, done: &AtomicBool) -> u64 {
     count
 }
 
-/// What is asked about a name, in turn. Those that write say `force`: the
-/// content does not matter here, the place does.
+/// Returns the requests about a name, in turn. Requests that write use `force`,
+/// since only the place matters here, not the content.
 fn requests(world: &World, name: &str, n: u64) -> Vec<(&'static str, Value)> {
     let text = format!("of the inside, written {n}\n");
     let (directory, _) = name.rsplit_once('/').unwrap_or((".", name));
@@ -232,7 +237,7 @@ fn requests(world: &World, name: &str, n: u64) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What may not be in an answer.
+/// Texts that must not be in an answer.
 struct Forbidden(Vec<String>);
 
 impl Forbidden {
@@ -261,7 +266,7 @@ impl Forbidden {
     }
 }
 
-/// Asks until it is over. Counts requests, and names what was answered how.
+/// Sends requests until the run is over. Counts them, and records the outcomes.
 fn ask(
     world: &World,
     client: u64,
@@ -300,14 +305,14 @@ fn ask(
     }
 }
 
-/// What of [`SEEN`] has not come up.
+/// Returns an outcome of [`SEEN`] that has not occurred; `None` if all have.
 fn missing(outcomes: &Mutex<BTreeSet<String>>) -> Option<&'static str> {
     let outcomes = outcomes.lock().unwrap();
     SEEN.into_iter()
         .find(|outcome| !outcomes.contains(*outcome))
 }
 
-/// With a session where the method has one.
+/// Sends a request, with the session where the method has one.
 fn call(agent: &mut Session, method: &str, params: Value) -> Answer {
     match method {
         "file/snapshot" | "file/history" | "editor/didOpen" | "recovery/list" | "hook/claude" => {
@@ -366,8 +371,8 @@ fn sec2_files_and_directories_exchanged_with_links_during_requests() {
     assert!(kept.contains("of the inside"), "contents are found there");
 }
 
-/// LIM-6 for directories: each exchange of a name is about everything below
-/// it, so that following each event costs as many looks as files are tracked.
+/// LIM-6 for directories: each exchange of a name affects everything below it,
+/// so following each event costs as many reads as files are tracked.
 #[test]
 fn lim6_trees_exchanged_without_pause_delay_no_answer_about_another_file() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! The workspace on macOS, which is not here: its standard library is
+//! The workspace on macOS, which is not available here: its standard library is
 //! type-checked from its sources, and everything on top of it.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -13,13 +13,14 @@ use touchmark_tests::world::binary;
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A compiler with the standard library's sources, which Debian has for the
-/// sake of browsers.
+/// A compiler with the standard library's sources, which Debian has for
+/// browsers.
 const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src"];
 
 const TARGET: &str = "x86_64-apple-darwin";
 
-/// The benchmarks measure Linux, and nothing else.
+/// The arguments that select what is checked. The benchmarks only support
+/// Linux.
 const WHAT: &[&str] = &[
     "--workspace",
     "--exclude",
@@ -27,7 +28,7 @@ const WHAT: &[&str] = &[
     "--all-targets",
 ];
 
-/// Another cargo than the one that runs this test.
+/// Runs another cargo than the one that runs this test.
 fn cargo(compiler: &Path, arguments: &[&str]) -> Output {
     let programs = compiler.join("usr/bin");
     let path = env::var_os("PATH").unwrap_or_default();

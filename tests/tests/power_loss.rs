@@ -1,9 +1,9 @@
-//! DUR-1 with `durability = "power"`: a virtual machine is switched off in
-//! the middle of requests, again and again. What was answered is there.
+//! DUR-1 with `durability = "power"`: a virtual machine is switched off in the
+//! middle of requests, repeatedly. What was answered is stored.
 //!
-//! This very program is what runs in the machine, too (`guest`): it starts
-//! the daemon, says what is there, makes requests and names each that was
-//! answered on the console.
+//! This program also runs in the machine (`guest`): it starts the daemon,
+//! prints what is stored, sends requests, and prints each answered one on the
+//! console.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -19,10 +19,10 @@ use touchmark_tests::parts::{long, not_tested};
 use touchmark_tests::world::binary;
 use touchmark_tests::{Client, sha256, text};
 
-/// Switched off so often, unless `TOUCHMARK_POWER_ROUNDS` says otherwise.
+/// The number of power cuts, unless `TOUCHMARK_POWER_ROUNDS` sets another one.
 const ROUNDS: u64 = 12;
 
-/// Files that are written again and again through the daemon.
+/// The number of files that are rewritten through the daemon.
 const REWRITTEN: u64 = 5;
 
 const WORKSPACE: &str = "/disk/ws";
@@ -38,7 +38,7 @@ fn connected(socket: &Path) -> Client {
     }
 }
 
-/// Not a test: what runs in the machine.
+/// Not a test: the part that runs in the machine.
 #[test]
 #[ignore = "runs in the virtual machine of another test"]
 fn guest() {
@@ -82,7 +82,7 @@ fn guest() {
     }
 }
 
-/// Says everything that a request could have been answered for.
+/// Prints everything that an answered request may have stored.
 fn what_is_there(client: &mut Client) {
     let status = client.ok("status", json!({}));
     say(&format!(
@@ -118,7 +118,7 @@ fn what_is_there(client: &mut Client) {
     say("READY");
 }
 
-/// A file, or the files of a directory.
+/// Returns the file, or the files of the directory.
 fn inside(path: std::path::PathBuf) -> Vec<std::path::PathBuf> {
     match fs::read_dir(&path) {
         Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
@@ -126,7 +126,7 @@ fn inside(path: std::path::PathBuf) -> Vec<std::path::PathBuf> {
     }
 }
 
-/// One request; says what was answered once it is.
+/// Sends one request, and prints it once it is answered.
 fn request(client: &mut Client, number: u64) {
     let write = |client: &mut Client, path: &str| -> Value {
         client.ok(
@@ -163,13 +163,13 @@ fn request(client: &mut Client, number: u64) {
     }
 }
 
-/// What was answered, or is there: by its name what it is.
+/// What was answered, or is stored: values by name.
 #[derive(Default)]
 struct Known(BTreeMap<String, String>);
 
 impl Known {
-    /// Takes a line in: `WORD session NAME`, `WORD seen PATH HASH`, `WORD
-    /// file PATH NUMBER`.
+    /// Parses a line: `WORD session NAME`, `WORD seen PATH HASH`, `WORD file
+    /// PATH NUMBER`. Returns whether it was one.
     fn hear(&mut self, word: &str, line: &str) -> bool {
         // The console may have something of the kernel's before it.
         let Some((_, rest)) = line.split_once(&format!("{word} ")) else {
@@ -186,7 +186,8 @@ impl Known {
     }
 }
 
-/// Compares what is there with what was answered; how much was compared.
+/// Compares what is stored with what was answered. Returns the number of
+/// comparisons.
 fn compare(answered: &Known, there: &Known, console: &str) -> usize {
     for (name, what) in &answered.0 {
         let found = there.0.get(name);

@@ -1,11 +1,11 @@
-//! Agents, people, an editor, git and a killer race for the same few files,
-//! in processes of their own. What each of them really wrote is known from
-//! their logs: nothing that a guarded write displaced was unseen, no answer
-//! was out of date, no declared write is misattributed, and nobody is told
-//! wrongly what they hold.
+//! Agents, people, an editor, git and a killer race for the same few files, in
+//! separate processes. What each of them really wrote is known from their logs.
+//! Nothing that a guarded write displaced was unseen, no answer was out of
+//! date, no declared write is misattributed, and no session is told a wrong
+//! state of its copies.
 //!
-//! `TOUCHMARK_SEED=N` runs that seed alone; `TOUCHMARK_SOAK=1` (`tests/run
-//! --soak`) runs new ones for `TOUCHMARK_RACE_SECONDS`, 180 unless told.
+//! `TOUCHMARK_SEED=N` runs only that seed. `TOUCHMARK_SOAK=1` (`tests/run
+//! --soak`) runs new ones for `TOUCHMARK_RACE_SECONDS`, by default 180.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use touchmark_tests::parts;
 use touchmark_tests::race::arena;
 
-/// The name under which this program plays.
+/// The name of the test by which this program becomes a player.
 const PLAYER: &str = "a_player";
 
-/// Rounds that are run every time, for what each has that the others have not.
+/// The rounds that are always run, each with what only it has.
 const ALWAYS: &[(u64, &str)] = &[
     (3, "the daemon lives, and is stopped: nothing is `unknown`"),
     (5, "the daemon and agents are killed, and it is stopped"),
@@ -31,7 +31,7 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Plays if told to, in a process of its own; else there is nothing to do.
+/// Runs a player if the process is one. Otherwise does nothing.
 #[test]
 fn a_player() {
     arena::play();

@@ -1,4 +1,4 @@
-//! SEEN: what sessions know of files; compaction, ranges, renames.
+//! SEEN: what sessions have read of files; compaction, ranges, renames.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

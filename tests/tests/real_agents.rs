@@ -1,5 +1,5 @@
-//! The real agents, each with touchmark's hooks and a model that says what the
-//! test tells it to.
+//! The real agents, each with touchmark's hooks and a model that answers as the
+//! test orders.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use touchmark_tests::agents::{compared, cost, matrix};
 use touchmark_tests::parts;
 
-/// Who measures does so with nothing beside it.
+/// Locked by measurements, so that nothing else runs at the same time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// With `TOUCHMARK_AGENTS=codex` or `TOUCHMARK_AGENTS='codex: patch'` only
+/// With `TOUCHMARK_AGENTS=codex` or `TOUCHMARK_AGENTS='codex: patch'` runs only
 /// what has that in its name.
 #[test]
 fn every_agent_plays_every_scenario_as_documented() {
@@ -43,7 +43,7 @@ fn without_touchmark_and_with_it_it_is_as_documented() {
     assert_eq!(found.join("\n"), documented.join("\n"));
 }
 
-/// Nothing is expected of a busy machine; the numbers are printed.
+/// Nothing is expected on a busy machine. The numbers are printed.
 #[test]
 fn what_the_hooks_take_of_a_call_is_printed() {
     if !parts::heavy("what hooks take of the real agents' calls") {

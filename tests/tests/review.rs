@@ -1,4 +1,4 @@
-//! REV: what agents changed stays in a queue until somebody has looked at it.
+//! REV: what agents changed stays in a queue until the user has reviewed it.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -28,7 +28,7 @@ fn queue(client: &mut Client) -> Vec<Value> {
     listed["hunks"].as_array().unwrap().clone()
 }
 
-/// As `path before>after`, line ends left out.
+/// Formats hunks as `path before>after`, without line ends.
 fn told(queue: &[Value]) -> Vec<String> {
     let flat = |hunk: &Value, field| text(hunk, field).replace('\n', "|");
     let told = queue.iter().map(|hunk| {
@@ -123,8 +123,8 @@ fn rev1_files_that_agents_made_and_deleted() {
     world.healthy();
 }
 
-/// A commit of the user's, an hour from now: git counts whole seconds, and
-/// no command of an agent runs then.
+/// Commits as the user, an hour from now: git counts whole seconds, and no
+/// agent's command runs then.
 fn commit_later(world: &World, message: &str) {
     let mut git = user::git_command(world.workspace(), &["commit", "-q", "-a", "-m", message]);
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();

@@ -218,7 +218,8 @@ fn the_same_names_for_tokio() {
     });
 }
 
-/// Both kinds of sessions are one source; here the one for tokio.
+/// Both kinds of sessions are compiled from one source. This is the one for
+/// tokio.
 #[test]
 fn versions_are_looked_at_restored_and_undone() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Rows of the scenarios' table about commands of the agent's: S40, S41.
+//! Rows of the scenarios' table about an agent's commands: S40, S41.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +11,8 @@ use touchmark_tests::user::{self, git};
 use touchmark_tests::world::finish;
 use touchmark_tests::{Lane, authors, children, lanes, own_worlds, paths, sha256};
 
-/// What a command window's end tells, checked to be the session's alone.
+/// Returns the paths that the end of a command window reports. Checks that all
+/// are the session's.
 fn told(ended: &Value, session: &str) -> Vec<String> {
     let changes = ended["changes"].as_array().expect("changes");
     for change in changes {
@@ -21,7 +22,7 @@ fn told(ended: &Value, session: &str) -> Vec<String> {
     paths(changes)
 }
 
-/// A user's editor saves, and says so before or after.
+/// Saves as a user's editor, and reports the save before or after.
 fn save_and_report(lane: &mut Lane, name: &str, first: bool) {
     let path = lane.world.path(name);
     let report = json!({"path": name, "hash": sha256("by the editor\n")});
@@ -35,7 +36,7 @@ fn save_and_report(lane: &mut Lane, name: &str, first: bool) {
     }
 }
 
-/// Rewrites the files named in ten ways, in two halves; between them it says
+/// Rewrites the named files in ten ways, in two halves. Between them it prints
 /// `half` and waits for a line.
 const SHELL: &str = r#"
     echo shell > "$1"; echo shell >> "$2"; sed -i 's/one/shell/' "$3"

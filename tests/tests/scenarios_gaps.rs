@@ -1,5 +1,5 @@
-//! The rows of the scenarios' table about a daemon that could not see: it was
-//! down (S11), or more happened than the kernel keeps for it (S43).
+//! Rows of the scenarios' table about a daemon that could not watch: it was
+//! down (S11), or more happened than the kernel queues for it (S43).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -72,11 +72,11 @@ fn s11_the_daemon_is_down_while_a_user_edits() {
     });
 }
 
-/// Events of the whole storm.
+/// The number of events in the storm.
 const STORM: usize = 200_000;
 
-/// Makes `events` events at least in a watched directory, about files that
-/// nobody tracks.
+/// Makes at least `events` events in a watched directory, about files that are
+/// not tracked.
 fn storm(directory: &Path, events: usize) {
     // Two files in turn: the kernel joins equal events that follow each other.
     let mut pair = ["even", "odd"].map(|name| File::create(directory.join(name)).unwrap());

@@ -1,5 +1,5 @@
-//! Rows of the scenarios' table about many files and git: S7git, S10,
-//! S10git, S41.
+//! Rows of the scenarios' table about many files and git: S7git, S10, S10git,
+//! S41.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -34,7 +34,7 @@ fn s7git_checkout_of_one_file_and_two_edits() {
     });
 }
 
-/// The names of the thousand.
+/// Returns the names of the thousand files.
 fn thousand(lane: &Lane) -> Vec<String> {
     (0..1000)
         .map(|number| lane.name(&format!("d{}/f{number}.txt", number % 10)))
@@ -85,8 +85,8 @@ fn s10_a_thousand_files_rewritten_at_once() {
     });
 }
 
-/// A repository with 1,000 files that differ between `main` and `other` and
-/// 100 that do not.
+/// Returns a repository with 1,000 files that differ between `main` and `other`
+/// and 100 that do not.
 fn template() -> &'static Path {
     static TEMPLATE: OnceLock<TempDir> = OnceLock::new();
     TEMPLATE
@@ -121,7 +121,8 @@ fn template() -> &'static Path {
         .path()
 }
 
-/// A copy of the template in the lane; the names of the files that differ.
+/// Copies the template into the lane. Returns the names of the files that
+/// differ.
 fn repository(lane: &mut Lane) -> Vec<String> {
     fs::remove_dir(lane.dir()).unwrap();
     let mut copy = Command::new("cp");
@@ -196,7 +197,8 @@ fn s10git_checkout_of_a_branch_that_differs_in_a_thousand_files() {
     });
 }
 
-/// Never asked between: the checkout there and back leaves nothing.
+/// Without a query in between, a checkout to the other branch and back leaves
+/// no change.
 #[test]
 fn s41_checkout_of_another_branch_under_the_agent() {
     lanes(|lane| {

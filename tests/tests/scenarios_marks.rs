@@ -1,6 +1,6 @@
 //! Rows of the scenarios' table about an agent's own edits: S1 to S6, S13 to
-//! S18, S34, S42. Each for every way to announce an edit, where that makes
-//! sense; names of files say which.
+//! S18, S34, S42. Each is run for every way to announce an edit, where that
+//! makes sense. The names of files say which.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,9 +9,9 @@ use touchmark_tests::children::unshared;
 use touchmark_tests::user::{self, pause};
 use touchmark_tests::{Lane, Way, author, authors, lanes, paths, sha256, text};
 
-/// Who wrote, one after the other. A busy machine reads some saves in their
-/// middle, which makes more versions of the same writer, or of an empty file
-/// that nobody misses.
+/// Returns the successive authors. A busy machine reads some saves in their
+/// middle, which makes additional versions of the same author, or of an empty
+/// file that does not matter.
 fn writers(lane: &mut Lane, name: &str) -> Vec<String> {
     let mut story = lane.agent.story_of_texts(name);
     story.dedup();
@@ -48,8 +48,8 @@ fn s2_agent_writes_in_two_chunks_with_the_file_kept_open() {
     });
 }
 
-/// S2 again, the daemon made to look between the chunks by another session's
-/// query: what it sees there is no version of anybody's.
+/// S2 again, with a query of another session between the chunks, so that the
+/// daemon reads the file. What it reads then becomes no version.
 #[test]
 fn s2_agent_writes_in_two_chunks_and_somebody_asks_between() {
     lanes(|lane| {
@@ -159,8 +159,8 @@ fn s5_agent_writes_and_a_user_edits_soon_after() {
     });
 }
 
-/// S5 with the user's edit between the agent's write and its commit: the
-/// commit names what was written, and says that it was overwritten.
+/// S5 with the user's edit between the agent's write and its commit. The commit
+/// names what was written, and its answer says that it was overwritten.
 #[test]
 fn s5_agent_writes_and_a_user_edits_before_the_commit() {
     lanes(|lane| {
@@ -235,7 +235,7 @@ fn s6_a_user_edits_and_the_agent_overwrites() {
     });
 }
 
-/// The change reports that the user's version was overwritten unseen.
+/// Checks that the change reports the user's version as overwritten unseen.
 fn lost(change: &serde_json::Value, name: &str) {
     assert_eq!(
         author(&change["lost"]["author"]),
@@ -335,7 +335,7 @@ fn s16_agent_marks_after_each_write() {
     });
 }
 
-/// S16 with a commit of no edit in place of the late mark.
+/// S16 with a commit without an edit instead of the late mark.
 #[test]
 fn s16_agent_commits_after_each_write() {
     lanes(|lane| {

@@ -1,5 +1,5 @@
-//! Rows of the scenarios' table about a user's edits: S7, S9, S12, S20 to
-//! S22, S25, S29.
+//! Rows of the scenarios' table about a user's edits: S7, S9, S12, S20 to S22,
+//! S25, S29.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use touchmark_tests::user::{self, pause};
 use touchmark_tests::{Session, World, authors, lanes, lanes_at_once, sha256};
 
-/// A way to save: adds the line to a file that ends in one.
+/// A way to save: its name, and a function that adds a line to a file.
 type Save = (&'static str, fn(&Path, &str));
 
 fn more(path: &Path, line: &str) -> String {
@@ -90,7 +90,7 @@ fn s7_user_saves_with_the_real_sed() {
     saves(&SAVES[10..]);
 }
 
-/// ATTR-12: whatever events a save makes, it ends as one version.
+/// ATTR-12: whatever events a save makes, it results in one version.
 #[test]
 fn attr12_each_way_to_save_makes_one_version() {
     // Each by itself: another's `sync` is told of an absence as an absence.
@@ -350,8 +350,8 @@ fn s29_the_tracked_path_is_a_symlink() {
     });
 }
 
-/// A save in place that takes a while, and somebody asks in its middle, also
-/// before an edit: what is told is what was saved (ATTR-12).
+/// A slow save in place, with a query in its middle, also before an edit: what
+/// is reported is the saved content (ATTR-12).
 #[test]
 fn who_asks_in_the_middle_of_a_save_is_told_of_its_end() {
     let mut world = World::new();

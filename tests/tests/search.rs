@@ -1,5 +1,5 @@
-//! `search/grep` with a real daemon. What is found, skipped and cut has its
-//! tests beside the code; here is what takes a workspace, a wire or a client.
+//! `search/grep` with a real daemon. What is found, skipped and cut is tested
+//! next to the code. These tests need a workspace, a wire or a client.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 use touchmark_tests::{World, text};
 
-/// `path:line:text` of each match.
+/// Returns `path:line:text` of each match.
 fn hits(found: &Value) -> Vec<String> {
     let rows = found["matches"].as_array().expect("matches");
     rows.iter()
@@ -24,7 +24,8 @@ fn hits(found: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Many names of one large file, which take minutes to search and no room.
+/// Creates many names of one large file, which take minutes to search and no
+/// disk space.
 fn endless(world: &World) {
     let line = "the quick bröwn fox jumps over the lazy dog and runs away\n";
     world.file("much/0.txt", line.repeat((4 << 20) / line.len()));
@@ -34,8 +35,8 @@ fn endless(world: &World) {
     }
 }
 
-/// Matches nothing, and not quickly: there is no text to look for, and the
-/// bounds of words that are not ASCII are what the fast engines leave alone.
+/// A pattern that matches nothing, slowly: it has no literal text, and the fast
+/// engines do not support word boundaries that are not ASCII.
 const SLOW: &str = r"(\b\w+\b\s){8}\d$";
 
 #[test]

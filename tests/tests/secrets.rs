@@ -1,4 +1,4 @@
-//! What is not kept (SEC-3): every byte of the state directory is searched.
+//! What is not stored (SEC-3): every byte of the state directory is searched.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 use touchmark_tests::{Session, World, sha256};
 
-/// Contents that a test may find and must not.
+/// Unique contents that must not be found.
 struct Canaries(Vec<String>);
 
 impl Canaries {
@@ -16,15 +16,15 @@ impl Canaries {
         Self(Vec::new())
     }
 
-    /// The text of a file that nobody else has; so short that it is kept as it
-    /// is, not compressed.
+    /// Returns a unique text for a file, short enough to be stored
+    /// uncompressed.
     fn next(&mut self) -> String {
         let canary = format!("CANARY{:03}VALUE", self.0.len());
         self.0.push(canary.clone());
         format!("{canary}\n")
     }
 
-    /// Ends the daemon, and names those that are in its state.
+    /// Stops the daemon, and returns the canaries in its state.
     fn kept(&self, world: &mut World) -> Vec<&str> {
         assert_eq!(world.stop(), Some(0));
         let mut bytes = Vec::new();
@@ -195,7 +195,7 @@ fn sec3_what_is_forgotten_is_in_no_file() {
     assert!(world.left_behind().is_empty(), "{:?}", world.left_behind());
 }
 
-/// A dump of the daemon's memory would hold contents of files.
+/// A dump of the daemon's memory would contain contents of files.
 #[test]
 fn sec3_no_daemon_leaves_a_core_file() {
     let mut world = World::asleep();

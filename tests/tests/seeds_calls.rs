@@ -9,7 +9,7 @@ fn check(agent: &mut Session, tool: &str, args: Value) -> Value {
     agent.ok("call/check", json!({"tool": tool, "args": args}))
 }
 
-/// How much a call repeats another.
+/// Returns how much a call repeats an earlier one.
 fn duplicate(agent: &mut Session, tool: &str, args: Value) -> String {
     text(&check(agent, tool, args), "duplicate")
 }

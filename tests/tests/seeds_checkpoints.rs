@@ -1,4 +1,4 @@
-//! "Context Tracking": what was edited after a checkpoint, warnings that wait,
+//! "Context Tracking": what was edited after a checkpoint, stored warnings,
 //! models in use, and that document's workflow and scenarios.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
@@ -23,7 +23,7 @@ fn since(agent: &mut Session, checkpoint: &Value) -> Vec<Value> {
     detect(agent, json!({"checkpoint": checkpoint["checkpoint"]}))
 }
 
-/// A row as `path authors versions differs`.
+/// Formats a row as `path authors versions differs`.
 fn row(file: &Value) -> String {
     let by: Vec<String> = file["editedBy"]
         .as_array()
@@ -491,7 +491,8 @@ fn what_a_checkpoint_may_be_asked_about_is_not_pruned() {
     agent.refused("checkpoint/detect", clock, "unknownClock");
 }
 
-/// Versions are dropped beside everything else, some time after a start.
+/// Waits until a path's history has this number of rows. Versions are removed
+/// in the background, some time after a start.
 fn until_history_is(agent: &mut Session, path: &str, rows: usize) {
     let end = Instant::now() + PATIENCE;
     while agent.history(path).len() != rows {

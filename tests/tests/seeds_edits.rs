@@ -1,6 +1,6 @@
 //! "Tool Enhancements": files are read before they are edited, times and sizes
-//! prove nothing, quotation marks are matched. What `file/edit` does beside
-//! that is in `guard.rs`, and GUARD-4 for marks in `edits.rs`.
+//! prove nothing, quotation marks are matched. Other tests of `file/edit` are
+//! in `guard.rs`, and GUARD-4 for marks in `edits.rs`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -14,7 +14,7 @@ fn snapshot(agent: &mut Session, path: &str) -> Value {
     agent.client.ok("file/snapshot", json!({"path": path}))
 }
 
-/// `modified`, and what changed: time, size, content.
+/// Returns `modified`, and whether time, size and content have changed.
 fn detect(agent: &mut Session, snapshot: &Value) -> (bool, [bool; 3]) {
     let found = agent
         .client

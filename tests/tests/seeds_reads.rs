@@ -1,12 +1,12 @@
-//! "File Read Tracker": what was read is not put into the context again.
-//! The first nine tests bear the names of that document's own.
+//! "File Read Tracker": what was read is not put into the context again. The
+//! first nine tests have the names of that document's tests.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, authors, paths, text, user};
 
-/// One line, as the document words it.
+/// The message for a repeated read, as the document has it.
 const REPEAT: &str = "[File previously read: a.txt. Content unchanged since last read.]";
 
 fn read_text(agent: &mut Session, path: &str) -> Value {

@@ -1,6 +1,6 @@
-//! "File-Aware Retrieval": what a session accessed lately, and which results
-//! may leave its context. The first two tests bear the names of that
-//! document's own.
+//! "File-Aware Retrieval": what a session accessed recently, and which results
+//! may leave its context. The first two tests have the names of that document's
+//! tests.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -32,7 +32,7 @@ fn recent(agent: &mut Session, step: u64, max_age: u64) -> Vec<Value> {
     listed["files"].as_array().unwrap().clone()
 }
 
-/// Names in the order told.
+/// Returns the names in the answer's order.
 fn names(files: &[Value]) -> Vec<String> {
     files.iter().map(|file| text(file, "path")).collect()
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, text};
 
-/// A process that lives until it is killed.
+/// A process that runs until it is killed.
 struct Process(Child);
 
 impl Process {
@@ -43,7 +43,7 @@ fn save(agent: &mut Session, id: &str, pid: Option<u32>) {
     agent.ok("task/save", json!({"task": task(id, pid)}));
 }
 
-/// All tasks as `session id alive`.
+/// Returns all tasks as `session id alive`.
 fn all(world: &World) -> Vec<String> {
     let listed = world.client().ok("task/list", json!({}));
     let rows = listed["tasks"].as_array().unwrap();
@@ -138,7 +138,7 @@ fn a_task_lives_while_its_process_does() {
     assert_eq!(cleaned["removed"], 2, "{cleaned}");
 }
 
-/// The variable that says that this runs among processes of its own.
+/// The variable that marks a run inside a new PID namespace.
 const INSIDE: &str = "TOUCHMARK_TEST_OWN_PROCESSES";
 
 #[test]

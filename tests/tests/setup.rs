@@ -1,5 +1,5 @@
-//! `touchmark setup`: everything in, tried, seen by `doctor`, and everything
-//! out again to the byte.
+//! `touchmark setup`: everything is added, tested, shown by `doctor`, and
+//! removed again to the byte.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -16,10 +16,10 @@ use touchmark_tests::hooks::Talk;
 use touchmark_tests::parts::not_tested;
 use touchmark_tests::world::{binary, finish};
 
-/// Programs of five agents, which do nothing.
+/// The programs of five agents, which do nothing.
 const PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "cursor-agent", "opencode"];
 
-/// A world with those and touchmark on the PATH.
+/// Creates a world with these programs and touchmark on the `PATH`.
 fn world() -> World {
     let mut world = World::asleep();
     let bin = world.state().with_file_name("bin");
@@ -57,7 +57,7 @@ fn done(world: &World, words: &[&str]) -> String {
     said
 }
 
-/// What the checks say, by their names.
+/// Returns the texts of the checks, by name.
 fn checks(output: &Output) -> BTreeMap<String, String> {
     let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
     let checks = facts["checks"].as_array().unwrap().iter();
@@ -72,7 +72,7 @@ fn checks(output: &Output) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// All that lies below a directory: kinds, modes, links and bytes.
+/// Returns everything below a directory: kinds, modes, links and bytes.
 fn everything(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -94,7 +94,7 @@ fn everything(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
-/// All that people keep settings in.
+/// Returns all places where people keep settings, with their contents.
 fn places(world: &World) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut all = everything(&world.outside());
     all.extend(everything(&world.config()));
@@ -107,7 +107,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Settings as five people write them.
+/// Writes settings as five people write them.
 fn settings(world: &World) {
     let home = world.outside();
     // Comments and trailing commas, in dotfiles that a link leads to.
@@ -345,7 +345,8 @@ fn settings_on_another_file_system_come_back() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 
-/// Answers the question after something has happened; what was printed.
+/// Answers the question after `meanwhile` has run. Returns whether the command
+/// succeeded, and its output.
 fn asked(world: &World, meanwhile: impl FnOnce()) -> (bool, String) {
     let mut terminal = Command::new("script");
     let line = format!(

@@ -1,4 +1,4 @@
-//! SEC-1 and the daemon's life: modes, lock, stale sockets, other users.
+//! SEC-1 and the daemon's lifetime: modes, lock, stale sockets, other users.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -146,8 +146,8 @@ fn sec1_a_foreign_runtime_directory_is_not_used() {
     }
 }
 
-/// Another user's connection. The directory keeps others out already; here it
-/// is opened on purpose, so that the check of the peer itself is tested.
+/// A connection of another user. The directory already keeps other users out.
+/// Here it is opened on purpose, to test the check of the peer.
 #[test]
 fn sec1_another_user_is_refused() {
     assert!(

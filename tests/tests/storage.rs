@@ -1,5 +1,5 @@
-//! LOSS-3: a disk that is full or read-only, and a state directory that may
-//! not be used, seen by a whole daemon: before its start and while it runs.
+//! LOSS-3: a disk that is full or read-only, and a state directory that may not
+//! be used, with a whole daemon: before its start and while it runs.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -16,8 +16,8 @@ use touchmark_tests::parts::not_tested;
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::{Client, Way, World, author, mounts, paths, sha256, text, user};
 
-/// Three files of a session: read, read and changed by a user since, written
-/// by the session itself.
+/// Makes three files of a session: one was read, one was read and then changed
+/// by a user, one was written by the session.
 fn work(world: &World) {
     let mut agent = world.session("s");
     for name in ["a.txt", "b.txt", "c.txt"] {
@@ -31,7 +31,7 @@ fn work(world: &World) {
     assert_eq!(agent.state("b.txt"), "stale");
 }
 
-/// What was answered before is so, although the daemon was killed since.
+/// Checks that earlier answers are still true, although the daemon was killed.
 fn all_is_there(world: &World) {
     let mut agent = world.session("s");
     for (name, seen) in [("a.txt", "one\n"), ("b.txt", "one\n"), ("c.txt", "agent\n")] {
@@ -41,7 +41,7 @@ fn all_is_there(world: &World) {
     assert_eq!(author(&agent.history("b.txt")[0]["author"]), "user");
 }
 
-/// Every cause in `status`, in a line.
+/// Returns every cause in `status`, in one line.
 fn degraded(client: &mut Client) -> String {
     let status = client.ok("status", json!({}));
     let causes = status["degraded"].as_array().unwrap();
@@ -49,7 +49,7 @@ fn degraded(client: &mut Client) -> String {
     causes.join("; ")
 }
 
-/// Requests that change state, and what they are called with.
+/// Returns requests that change state, with their parameters.
 fn changes_of_state() -> [(&'static str, Value); 7] {
     [
         ("file/read", json!({"path": "b.txt"})),
@@ -68,8 +68,8 @@ fn changes_of_state() -> [(&'static str, Value); 7] {
     ]
 }
 
-/// While nothing can be stored, queries are right, what changes state is
-/// refused, and everybody is told why.
+/// Checks that while nothing can be stored, queries are right, changes of state
+/// are refused, and clients are told why.
 fn while_nothing_is_stored(world: &World) {
     let mut agent = world.session("s");
     assert_eq!(agent.state("a.txt"), "fresh");
@@ -105,7 +105,7 @@ fn while_nothing_is_stored(world: &World) {
     assert_eq!(agent.status("a.txt")["seenHash"], sha256("one\n"));
 }
 
-/// What `touchmark doctor` finds wrong.
+/// Returns what `touchmark doctor` finds wrong.
 fn doctor(world: &World) -> Vec<String> {
     let output = world.run(&["doctor", "--json"]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -116,7 +116,7 @@ fn doctor(world: &World) -> Vec<String> {
     wrong.map(|one| text(one, "check")).collect()
 }
 
-/// Waits until the daemon says that all is well; it may begin anew for it.
+/// Waits until the daemon reports that all is well. It may restart for that.
 fn recovers(world: &World) {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -132,8 +132,8 @@ fn recovers(world: &World) {
     }
 }
 
-/// All is well again: nothing answered is lost, and what was found out
-/// meanwhile is known, now and after a kill.
+/// Checks the state after recovery: nothing that was answered is lost, and
+/// changes that were found in the meantime are recorded, now and after a kill.
 fn afterwards(world: &mut World) {
     let mut agent = world.session("s");
     assert_eq!(agent.status("a.txt")["seenHash"], sha256("one\n"));
@@ -151,7 +151,7 @@ fn afterwards(world: &mut World) {
     world.healthy();
 }
 
-/// A file that takes all the room there is.
+/// A file that takes all free space.
 struct Filler(PathBuf);
 
 impl Filler {
@@ -171,7 +171,7 @@ impl Filler {
     }
 }
 
-/// Sessions opened until one is refused; those that were answered.
+/// Opens sessions until one is refused. Returns those that were answered.
 fn until_refused(world: &World) -> Vec<String> {
     let mut client = world.client();
     for number in 0.. {
@@ -184,7 +184,7 @@ fn until_refused(world: &World) -> Vec<String> {
     unreachable!()
 }
 
-/// The sessions are known.
+/// Checks that all these sessions are known.
 fn all_answered(world: &World, answered: &[String]) {
     let listed = world.client().ok("session/list", json!({}));
     let known: Vec<String> = listed["sessions"]
@@ -198,7 +198,8 @@ fn all_answered(world: &World, answered: &[String]) {
     }
 }
 
-/// A world whose state is on a file system of its own, with work done in it.
+/// Runs a test in a world whose state is on a separate file system, with work
+/// done in it.
 fn with_disk(mount: impl FnOnce(&World) + Send, test: impl FnOnce(&mut World) + Send) {
     mounts::apart(|| {
         let mut world = World::asleep();
@@ -218,7 +219,7 @@ fn tiny(world: &World) {
     mounts::mount("tmpfs", "tmpfs", "size=2m,mode=0700", &world.state());
 }
 
-/// Eight megabytes of a real file system in a file.
+/// Mounts eight megabytes of a real file system from a file.
 fn ext4(world: &World) {
     let image = world.outside().join("disk");
     File::create(&image).unwrap().set_len(8 << 20).unwrap();
@@ -228,7 +229,8 @@ fn ext4(world: &World) {
     mounts::mount("ext4", image, "loop,errors=remount-ro", &world.state());
 }
 
-/// In trouble from its start: what was known before is known.
+/// Checks a daemon whose disk fails from its start: what was stored before is
+/// known.
 fn at_the_start(world: &mut World, permit: impl FnOnce()) {
     world.start();
     // The log of a killed daemon may still have room for a few.
@@ -241,7 +243,7 @@ fn at_the_start(world: &mut World, permit: impl FnOnce()) {
     all_is_there(world);
 }
 
-/// In trouble while it runs.
+/// Checks a daemon whose disk fails while it runs.
 fn while_it_runs(world: &mut World, refuse: impl FnOnce(), permit: impl FnOnce()) {
     let mut told = world.client();
     told.ok("subscribe", json!({"kinds": ["degraded"]}));
@@ -295,8 +297,8 @@ fn loss3_a_disk_that_fills_up() {
     }
 }
 
-/// Killed while the disk is full: what was answered is there, and clocks that
-/// were answered for what is not stored are unknown.
+/// Killed while the disk is full: what was answered is still true, and clocks
+/// that were answered for facts that are not stored are unknown.
 #[test]
 fn loss3_killed_while_the_disk_is_full() {
     for mount in [tiny, ext4] {
@@ -320,7 +322,7 @@ fn loss3_killed_while_the_disk_is_full() {
     }
 }
 
-/// No inode is left: what is there can be written to, nothing new is made.
+/// No inode is left: existing files can be written to, and no new ones created.
 #[test]
 fn loss3_no_inode_is_left() {
     let mount = |world: &World| {
@@ -411,9 +413,9 @@ fn loss3_a_first_start_on_a_read_only_disk() {
     });
 }
 
-/// The kernel makes the disk read-only under the daemon, as it does at an
-/// error. Not even a mark that facts wait can be made, so the daemon begins
-/// anew with clocks of their own.
+/// The kernel makes the disk read-only while the daemon runs, as it does after
+/// an error. Not even a note that facts are waiting can be written, so the
+/// daemon starts a new epoch.
 #[test]
 fn loss3_a_disk_that_turns_read_only() {
     with_disk(ext4, |world| {
@@ -465,7 +467,8 @@ fn loss3_a_disk_that_turns_read_only() {
     });
 }
 
-/// A thread whose processes obey permissions although they are root's.
+/// Runs a test on a thread whose processes are bound by permissions even if
+/// they are root's.
 fn without_privileges(test: impl FnOnce() + Send) {
     let run = || {
         for capability in [CapabilitySet::DAC_OVERRIDE, CapabilitySet::DAC_READ_SEARCH] {
@@ -484,7 +487,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The daemon's own part of the state directory.
+/// Returns the directory of the daemon's state.
 fn own(world: &World) -> PathBuf {
     let key = world.socket().file_stem().unwrap();
     world.state().join("touchmark").join(key)
@@ -502,7 +505,7 @@ fn loss3_a_state_directory_that_may_not_be_written_to() {
     });
 }
 
-/// Not even what was known can be read. It is not taken for nothing.
+/// Not even stored facts can be read. They are not treated as missing.
 #[test]
 fn loss3_a_state_directory_that_may_not_be_entered() {
     without_privileges(|| {
@@ -524,7 +527,8 @@ fn loss3_a_state_directory_that_may_not_be_entered() {
     });
 }
 
-/// Taken away while it runs, permissions stop only what opens files.
+/// Permissions that are removed while the daemon runs only affect opening
+/// files.
 #[test]
 fn loss3_permissions_taken_away_while_it_runs() {
     without_privileges(|| {

@@ -1,4 +1,4 @@
-//! DUR-2: store files that are not what was written, seen by a whole daemon.
+//! DUR-2: damaged store files, with a whole daemon.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,13 +10,13 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use touchmark_tests::{World, paths, process, sha256, text, user};
 
-/// The daemon's own part of the state directory.
+/// Returns the directory of the daemon's state.
 fn own(world: &World) -> PathBuf {
     let key = world.socket().file_stem().unwrap();
     world.state().join("touchmark").join(key)
 }
 
-/// A transaction that reads the store. While it lasts nothing is copied from
+/// A transaction that reads the store. While it is open, nothing is copied from
 /// SQLite's log into the file, however long the work before a kill takes.
 struct Reader(Child);
 
@@ -52,9 +52,9 @@ impl Drop for Reader {
     }
 }
 
-/// A daemon that was ended, or killed, after some work; what it knew, and
-/// what no copy knows: `b.txt` has changed since. A killed one has copied
-/// nothing of that work from SQLite's log into the file.
+/// Returns a world whose daemon was stopped or killed after some work, and a
+/// clock. `b.txt` has changed since its read. A killed daemon has copied
+/// nothing from SQLite's log into the file.
 fn ended(killed: bool) -> (World, String) {
     let mut world = World::new();
     let _reader = killed.then(|| Reader::begin(&world));
@@ -85,9 +85,10 @@ fn lost(status: &Value) -> Option<String> {
     causes.find(|cause| cause.starts_with("state was lost"))
 }
 
-/// Starts on damaged files. Nothing is believed that is not so: either all
-/// that was known is known, or a record is left out, or all is set aside; in
-/// both cases everybody is told. Says whether anything was found.
+/// Starts the daemon on damaged files. No answer may be wrong: either
+/// everything is known, or a record is left out, or the whole store is set
+/// aside. In the latter two cases clients are told. Returns whether damage was
+/// found.
 fn starts(world: &mut World, clock: &str, what: &str) -> bool {
     world.start();
     let mut agent = world.session("s");
@@ -129,7 +130,7 @@ fn starts(world: &mut World, clock: &str, what: &str) -> bool {
     true
 }
 
-/// What it goes on with after damage survives like everything else.
+/// Checks that new work after damage survives.
 fn goes_on(world: &mut World) {
     let mut agent = world.session("s");
     agent.read("a.txt");
@@ -208,7 +209,7 @@ fn dur2_a_file_that_vanished() {
     goes_on(&mut world);
 }
 
-/// Bits flipped here and there, in every file of the store.
+/// Single bits flipped in every file of the store.
 #[test]
 fn dur2_flipped_bits() {
     let mut aside = 0;
@@ -248,7 +249,8 @@ fn dur2_flipped_bits() {
     assert!(aside >= 4, "{aside} of 16 found");
 }
 
-/// A newer touchmark's store is whole: it stays as it is, and nothing starts.
+/// A newer touchmark's store is intact: it stays unchanged, and no daemon
+/// starts.
 #[test]
 fn dur2_a_store_of_a_newer_version() {
     let (mut world, _) = ended(false);
@@ -283,7 +285,7 @@ fn dur2_a_store_of_a_newer_version() {
     world.healthy();
 }
 
-/// Spoils rows of a closed store.
+/// Changes rows of a closed store with SQL.
 fn with_sql(world: &World, sql: &str) {
     const PROGRAM: &str = "
 import sqlite3, sys

@@ -1,5 +1,5 @@
-//! DUR-3: a store of an earlier touchmark is opened as it is, by a whole
-//! daemon; nothing that was answered from it is gone.
+//! DUR-3: an earlier touchmark's store is opened by a whole daemon, and nothing
+//! that was answered from it is lost.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,7 +12,7 @@ use touchmark_tests::{World, paths, text};
 
 const EPOCH: &str = "1795386951600";
 
-/// What the files of the golden store's workspace held at its end.
+/// The final contents of the files in the golden store's workspace.
 const FILES: [(&str, &str); 6] = [
     ("a.txt", "a.txt one\na.txt by the user\n"),
     ("b.txt", "b.txt one\nb.txt by s\n"),
@@ -22,13 +22,13 @@ const FILES: [(&str, &str); 6] = [
     ("new.txt", "old.txt one\n"),
 ];
 
-/// The daemon's own part of the state directory.
+/// Returns the directory of the daemon's state.
 fn own(world: &World) -> PathBuf {
     let key = world.socket().file_stem().unwrap();
     world.state().join("touchmark").join(key)
 }
 
-/// A workspace whose store an earlier touchmark left.
+/// Returns a workspace with an earlier touchmark's store.
 fn world(store: &str) -> World {
     let mut world = World::asleep();
     // The golden ones grow older than any default keeps things.
@@ -52,7 +52,7 @@ fn world(store: &str) -> World {
     world
 }
 
-/// `kind author evidence` of each version, the newest first.
+/// Returns `kind author evidence` of each version, the newest first.
 fn history(world: &World, path: &str) -> Vec<String> {
     let answer = world.client().ok("file/history", json!({"path": path}));
     let versions = answer["versions"].as_array().unwrap().iter();

@@ -1,6 +1,6 @@
-//! The main story: a real git repository, an agent that reads and edits
-//! through the client, a user who saves in every way and switches branch,
-//! and `touchmark watch` looking on. Every line must be right.
+//! The main story: a real git repository, an agent that reads and edits through
+//! the client, a user who saves in every way and switches branches, and
+//! `touchmark watch`. Every line must be right.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -22,8 +22,8 @@ fn file(number: usize) -> String {
     format!("src/m{}/f{number}.rs", number % 4)
 }
 
-/// A clone of a repository with 30 files and two branches: `other` changes
-/// files 10 to 14, deletes 15 and adds 99.
+/// Clones a repository with 30 files and two branches: `other` changes files 10
+/// to 14, deletes 15 and adds 99.
 fn clone(world: &World) {
     let origin = world.outside().join("origin");
     fs::create_dir(&origin).unwrap();
@@ -50,7 +50,7 @@ fn clone(world: &World) {
     );
 }
 
-/// Lines of the feed until one satisfies `wanted`.
+/// Returns lines of the feed until one satisfies `wanted`.
 fn until(lines: &Receiver<Value>, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut seen = Vec::new();
     loop {
@@ -65,8 +65,8 @@ fn until(lines: &Receiver<Value>, wanted: impl Fn(&Value) -> bool) -> Vec<Value>
     }
 }
 
-/// The versions among the feed's lines: path to `(author, kind, hash)`, in
-/// order.
+/// Returns the versions among the feed's lines: path to `(author, kind, hash)`,
+/// in order.
 fn versions(feed: &[Value]) -> BTreeMap<String, Vec<(String, String, String)>> {
     let mut found: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
     for line in feed.iter().filter(|line| line["type"] == "version") {
@@ -80,7 +80,7 @@ fn versions(feed: &[Value]) -> BTreeMap<String, Vec<(String, String, String)>> {
     found
 }
 
-/// The paths of stale copies of this session among the feed's lines.
+/// Returns the paths of this session's stale copies among the feed's lines.
 fn stale(feed: &[Value], session: &str) -> BTreeSet<String> {
     feed.iter()
         .filter(|line| line["type"] == "stale" && line["session"] == session)

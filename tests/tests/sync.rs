@@ -1,4 +1,4 @@
-//! SYNC: an answer reflects everything that was written before the question.
+//! SYNC: an answer reflects everything that was written before the query.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,19 +10,20 @@ use serde_json::json;
 use touchmark_tests::repeat::{Load, repetitions};
 use touchmark_tests::{World, sha256, text, user};
 
-/// The writes of one run: 20,000 unless `TOUCHMARK_REPEAT` says otherwise.
+/// Returns the number of writes in one run: 20,000, scaled by
+/// `TOUCHMARK_REPEAT`.
 fn writes() -> usize {
     20_000 * repetitions() / 30
 }
 
-/// The part of another process: for every line on its input it does the next
-/// write to the file named and says so. Written in shell commands it would
-/// measure the shell, so this test program starts itself again in this role.
+/// The variable that makes this test program a writer process: for every line
+/// on its input it performs the next write to the file and prints a line. A
+/// shell script would be too slow.
 const ROLE: &str = "TOUCHMARK_TEST_WRITER";
 
-/// SYNC-1: 20,000 writes of another process (in place, by rename, by unlink
-/// and creation, by truncation), each followed at once by a query of this
-/// one, both cores busy: none is missing.
+/// SYNC-1: 20,000 writes of another process (in place, by rename, by unlink and
+/// creation, by truncation), each followed immediately by a query of this one,
+/// with both cores busy. No write is missing.
 #[test]
 fn sync1_no_write_is_missing_from_the_next_answer() {
     if let Ok(path) = std::env::var(ROLE) {
@@ -72,12 +73,13 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     );
 }
 
-/// What the file holds after the write of this number.
+/// Returns the file's content after the write with this number; `None` for no
+/// file.
 fn content(number: usize) -> Option<String> {
     (number % 5 != 3).then(|| format!("write {number}\n"))
 }
 
-/// Writes when told, and says that it has.
+/// Performs a write for each line of input, and prints a line after it.
 fn writer(path: &std::path::Path) {
     let mut out = std::io::stdout();
     out.write_all(b"\nready\n").unwrap();
@@ -99,8 +101,8 @@ fn writer(path: &std::path::Path) {
     }
 }
 
-/// SYNC-1 between connections: what one client's write left is in another
-/// client's answer, many clients at once, sharing fences.
+/// SYNC-1 between connections: one client's write is in another client's
+/// answer, with many clients at the same time that share fences.
 #[test]
 fn sync1_concurrent_queries_each_see_their_own_write() {
     let world = World::new();
@@ -123,7 +125,7 @@ fn sync1_concurrent_queries_each_see_their_own_write() {
     });
 }
 
-/// SYNC-5: files that appear in directories that appear.
+/// SYNC-5: files that are created in new directories.
 #[test]
 fn sync5_files_in_new_directories_are_seen() {
     let world = World::new();
@@ -140,7 +142,8 @@ fn sync5_files_in_new_directories_are_seen() {
     }
 }
 
-/// SYNC-6: what was closed and soon overwritten is known, though nobody asked.
+/// SYNC-6: a content that was closed and soon overwritten is recorded without a
+/// query.
 #[test]
 fn sync6_a_closed_change_is_read_although_nobody_asks() {
     let world = World::new();
@@ -168,7 +171,8 @@ fn sync6_a_closed_change_is_read_although_nobody_asks() {
     }
 }
 
-/// SYNC-6: a subscriber has everything up to a `sync` before its answer.
+/// SYNC-6: a subscriber has received everything up to a `sync` before its
+/// answer.
 #[test]
 fn sync6_events_come_before_the_answer_to_sync() {
     let world = World::new();
@@ -195,7 +199,7 @@ fn sync6_events_come_before_the_answer_to_sync() {
     }
 }
 
-/// `subscribe` with a clock first replays what was missed, then goes on, each
+/// `subscribe` with a clock first replays what was missed, then continues, each
 /// event once and in order.
 #[test]
 fn subscribe_replays_from_a_clock() {
@@ -247,7 +251,8 @@ fn subscribe_replays_from_a_clock() {
     assert_eq!(events.len(), 10);
 }
 
-/// A subscription that names a session and kinds gets those only, and ends.
+/// A subscription that names a session and kinds receives only those events,
+/// and ends.
 #[test]
 fn subscribe_selects_and_unsubscribe_ends() {
     let world = World::new();
@@ -287,7 +292,7 @@ fn subscribe_selects_and_unsubscribe_ends() {
     subscriber.refused("subscribe", json!({"kinds": ["nonsense"]}), "invalidParams");
 }
 
-/// Bytes that a process has read, from files and sockets alike.
+/// Returns the number of bytes that a process has read, from files and sockets.
 fn bytes_read(pid: u32) -> u64 {
     let counted = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
     let line = counted

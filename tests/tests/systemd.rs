@@ -1,5 +1,5 @@
-//! The service (LIFE-1, LIFE-2, DUR-1) under a real user manager, in a sandbox
-//! that is enforced.
+//! The service (LIFE-1, LIFE-2, DUR-1) under a real user manager, in an
+//! enforced sandbox.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,7 +15,7 @@ use touchmark_tests::{World, text, user};
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// What a service has left anywhere.
+/// Returns the files that a service has left anywhere.
 fn left(systemd: &Systemd, key: &str) -> Vec<String> {
     let mut find = systemd.root("find");
     find.args(["/home/tmtest", "/run/user/4711", "-name"]);
@@ -188,7 +188,7 @@ fn life1_a_service_from_its_installation_to_its_end() {
     );
 }
 
-/// Whether the templates are there.
+/// Returns whether the socket's and the service's templates exist.
 fn templates(systemd: &Systemd) -> (bool, bool) {
     let units = systemd.path("/home/tmtest/.config/systemd/user");
     let there = |name: &str| units.join(name).exists();
@@ -318,7 +318,7 @@ fn life1_a_service_ends_with_its_workspace_and_does_not_come_back() {
     }
 }
 
-/// What `PrivateUsers=` costs, and what not.
+/// What `PrivateUsers=` prevents, and what not.
 #[test]
 fn files_of_others_and_processes_of_clients_in_the_sandbox() {
     let Some(systemd) = Systemd::boot() else {
@@ -380,11 +380,11 @@ fn files_of_others_and_processes_of_clients_in_the_sandbox() {
     sleep.wait().unwrap();
 }
 
-/// LOSS-3 as a service: the state's file system is full to its last byte,
-/// while the daemon runs and when it is started; then there is room again.
 /// SQLite's index of a store's log.
 const INDEX: &str = "store.db-shm";
 
+/// LOSS-3 as a service: the state's file system is full to the last byte, while
+/// the daemon runs and when it is started. Then there is space again.
 #[test]
 fn loss3_a_service_whose_state_has_no_room() {
     let Some(systemd) = Systemd::boot() else {
@@ -488,7 +488,7 @@ fn loss3_a_service_whose_state_has_no_room() {
     }
 }
 
-/// DUR-2 as a service: who asks is told why no daemon comes up.
+/// DUR-2 as a service: clients are told why no daemon starts.
 #[test]
 fn dur2_a_service_whose_store_is_of_a_newer_version() {
     let Some(systemd) = Systemd::boot() else {
@@ -520,7 +520,7 @@ fn dur2_a_service_whose_store_is_of_a_newer_version() {
     assert_eq!(place.pid(), place.main_pid());
 }
 
-/// Where systemd cannot be had, the command says so, and nothing is written.
+/// Without systemd the command prints the reason, and nothing is written.
 #[test]
 fn without_a_manager_nothing_is_installed_and_the_reason_said() {
     let world = World::asleep();
@@ -603,7 +603,7 @@ fn the_units_are_clean_and_as_exposed_as_documented() {
     }
 }
 
-/// Any manager may pass the socket; its name stays.
+/// Any manager may pass the socket. The socket's name stays.
 #[test]
 fn a_passed_socket_is_found_out_by_itself() {
     let world = World::asleep();

@@ -1,5 +1,5 @@
-//! UNDO: changes are taken away by their author, and nobody else loses a line.
-//! The truth is what the files hold.
+//! UNDO: one author's changes are undone, and other authors lose no line. The
+//! truth is the files' content.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use touchmark_tests::hooks::Talk;
 use touchmark_tests::{Session, World, snippets, text, user};
 
-/// Ten lines, `line 1` to `line 10`.
+/// Returns ten lines, `line 1` to `line 10`.
 fn ten() -> String {
     (1..=10).map(|n| format!("line {n}\n")).collect()
 }
@@ -19,7 +19,7 @@ fn on_disk(world: &World, path: &str) -> Option<String> {
     fs::read_to_string(world.path(path)).ok()
 }
 
-/// A write through touchmark, of what the file holds with some of it replaced.
+/// Writes a file through touchmark, with a part of it replaced.
 fn edit(world: &World, agent: &mut Session, path: &str, old: &str, new: &str) {
     let now = on_disk(world, path).unwrap();
     agent.read(path);
@@ -32,7 +32,7 @@ fn undo(agent: &mut Session, mut params: Value) -> Value {
     agent.client.ok("undo", params)
 }
 
-/// What became of each file, as `path outcome`.
+/// Returns the outcome of each file, as `path outcome`.
 fn outcomes(undone: &Value) -> Vec<String> {
     let files = undone["files"].as_array().unwrap().iter();
     files

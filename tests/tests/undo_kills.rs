@@ -1,6 +1,6 @@
-//! UNDO-4: an undo, or a redo, of a daemon that is killed at each of its steps,
-//! while an editor saves the same files, and on a full disk. The truth is what
-//! the files hold.
+//! UNDO-4: an undo or redo by a daemon that is killed at each of its steps,
+//! while an editor saves the same files, and on a full disk. The truth is the
+//! files' content.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use touchmark_tests::dice::Dice;
 use touchmark_tests::{World, mounts, parts, repeat, text, user};
 
-/// Ten lines, `line 1` to `line 10`.
+/// Returns ten lines, `line 1` to `line 10`.
 fn ten() -> String {
     (1..=10).map(|n| format!("line {n}\n")).collect()
 }
@@ -23,22 +23,22 @@ fn on_disk(world: &World, path: &str) -> Option<String> {
     fs::read_to_string(world.path(path)).ok()
 }
 
-/// A request that its daemon does not survive, or does.
+/// Sends a request. The error is that the daemon was killed before its answer.
 fn ask(world: &World, method: &str, params: &Value) -> std::io::Result<Value> {
     let mut client = world.client();
     let id = client.try_send(method, params)?;
     Ok(client.try_answer(id)?.unwrap())
 }
 
-/// Starts a daemon that ends at the n-th step whose name begins so; at none
-/// for 0.
+/// Starts a daemon that is killed at the n-th step whose name begins with
+/// `steps`; 0 for no kill.
 fn start(world: &mut World, steps: &str, n: u64) {
     world.set_env("TOUCHMARK_CRASH_OF", steps);
     world.set_env("TOUCHMARK_CRASH_AT", &n.to_string());
     world.start();
 }
 
-/// How far the undos on record have come, the oldest first.
+/// Returns the progress of the recorded undos, the oldest first.
 fn journal(world: &World) -> Vec<String> {
     let key = world.socket().file_stem().unwrap();
     let undos = world.state().join("touchmark").join(key).join("undo");
@@ -67,7 +67,7 @@ fn journal(world: &World) -> Vec<String> {
     numbers.into_iter().map(state).collect()
 }
 
-/// Everything that the agent below has to do with.
+/// All names that the agent below changes.
 const NAMES: &[&str] = &["changed", "gone", "made", "new name", "old name", "twice"];
 
 fn held(world: &World) -> Vec<(&'static str, Option<String>, Option<u32>)> {
@@ -79,8 +79,8 @@ fn held(world: &World) -> Vec<(&'static str, Option<String>, Option<u32>)> {
     held.collect()
 }
 
-/// A world in which an agent has changed, made, removed and renamed files, and
-/// the user has changed some of them since.
+/// Creates a world in which an agent has changed, created, removed and renamed
+/// files, and the user has changed some of them since.
 fn worked() -> World {
     let world = World::new();
     let mut agent = world.session("a");
@@ -112,7 +112,7 @@ fn worked() -> World {
     world
 }
 
-/// Ends the daemon at each of these steps of an undo, and of the redo of it.
+/// Kills the daemon at each of these steps of an undo, and of its redo.
 fn cut(steps: &str) {
     let mut world = worked();
     let session = json!({"session": "a", "now": true});
@@ -193,18 +193,19 @@ fn undo4_a_renamed_file_stays_where_its_old_name_is_taken_before_the_next_start(
     world.healthy();
 }
 
-/// Files of the race.
+/// The number of files in the race.
 const FILES: usize = 50;
 
-/// How a daemon ends in the middle of an undo.
+/// How a daemon is killed in the middle of an undo.
 enum End {
-    /// After so many milliseconds.
+    /// After this number of milliseconds.
     After(u64),
-    /// At this step of its own.
+    /// At the step with this number.
     At(u64),
 }
 
-/// An editor: what it has saved in each file is to be there at the end.
+/// Saves files as an editor. Returns what was saved in each, which must be
+/// there at the end.
 fn edit_at_random(files: &[PathBuf], stop: &AtomicBool, name: &str) -> Vec<Vec<String>> {
     let mut dice = Dice::new(7, name);
     let mut saved = vec![Vec::new(); files.len()];
@@ -222,8 +223,8 @@ fn edit_at_random(files: &[PathBuf], stop: &AtomicBool, name: &str) -> Vec<Vec<S
     saved
 }
 
-/// A request of a daemon that ends meanwhile, while an editor saves; then the
-/// next daemon. What was saved.
+/// Sends a request to a daemon that is killed in the meantime, while an editor
+/// saves, and starts the next daemon. Returns what was saved.
 fn in_the_middle(
     world: &mut World,
     (files, name): (&[PathBuf], &str),
@@ -262,8 +263,8 @@ fn in_the_middle(
     editor.join().unwrap()
 }
 
-/// Undo of many files that an editor saves at random, and its redo, each by a
-/// daemon that is killed.
+/// Undoes the changes of many files that an editor saves at random, and redoes
+/// them, each with a daemon that is killed.
 fn race(ends: impl Iterator<Item = End>) {
     let mut world = World::new();
     let names: Vec<String> = (0..FILES).map(|n| format!("src/{n}.txt")).collect();

@@ -1,9 +1,10 @@
-//! UNDO-1, UNDO-2, UNDO-4 by the daemon, on sessions that are dealt out of real
-//! histories (`touchmark_tests::dealt`): agents that edit, commands, and a user
-//! who saves; one of them is undone, and that is taken back. The engine's
-//! `undo` plays a thousand of them, without files; here it is some of those,
-//! all with `TOUCHMARK_SOAK=1`. With `TOUCHMARK_PARTS=1` other tools play the
-//! same, for the table in docs/undo.md.
+//! UNDO-1, UNDO-2, UNDO-4 by the daemon, on sessions that are generated from
+//! real histories (`touchmark_tests::dealt`): agents that edit, commands, and a
+//! user who saves. One of them is undone, and the undo is reversed. The
+//! engine's `undo` test plays a thousand of them, without files. This test
+//! plays some of those, and all with `TOUCHMARK_SOAK=1`. With
+//! `TOUCHMARK_PARTS=1` other tools play the same, for the table in
+//! docs/undo.md.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,28 +22,29 @@ use touchmark_tests::dice::Dice;
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::{Client, Session, World, children, fetched, parts, user};
 
-/// Scripts of a quick run.
+/// The number of scripts in a quick run.
 const QUICK: u64 = 24;
 
-/// All of them.
+/// The number of all scripts.
 const ALL: u64 = 1_000;
 
-/// Scripts that share a daemon.
+/// The number of scripts that share a daemon.
 const SHARED: u64 = 20;
 
-/// What plays scripts, each in a directory of its own.
+/// A tool that plays scripts, each in a separate directory.
 trait Player {
-    /// The files are there, and nobody has done anything yet.
+    /// Begins a script. The files exist, and no author has changed anything
+    /// yet.
     fn begin(&mut self, script: &Script);
-    /// One step: a file gets this content, or is removed.
+    /// Performs one step: the file gets this content; `None` removes it.
     fn step(&mut self, who: Who, path: &str, text: Option<&str>);
-    /// Takes away what an author did, in these files.
+    /// Undoes what an author did, in these files.
     fn take_away(&mut self, who: Who, touched: &[&str]);
-    /// The directory.
+    /// Returns the directory.
     fn root(&self) -> &Path;
 }
 
-/// Plays a script to its end. Who is taken away is a matter of its number.
+/// Plays a script, and undoes one author, who depends on the script's number.
 fn play(player: &mut dyn Player, script: &Script, style: Style) {
     for file in &script.files {
         let path = player.root().join(&file.path);
@@ -71,7 +73,7 @@ fn touched(script: &Script, who: Who) -> Vec<&str> {
     files.map(|file| &*file.path).collect()
 }
 
-/// What is wrong in each file.
+/// Returns the differences in each file.
 fn judged(root: &Path, script: &Script, who: Who, style: Style) -> Vec<Wrong> {
     let now = held(root, script).into_iter();
     let files = script.files.iter().zip(now);
@@ -80,7 +82,7 @@ fn judged(root: &Path, script: &Script, who: Who, style: Style) -> Vec<Wrong> {
         .collect()
 }
 
-/// touchmark: agents by guarded writes, edits and commands, the user by saves.
+/// touchmark: agents use guarded writes, edits and commands, the user saves.
 struct Ours<'w> {
     world: &'w World,
     root: PathBuf,
@@ -167,7 +169,7 @@ impl Player for Ours<'_> {
     }
 }
 
-/// Whose work is taken away: an agent's that did something.
+/// Returns the author who is undone: an agent that changed something.
 fn whose(script: &Script, number: u64) -> Option<Who> {
     let first = usize::try_from(number).unwrap();
     let who = (0..USER).map(|next| (first + next) % USER);
@@ -254,10 +256,11 @@ fn undo1_of_dealt_sessions_each_author_is_undone_and_redone() {
     }
 }
 
-/// git: what was there is committed, then everybody works in the tree.
+/// git: the initial files are committed, then all authors work in the tree.
 struct Git {
     root: tempfile::TempDir,
-    /// `git checkout -- FILES`, else `git stash push -- FILES`.
+    /// Whether to undo with `git checkout -- FILES`, or else with `git stash
+    /// push -- FILES`.
     checkout: bool,
     there: BTreeSet<String>,
 }
@@ -333,12 +336,12 @@ impl Player for Git {
     }
 }
 
-/// agent-undo, with its watcher, by the events of Claude Code's hooks.
+/// agent-undo, with its watcher, driven by events of Claude Code's hooks.
 struct AgentUndo {
     program: PathBuf,
     root: tempfile::TempDir,
     watcher: Option<Child>,
-    /// Steps that its watcher has not seen in time.
+    /// The number of steps that its watcher has not seen in time.
     unseen: usize,
 }
 
@@ -377,7 +380,7 @@ impl AgentUndo {
         assert!(hook.wait().unwrap().success());
     }
 
-    /// The newest event, as `#N`, and whether its file was removed.
+    /// Returns the newest event as `#N`, and whether its file was removed.
     fn newest(&self, path: &str) -> (String, bool) {
         let log = self.run(&["log", "--file", path, "-n", "1"]);
         let row = log.lines().last().unwrap_or_default().to_owned();
@@ -385,7 +388,8 @@ impl AgentUndo {
         (number, row.contains(" delete "))
     }
 
-    /// Until its watcher has seen a step; it has no way to say so itself.
+    /// Waits until the watcher has seen a step. The watcher cannot report that
+    /// itself.
     fn seen(&mut self, path: &str, text: Option<&str>) {
         let end = Instant::now() + Duration::from_secs(2);
         while Instant::now() < end {
@@ -452,10 +456,10 @@ impl Drop for AgentUndo {
     }
 }
 
-/// What a tool has done, over all scripts.
+/// A tool's results over all scripts.
 #[derive(Default)]
 struct Row {
-    /// Scripts with a line of the others' lost.
+    /// The number of scripts in which a line of another author was lost.
     sessions: usize,
     lost: usize,
     gone: usize,

@@ -1,4 +1,4 @@
-//! FILE-5: when a stat does not vouch for a content.
+//! FILE-5: when a stat is not enough to confirm a content.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use touchmark_tests::parts::not_tested;
 use touchmark_tests::{World, mounts, sha256, user};
 
-/// A program that has a file mapped. For each line that it is told, it stores
-/// one more byte through the map.
+/// A program that has a file mapped. For each line of input it stores one more
+/// byte through the map.
 const MAPPER: &str = r#"
 import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDWR); map = mmap.mmap(fd, 0); os.close(fd)
@@ -66,8 +66,8 @@ fn times(path: &Path) -> (i64, i64, i64, i64, u64) {
     (stat.mtime(), mtime, stat.ctime(), ctime, stat.ino())
 }
 
-/// A page that is dirty already takes another store without any time of the
-/// file moving. Who looks at the stat alone believes the old content.
+/// A page that is dirty already takes another store without a change of the
+/// file's times. The stat alone suggests the old content.
 #[test]
 fn file5_a_store_through_a_map_that_moves_no_time_is_found_after_a_start() {
     for kill in [false, true] {
@@ -101,8 +101,8 @@ fn file5_a_store_through_a_map_that_moves_no_time_is_found_after_a_start() {
     }
 }
 
-/// An image of a release, with all times fixed, as reproducible builds make
-/// them.
+/// Creates an image of a release with all times fixed, as reproducible builds
+/// do.
 fn image(world: &World, content: &str) -> Option<PathBuf> {
     let root = world.outside().join(content);
     fs::create_dir(&root).unwrap();
@@ -121,8 +121,8 @@ fn image(world: &World, content: &str) -> Option<PathBuf> {
     Some(image)
 }
 
-/// The next release of an image, mounted in the place of the last one: the
-/// same device number, inode, size and times.
+/// The next release of an image is mounted in place of the previous one: with
+/// the same device number, inode, size and times.
 #[test]
 fn file5_an_image_that_replaces_another_is_found() {
     mounts::apart(|| {

@@ -1,5 +1,5 @@
-//! SYNC-1 and LOSS-4: an answer waits for what it speaks of, and for nothing
-//! else: not for a log that grows, not for a share that hangs.
+//! SYNC-1 and LOSS-4: an answer waits only for the files that it covers: not
+//! for a log that grows, and not for a network share that hangs.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use touchmark_tests::fuse::{self, Hanging};
 use touchmark_tests::{World, mounts, user};
 
-/// Far more than an answer takes on any machine, far less than a read of what
+/// Far more than an answer takes on any machine, and far less than a read that
 /// hangs.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -118,8 +118,8 @@ fn loss4_a_mount_that_hangs_costs_what_is_on_it() {
     });
 }
 
-/// A file system like any other by its kind, whose reads take long: nothing
-/// but that tells. Once it has, only who asks about what is on it waits.
+/// A file system of an ordinary kind whose reads take long. Only the slow reads
+/// reveal that. After that, only queries about its files wait.
 #[test]
 fn loss4_a_local_mount_that_turns_slow_costs_what_is_on_it() {
     mounts::apart(|| {
@@ -225,7 +225,7 @@ fn a_rename_storm_delays_no_answer_about_another_file() {
     world.healthy();
 }
 
-/// Of what is too large to be held, lines are handed over all the same.
+/// Lines of a file that is too large for memory are still returned.
 #[test]
 fn a_file_of_any_size_is_read_by_lines() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! The three wires: the same answers on each.
+//! The three wires give the same answers.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,7 +9,7 @@ use touchmark_proto::Request;
 use touchmark_tests::wire::{Answer, PATIENCE};
 use touchmark_tests::{Framed, World, sha256, user};
 
-/// The same question on each wire, asked in turn, of a session each.
+/// Sends the same requests on each wire in turn, each with its own session.
 fn on_each_wire(world: &World, questions: impl Fn(&str) -> Vec<(&'static str, Value)>) {
     let mut lines = world.client();
     let mut framed = Framed::connect(world.socket());
@@ -50,7 +50,8 @@ fn on_each_wire(world: &World, questions: impl Fn(&str) -> Vec<(&'static str, Va
     }
 }
 
-/// An answer without what must differ: the session's name, clocks, times.
+/// Returns an answer without what must differ: the session's name, clocks,
+/// times.
 fn plain(answer: &Answer, wire: &str) -> String {
     fn strip(value: &mut Value) {
         const PASSING: &[&str] = &[

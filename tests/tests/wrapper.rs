@@ -1,5 +1,5 @@
-//! Wrapped tools of the Rust client: what is done already is not done twice,
-//! and nothing out of date is served.
+//! Wrapped tools of the Rust client: a call is not repeated needlessly, and no
+//! result that is out of date is returned.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,7 +18,7 @@ fn session(world: &World, name: &str) -> Session {
     Session::open(&client, name).unwrap()
 }
 
-/// A tool that reads a file, and how often it ran.
+/// Returns a tool that reads a file and counts its runs.
 fn reader<'a>(
     world: &'a World,
     ran: &'a Cell<u32>,

@@ -1,6 +1,5 @@
-//! What git says of commits. A repository may come from anywhere: no program
-//! that its configuration names is run, no filter, no hook, and nothing is
-//! fetched (SEC-7).
+//! Reads commits with git. A repository may be untrusted, so no program, filter
+//! or hook from its configuration is run, and nothing is fetched (SEC-7).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -12,39 +11,39 @@ use touchmark_client::proto::native;
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, escaped};
 
-/// The largest content of a file that is looked at, in bytes.
+/// The largest file content that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// The repository that a workspace is in.
+/// The repository that contains a workspace.
 #[derive(Debug)]
 pub(crate) struct Repository {
-    /// The top of its work tree, canonical.
+    /// The top directory of its work tree, as a canonical path.
     pub(crate) top: PathBuf,
 }
 
 /// A commit.
 #[derive(Debug)]
 pub(crate) struct Commit {
-    /// Its full name.
+    /// The full hash.
     pub(crate) id: String,
     parents: Vec<String>,
-    /// When it was committed.
+    /// The commit time.
     pub(crate) time: jiff::Timestamp,
     /// The first line of its message.
     pub(crate) subject: String,
 }
 
-/// What a commit brought into a file.
+/// The lines that a commit added to a file.
 #[derive(Debug)]
 pub(crate) struct Brought {
-    /// Lines, counted from 1, in their order.
+    /// The line numbers, from 1, in ascending order.
     pub(crate) lines: Vec<u32>,
-    /// Its content.
+    /// The object id of the file's content.
     pub(crate) blob: String,
 }
 
 impl Repository {
-    /// The one that a directory is in.
+    /// Finds the repository that contains a directory.
     pub(crate) fn of(directory: &Path) -> Outcome<Self> {
         let found = output(command(directory).args(["rev-parse", "--show-toplevel"]))?;
         if !found.status.success() {
@@ -60,8 +59,8 @@ impl Repository {
         })
     }
 
-    /// The commits that are named: one by `REV`, several by `A..B`, the oldest
-    /// first.
+    /// Returns the commits that `named` selects: one for `REV`, several for
+    /// `A..B`, the oldest first.
     pub(crate) fn commits(&self, named: &str) -> Outcome<Vec<Commit>> {
         let mut git = command(&self.top);
         match named.contains("..") {
@@ -101,7 +100,7 @@ impl Repository {
         })
     }
 
-    /// The lines that a commit has and no parent of it, by file.
+    /// Returns the lines that a commit has and none of its parents, by file.
     pub(crate) fn brought(&self, commit: &Commit) -> Outcome<BTreeMap<Vec<u8>, Brought>> {
         if commit.parents.is_empty() {
             return self.compared(&["--root", &commit.id]);
@@ -136,7 +135,7 @@ impl Repository {
         Ok(read(&asked(&mut git)?))
     }
 
-    /// What blobs hold, without those that are too large.
+    /// Returns the contents of blobs, without those that are too large.
     pub(crate) fn contents<'a>(
         &self,
         blobs: impl Iterator<Item = &'a str>,
@@ -150,7 +149,8 @@ impl Repository {
             .stderr(Stdio::null())
             .spawn()?;
         let (input, output) = (git.stdin.take(), git.stdout.take());
-        // Git answers while it is asked: neither pipe may fill up.
+        // Git answers while requests are still written, so neither pipe may
+        // fill up.
         let asking = std::thread::spawn(move || match input {
             Some(mut input) => input.write_all(list.as_bytes()),
             None => Ok(()),
@@ -183,15 +183,15 @@ impl Repository {
         Ok(contents)
     }
 
-    /// The note of a commit.
+    /// Returns the note of a commit; `None` if it has none.
     pub(crate) fn note(&self, reference: &str, commit: &str) -> Outcome<Option<Vec<u8>>> {
         let mut git = command(&self.top);
         let found = output(git.args(["notes", reference, "show", commit]))?;
         Ok(found.status.success().then_some(found.stdout))
     }
 
-    /// Writes the note of a commit. Without `force` one that is there stays,
-    /// and git says so.
+    /// Writes the note of a commit. Without `force` an existing note stays, and
+    /// git's error is returned.
     pub(crate) fn write_note(
         &self,
         reference: &str,
@@ -218,7 +218,7 @@ impl Repository {
     }
 }
 
-/// A commit's name, as short as people read it.
+/// Returns a commit's abbreviated hash.
 pub(crate) fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
@@ -235,8 +235,8 @@ fn in_both(
     both.collect()
 }
 
-/// What `git diff-tree --raw -p -z` prints: the new files, and behind them the
-/// patches, which are told apart by the names of the two contents.
+/// Parses the output of `git diff-tree --raw -p -z`: the new files, and after
+/// them the patches, which are matched by the ids of the two contents.
 fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, Brought> {
     let mut rest = printed;
     let mut files: Vec<(Vec<u8>, String, String)> = Vec::new();
@@ -254,7 +254,7 @@ fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, Brought> {
             name = fields.next().unwrap_or_default();
             rest = fields.next().unwrap_or_default();
         }
-        // No symlinks, no submodules.
+        // Symlinks and submodules are skipped.
         if mode.starts_with("100") {
             files.push((name.to_vec(), (*old).to_owned(), (*new).to_owned()));
         }
@@ -289,7 +289,7 @@ fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, Brought> {
     brought.collect()
 }
 
-/// The new lines of a hunk, whose head is `-a,b +c,d @@`.
+/// Returns the numbers of the new lines of a hunk with the head `-a,b +c,d @@`.
 fn added(head: &[u8]) -> impl Iterator<Item = u32> + use<> {
     let head = String::from_utf8_lossy(head).into_owned();
     let new = head.split(' ').nth(1).and_then(|new| {
@@ -324,7 +324,7 @@ fn output(git: &mut Command) -> Outcome<Output> {
         .map_err(|error| Failure::No(format!("git cannot be run: {error}")))
 }
 
-/// What git prints, if it does what it is asked.
+/// Returns git's output, or an error if git fails.
 fn asked(git: &mut Command) -> Outcome<Vec<u8>> {
     let output = output(git)?;
     match output.status.success() {
@@ -333,7 +333,7 @@ fn asked(git: &mut Command) -> Outcome<Vec<u8>> {
     }
 }
 
-/// What git says of a failure.
+/// Returns the first line of git's error message.
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().next().unwrap_or("it does not say why");

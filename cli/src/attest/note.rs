@@ -1,5 +1,5 @@
-//! The authors of a commit's lines as a git note that other tools read: an
-//! authorship log of git-ai, `authorship/3.0.0`.
+//! Writes the authors of a commit's lines as a git note that other tools read:
+//! an authorship log of git-ai, `authorship/3.0.0`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,29 +9,29 @@ use touchmark_client::proto::Hash;
 
 use super::{Attested, by_session};
 
-/// Where such notes are.
+/// The git reference with such notes.
 pub(crate) const REFERENCE: &str = "--ref=refs/notes/ai";
 
-/// Hex digits of a session's name in the note.
+/// The length of a session's name in the note, in hex digits.
 const NAME: usize = 16;
 
-/// What the note says of an agent's session.
+/// An agent's session in the note.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agent {
-    /// The agent's program.
+    /// The agent's program; `None` if it is not known.
     pub(crate) tool: Option<String>,
-    /// The model that answered it last.
+    /// The session's last model; `None` if it is not known.
     pub(crate) model: Option<String>,
 }
 
-/// A note, and the files that its format has no words for.
+/// A note, and the number of files that its format cannot express.
 #[derive(Debug)]
 pub(crate) struct Note {
     pub(crate) text: String,
     pub(crate) left_out: usize,
 }
 
-/// The note of a commit. `agents` are the sessions by name.
+/// Returns the note of a commit. `agents` are the sessions by name.
 pub(crate) fn note(attested: &Attested, agents: &BTreeMap<String, Agent>) -> Note {
     let mut text = String::new();
     let mut lines: BTreeMap<&str, u32> = BTreeMap::new();
@@ -93,7 +93,8 @@ pub(crate) fn note(attested: &Attested, agents: &BTreeMap<String, Agent>) -> Not
     Note { text, left_out }
 }
 
-/// Whether a note is one of these: others stay unless they are to go.
+/// Returns whether touchmark wrote a note. Other programs' notes are only
+/// replaced on request.
 pub(crate) fn is_own(note: &[u8]) -> bool {
     let text = String::from_utf8_lossy(note);
     let metadata = text
@@ -103,8 +104,8 @@ pub(crate) fn is_own(note: &[u8]) -> bool {
     metadata.is_some_and(|metadata| metadata["touchmark"].is_string())
 }
 
-/// A file's name as it stands in a note; `None` for one that would be taken for
-/// something else.
+/// Returns a file's name as it is written in a note; `None` for a name that
+/// readers would misinterpret.
 fn file_name(path: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(path).ok()?;
     if name.contains(['"', '\n', '\r']) {

@@ -1,4 +1,4 @@
-//! `touchmark attest [REV]`: who wrote the lines that a commit brought.
+//! `touchmark attest [REV]`: shows who wrote the lines that a commit added.
 
 use std::collections::BTreeMap;
 
@@ -20,37 +20,37 @@ use crate::text::{MAX_NAME, author, count, escaped, path};
 use crate::trace::model;
 use crate::versions::colour;
 
-/// Characters of a message: the line has 80.
+/// The longest commit message that is shown, in characters. The whole line has 80.
 const SUBJECT: usize = 58;
 
-/// Characters of an author's name, and of the model's behind it.
+/// The longest author's name with the model's, in characters.
 const NAME: usize = 34;
 
 /// Show who wrote the lines that a commit added or changed.
 ///
-/// A merge is compared with all its parents. Lines of files that touchmark has not seen are by
-/// `unknown`. Nothing is written into the repository without --write.
+/// A merge is compared with all its parents. Lines of files that touchmark has not seen have
+/// the author `unknown`. Nothing is written into the repository without --write.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Commits as git names them: REV, or A..B
+    /// Commits as git names them: REV or A..B
     #[arg(value_name = "REV", default_value = "HEAD")]
     commits: Vec<String>,
-    /// Put it into refs/notes/ai as well, in the format of git-ai (authorship/3.0.0)
+    /// Also write a note to refs/notes/ai, in the format of git-ai (authorship/3.0.0)
     #[arg(long)]
     write: bool,
-    /// Also in the place of another program's note
+    /// Replace another program's note
     #[arg(long, requires = "write")]
     force: bool,
 }
 
-/// What became of a commit's note.
+/// The result of writing a commit's note.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
-    /// It is there now.
+    /// The note was written.
     New,
-    /// It was there already.
+    /// The note existed already.
     Unchanged,
-    /// There is nothing to say: no agent wrote any of the lines.
+    /// No note is needed, since no agent wrote any of the lines.
     Nothing,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     }
 }
 
-/// The programs of all sessions.
+/// Returns the programs of all sessions.
 fn agents(client: &Client) -> Outcome<BTreeMap<String, Agent>> {
     let sessions = pages(|cursor| {
         let limit = None;
@@ -101,7 +101,7 @@ fn agents(client: &Client) -> Outcome<BTreeMap<String, Agent>> {
     Ok(agents.collect())
 }
 
-/// The sessions that wrote lines of a commit, with their models.
+/// Returns the sessions that wrote lines of a commit, with their models.
 fn of_commit(
     client: &Client,
     attested: &Attested,
@@ -224,7 +224,7 @@ fn show(
     }
 }
 
-/// An author, and the model where it is known.
+/// Returns an author's name, with the model if it is known.
 fn name(of: &Author, agents: &BTreeMap<String, Agent>) -> String {
     let agent = of.session.as_ref().map(SessionId::as_str);
     let model = agent.and_then(|session| agents.get(session)?.model.as_deref());

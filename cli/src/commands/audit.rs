@@ -1,4 +1,4 @@
-//! `touchmark audit`: what the daemon believes against the disk.
+//! `touchmark audit`: compares the daemon's records with the disk.
 
 use clap::Args;
 use touchmark_client::proto::daemon::{Audit, Difference, Holds};

@@ -1,4 +1,4 @@
-//! `touchmark blame PATH`: who wrote each line.
+//! `touchmark blame PATH`: shows who wrote each line.
 
 use std::path::PathBuf;
 
@@ -18,30 +18,30 @@ use crate::style;
 use crate::trace;
 use crate::versions::{colour, file_and_version, name, version, when, who};
 
-/// Who wrote each line of a file.
+/// Show who wrote each line of a file.
 #[derive(Debug, Args)]
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
     /// The file; PATH@V for an earlier version
     #[arg(value_name = "PATH", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
-    /// Which version, where `@` cannot say it
+    /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<At>,
     /// Only these lines: 10,20 or 10,+5
     #[arg(long, short = 'L', value_name = "A,B", value_parser = range)]
     lines: Option<LineRange>,
-    /// How it is printed
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Plain)]
     format: Format,
 }
 
-/// How it is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A line for each line
+    /// One line of output for each line
     Plain,
-    /// A record of Agent Trace, as JSON
+    /// An Agent Trace record, as JSON
     AgentTrace,
 }
 

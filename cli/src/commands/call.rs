@@ -1,4 +1,4 @@
-//! `touchmark call`: any request of the protocol.
+//! `touchmark call`: sends any request of the protocol.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -14,12 +14,12 @@ use touchmark_client::proto::{METHODS, Reply, Request, native};
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
 
-/// Any request of the protocol.
+/// Send any request of the protocol; print the result as JSON.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The method, as `file/status`
+    /// The method, such as `file/status`
     method: String,
-    /// Its parameters: a JSON object, or `-` for standard input
+    /// The parameters: a JSON object, or `-` for standard input
     #[arg(default_value = "{}")]
     params: String,
 }
@@ -42,7 +42,7 @@ fn read(params: &str) -> Outcome<String> {
     Ok(text)
 }
 
-/// The request, read as the daemon would read it from JSON.
+/// Parses the request on the command line.
 fn request(method: &str, params: &str) -> Outcome<Request> {
     let params: Value = serde_json::from_str(params)
         .map_err(|error| Failure::Usage(format!("the parameters are not JSON: {error}")))?;
@@ -67,7 +67,7 @@ fn request(method: &str, params: &str) -> Outcome<Request> {
     )))
 }
 
-/// A reply's result as it stands in JSON on the wire.
+/// Returns a reply's result as it is in JSON on the wire.
 pub(crate) fn result_json(reply: Reply, workspace: &Path) -> Value {
     let message = ServerMessage::Reply {
         id: MessageId::Number(1),

@@ -1,4 +1,5 @@
-//! `touchmark checkpoint`: moments of a session, and what was edited since.
+//! `touchmark checkpoint`: moments of a session, and which files were changed
+//! since.
 
 use anstyle::Style;
 use clap::{Args, Subcommand};
@@ -28,26 +29,26 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Remember this moment
+    /// Create a checkpoint
     Create {
         /// A name for people
         label: Option<String>,
-        /// The agent's own name of the message it belongs to
+        /// The agent's id for the message that it belongs to
         #[arg(long, value_name = "ID")]
         message: Option<String>,
     },
-    /// The moments remembered, the oldest first
+    /// List the checkpoints, oldest first
     List,
-    /// Forget a moment
+    /// Delete a checkpoint
     Delete {
-        /// Which, as `list` names it
+        /// Its id, as `list` shows it, or its label
         checkpoint: String,
     },
-    /// The files edited since a moment, by anybody
+    /// List the files that were changed since a checkpoint, by any author
     Detect {
-        /// Which, as `list` names it
+        /// Its id, as `list` shows it, or its label
         checkpoint: String,
-        /// Keep the answer as the session's warning
+        /// Store the answer as the session's warning
         #[arg(long)]
         warn: bool,
     },
@@ -147,7 +148,7 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
             time: None,
             paths: None,
             deleted: Vec::new(),
-            // It is about all of them, and wanted once.
+            // One warning is about the files of all pages.
             store_warning: warn && cursor.is_none(),
             sync: None,
             verify: None,

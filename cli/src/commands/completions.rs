@@ -1,5 +1,5 @@
-//! `touchmark completions SHELL`: a script by which a shell asks the command
-//! itself for what it completes.
+//! `touchmark completions SHELL`: prints a script with which a shell asks the
+//! command itself for completions.
 
 use clap::Args;
 use clap_complete::Shell;
@@ -7,11 +7,11 @@ use clap_complete::env::Shells;
 
 use crate::output::{Failure, Outcome};
 
-/// For bash, in the place of clap's, which takes the words as readline cuts
-/// them.
+/// The script for bash. It replaces clap's, which splits words as readline
+/// does.
 const BASH: &str = include_str!("completions.bash");
 
-/// A script of completions.
+/// Print the completion script of a shell.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The shell
@@ -27,7 +27,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let shell = shells
         .completer(&name)
         .ok_or_else(|| Failure::No(format!("there are no completions for {name}")))?;
-    // Of the command it finds by its name, whichever that is then.
+    // The script calls the command by its name, so it uses the one that `PATH`
+    // finds at that time.
     let mut script = Vec::new();
     shell.write_registration(
         "COMPLETE",

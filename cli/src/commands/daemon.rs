@@ -1,4 +1,4 @@
-//! `touchmark daemon`: the daemon in the foreground.
+//! `touchmark daemon`: runs the daemon in the foreground.
 
 mod inherited;
 
@@ -17,19 +17,20 @@ use crate::args::Global;
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
 
-/// The daemon in the foreground.
+/// Run the daemon in the foreground.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The user's configuration, in place of the usual file
+    /// The user's configuration file, instead of the default one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Leave the terminal and end when idle: how clients start it
+    /// Detach from the terminal and exit when idle; clients start the daemon
+    /// this way
     #[arg(long, hide = true)]
     on_demand: bool,
-    /// The workspace of a systemd unit's instance
+    /// The key of the workspace, in a systemd unit's instance
     #[arg(long, hide = true, value_name = "KEY", conflicts_with_all = ["workspace", "on_demand"])]
     instance: Option<String>,
-    /// Nothing but the three standard streams is open
+    /// Only the three standard streams are open
     #[arg(long, hide = true)]
     closed: bool,
 }
@@ -54,18 +55,19 @@ pub(crate) fn run(options: Options, global: &Global) -> Outcome {
     .map_err(failed)
 }
 
-/// Removes everything stored of a workspace whose daemon has ended; false if
-/// there was nothing.
+/// Removes everything stored for a workspace whose daemon has exited. Returns
+/// false if nothing was stored.
 pub(crate) fn forget(workspace: &Workspace) -> Outcome<bool> {
     life::forget(&workspace.places, &workspace.root).map_err(failed)
 }
 
-/// Removes what is stored of workspaces that no longer exist, but for this one.
+/// Removes what is stored for other workspaces that no longer exist.
 pub(crate) fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
     life::forget_vanished(own, recovered)
 }
 
-/// How many contents are kept of files that guarded writes replaced.
+/// Returns the number of recovered contents: those of files that guarded writes
+/// replaced.
 pub(crate) fn kept(places: &Places) -> usize {
     life::kept(places)
 }

@@ -7,10 +7,10 @@ use crate::context::is_terminal;
 use crate::output::Outcome;
 use crate::tour;
 
-/// A tour in a temporary workspace.
+/// Give a tour in a temporary workspace.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Without pauses
+    /// Do not pause between steps
     #[arg(long)]
     fast: bool,
 }

@@ -1,4 +1,4 @@
-//! `touchmark diff`: what changed between two versions, and who changed it.
+//! `touchmark diff`: shows what changed between two versions, and who changed it.
 
 use std::path::PathBuf;
 
@@ -21,14 +21,14 @@ use crate::style::{self, paint};
 use crate::text::{called, escaped};
 use crate::versions::{By, file_and_version, files, version, when};
 
-/// What changed, and who changed it.
+/// Show what changed, and who changed it.
 ///
-/// Without --from: since the newest checkpoint of any session, or since the newest session began, whichever is
-/// later. Agents' hooks make a checkpoint at each prompt.
+/// Without --from: since the newest checkpoint of any session, or since the newest session began,
+/// whichever is later. Agents' hooks make a checkpoint at each prompt.
 #[derive(Debug, Args)]
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
-    /// Only these files, and what lies below these directories; one may be PATH@V, for --from V
+    /// Only these files, and files below these directories; a single PATH@V means --from V
     #[arg(add = ArgValueCompleter::new(complete::file_and_version))]
     paths: Vec<PathBuf>,
     /// The older version
@@ -40,10 +40,10 @@ pub(crate) struct Options {
     /// Only hunks in which `me`, this session, or any `command` changed something
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
-    /// How many lines of each file changed, and by whom
+    /// Show only how many lines of each file changed, and by whom
     #[arg(long)]
     stat: bool,
-    /// Lines around each change
+    /// The number of lines around each change
     #[arg(long, short = 'U', value_name = "N", default_value_t = 3)]
     unified: u32,
 }
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         limit: None,
         cursor: None,
     };
-    // A version that one file alone has is asked for by its name.
+    // A hash and `seen:` name a version of one file, so the request must name the file alone.
     if let (At::Hash(_) | At::Seen(_), Some([path])) = (&ask.from, ask.paths.as_deref()) {
         ask.path = Some(path.clone());
         ask.paths = None;
@@ -135,7 +135,7 @@ fn named(context: &Context, workspace: &Workspace, options: &Options) -> Outcome
     ))
 }
 
-/// The newest checkpoint or beginning of a session, and what it is.
+/// Returns the newest checkpoint or beginning of a session, with a description.
 fn newest_moment(client: &Client) -> Outcome<(At, String)> {
     let sessions = pages(|cursor| {
         let limit = None;

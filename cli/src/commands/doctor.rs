@@ -1,4 +1,4 @@
-//! `touchmark doctor`: what can be wrong, and how to mend it.
+//! `touchmark doctor`: lists problems, and how to fix them.
 
 mod agents;
 
@@ -26,8 +26,8 @@ use crate::text::{MAX_NAME, count, escaped, path, wrapped};
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Looks at everything that can be wrong and says how to mend it. Starts
-/// nothing, changes nothing.
+/// Check the system, the daemon and the connected agents. Starts nothing and
+/// changes nothing.
 #[derive(Debug, Args)]
 pub(crate) struct Options {}
 
@@ -67,7 +67,8 @@ pub(crate) fn run(context: &Context) -> Outcome {
     }
 }
 
-/// The workspace and its places, even where no socket could be made there.
+/// Returns the workspace and its places, even if no socket can be created
+/// there.
 fn workspace(context: &Context) -> Outcome<(PathBuf, Places)> {
     match context.workspace() {
         Ok(workspace) => Ok((workspace.root, workspace.places)),
@@ -76,7 +77,7 @@ fn workspace(context: &Context) -> Outcome<(PathBuf, Places)> {
                 Some(directory) => directory.canonicalize(),
                 None => std::env::current_dir(),
             };
-            // Wrong is then something else than the workspace.
+            // Another problem than a missing workspace directory.
             let root = named.ok().filter(|root| root.is_dir()).ok_or(failure)?;
             let places = context.environment.places(&root);
             Ok((root, places))
@@ -84,7 +85,7 @@ fn workspace(context: &Context) -> Outcome<(PathBuf, Places)> {
     }
 }
 
-/// Prints what was found, in lines that fit the terminal.
+/// Prints a finding, in lines that fit the terminal.
 pub(crate) fn print(context: &Context, finding: &Finding) -> Outcome {
     let (mark, how): (&str, Style) = match finding.level {
         Level::Good if context.global.quiet => return Ok(()),
@@ -95,7 +96,7 @@ pub(crate) fn print(context: &Context, finding: &Finding) -> Outcome {
     const INDENT: &str = "      ";
     let width = columns().map_or(usize::MAX, |columns| columns.max(40));
     let says = escaped(&finding.says, 2 * MAX_NAME);
-    // The mark is as wide as the indent.
+    // The mark is as wide as the indentation that it replaces.
     let says = wrapped(&format!("{INDENT}{}: {says}", finding.check), width, INDENT);
     let hint = escaped(&finding.hint, 2 * MAX_NAME);
     let hint = (!hint.is_empty()).then(|| wrapped(&format!("{INDENT}{hint}"), width, INDENT));
@@ -112,7 +113,7 @@ pub(crate) fn print(context: &Context, finding: &Finding) -> Outcome {
     Ok(())
 }
 
-/// The same for programs.
+/// Returns the findings as JSON values.
 pub(crate) fn facts(findings: &[Finding]) -> Vec<Value> {
     let all = findings.iter();
     all.map(|finding| {
@@ -126,10 +127,10 @@ pub(crate) fn facts(findings: &[Finding]) -> Vec<Value> {
     .collect()
 }
 
-/// What the daemon says of itself, if one runs.
+/// Requests the daemon's status and counts, if a daemon runs.
 fn ask(workspace: &Workspace) -> Result<(StatusReport, Savings), Error> {
     if workspace.is_asleep() {
-        // Connecting would have systemd start it.
+        // Connecting would make systemd start the daemon.
         let socket = workspace.socket();
         return Err(Error::NoDaemon { socket });
     }
@@ -141,7 +142,7 @@ fn ask(workspace: &Workspace) -> Result<(StatusReport, Savings), Error> {
     Ok((client.call(Status {})?, client.call(Stats::default())?))
 }
 
-/// Whether the daemon answers, and what it said.
+/// Returns findings on whether the daemon answers, and on its answer.
 fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) -> Vec<Finding> {
     let places = &workspace.places;
     const CHECK: &str = "daemon";
@@ -173,7 +174,8 @@ fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) 
     }
 }
 
-/// Hooks that let their agents go on before they knew.
+/// Returns a finding about hooks that got no answer in time; `None` if there
+/// were none.
 fn unanswered(stats: &Savings) -> Option<Finding> {
     (stats.unanswered_hooks > 0).then(|| {
         Finding::note(
@@ -188,8 +190,8 @@ fn unanswered(stats: &Savings) -> Option<Finding> {
     })
 }
 
-/// A mark of somebody else's that would have made another directory the
-/// workspace (SEC-6).
+/// Returns a finding about another user's mark that would have made another
+/// directory the workspace (SEC-6).
 fn passed_over(context: &Context, root: &Path) -> Option<Finding> {
     let (mark, why) = find::passed_over(root, &context.environment)?;
     let list = context.environment.base.trusted_file();
@@ -200,7 +202,7 @@ fn passed_over(context: &Context, root: &Path) -> Option<Finding> {
     ))
 }
 
-/// What the configuration's files say and the daemon does not do.
+/// Returns a finding about configuration that the daemon does not apply.
 fn not_in_force(status: &StatusReport) -> Option<Finding> {
     const CHECK: &str = "configuration in force";
     let stated = &status.configuration;

@@ -1,4 +1,5 @@
-//! `touchmark files`: what a session's copies are worth.
+//! `touchmark files`: which files sessions have read, and which copies are
+//! stale.
 
 use anstyle::Style;
 use clap::Args;

@@ -13,34 +13,34 @@ use crate::context::{self, Context, directory};
 use crate::output::{Failure, Outcome};
 use crate::text::{count, session};
 
-/// Removes stored state.
+/// Remove stored state.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Whose
+    /// The state to remove.
     #[command(flatten)]
     what: What,
-    /// With --all or --vanished: also the bytes that `touchmark recovered` lists
+    /// With --all or --vanished: also remove the contents that `touchmark recovered` lists
     #[arg(long, conflicts_with_all = ["session", "contents"])]
     recovered: bool,
-    /// With --all: without asking
+    /// With --all: do not ask
     #[arg(long, conflicts_with_all = ["session", "contents", "vanished"])]
     yes: bool,
 }
 
-/// One of these.
+/// The state to remove: exactly one of these options.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct What {
-    /// What this session knew and stored; the versions stay
+    /// What this session has read and stored; the versions stay
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
-    /// The contents kept for line counts and previews
+    /// The contents stored for line counts and previews
     #[arg(long)]
     contents: bool,
-    /// Everything of this workspace; ends the daemon
+    /// Everything stored for this workspace; stops the daemon
     #[arg(long)]
     all: bool,
-    /// Everything of workspaces that no longer exist
+    /// Everything stored for workspaces that no longer exist
     #[arg(long)]
     vanished: bool,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     }
     let kept = kept(&workspace.places);
     if kept > 0 && !options.recovered {
-        // They may be nowhere else.
+        // These contents may be stored nowhere else.
         return Err(Failure::No(format!(
             "bytes of {} are kept that may be nowhere else: look at `touchmark recovered list`, then say --recovered as well",
             count(kept as u64, "file")
@@ -110,7 +110,7 @@ fn vanished(context: &Context, own: &Places, recovered: bool) -> Outcome {
     if kept.is_empty() {
         return Ok(());
     }
-    // They may be nowhere else.
+    // These contents may be stored nowhere else.
     let named: Vec<String> = kept.iter().map(|path| directory(path)).collect();
     Err(Failure::No(format!(
         "bytes of {} are kept that may be nowhere else: say --recovered as well to remove them, too",

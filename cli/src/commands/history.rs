@@ -1,4 +1,4 @@
-//! `touchmark history FILE`: all versions, newest first.
+//! `touchmark history FILE`: all versions of a file, newest first.
 
 use std::path::PathBuf;
 
@@ -92,7 +92,7 @@ fn author_style(version: &Version) -> Style {
 }
 
 fn hash(version: &Version) -> String {
-    // The first digits are enough to tell versions of one file apart.
+    // These digits tell the versions of one file apart, and name them.
     version
         .hash
         .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned())
@@ -106,7 +106,7 @@ fn size(version: &Version) -> String {
     }
 }
 
-/// How a version came about, beside its author.
+/// Returns what there is to say about a version beside its author.
 pub(crate) fn remarks(version: &Version) -> String {
     let mut remarks = vec![evidence(version.evidence).to_owned()];
     if let Some(from) = &version.from {
@@ -129,6 +129,7 @@ pub(crate) fn remarks(version: &Version) -> String {
     remarks.join(", ")
 }
 
+/// Returns how the author of a version is known.
 pub(crate) fn evidence(evidence: Evidence) -> &'static str {
     match evidence {
         Evidence::Declared => "declared",

@@ -8,22 +8,23 @@ use crate::context::Context;
 use crate::output::{Failure, Outcome};
 use crate::settings::{Action as Change, Agent};
 
-/// Agents' hooks.
+/// Install or remove an agent's hooks; also what the hooks run.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Whose event: standard input to standard output
+    /// The agent whose event is on standard input; the answer is printed
     #[arg(required = true)]
     agent: Option<Agent>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Write touchmark's hooks into an agent's settings; shows the change first
+    /// Add touchmark's hooks to an agent's settings; shows the change first
     Install(hook_settings::Options),
-    /// Take touchmark's hooks out of an agent's settings; shows the change first
+    /// Remove touchmark's hooks from an agent's settings; shows the change
+    /// first
     Uninstall(hook_settings::Options),
 }
 

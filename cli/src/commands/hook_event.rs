@@ -1,8 +1,8 @@
-//! `touchmark hook AGENT`: one event of an agent's hook, asked of the daemon.
+//! `touchmark hook AGENT`: sends one event of an agent's hook to the daemon.
 //!
-//! It never stands in its agent's way: whatever goes wrong, and after 150 ms
-//! at the latest, it prints `{}` and ends with 0. What the event was about is
-//! kept then, and made up for with the next (HOOK-2).
+//! It never blocks its agent. If anything fails, and after 150 ms at the
+//! latest, it prints `{}` and exits with 0. The content of the event is then
+//! stored, and the next event catches up (HOOK-2).
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -25,20 +25,20 @@ use crate::context;
 use crate::output::Outcome;
 use crate::settings::Agent;
 
-/// From the start to the last word, in milliseconds.
+/// The time budget from start to output, in milliseconds.
 const PATIENCE: u64 = 150;
 
-/// The variable that says otherwise.
+/// The variable that sets another time budget.
 const PATIENCE_VARIABLE: &str = "TOUCHMARK_HOOK_MS";
 
-/// How long it may take to keep what was not answered, where the machine or
-/// the disk is busy.
+/// How long storing an unanswered event may take, on a busy machine or disk.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The longest event, in bytes: the daemon takes no longer one.
+/// The longest event, in bytes. The daemon accepts no longer one.
 const MAX_EVENT: u64 = 16 << 20;
 
-/// The way that agents call it, without a look at the whole command line.
+/// Runs the command as agents call it, without parsing the whole command line.
+/// Returns `None` for any other command line.
 pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if arguments.next()? != "hook" {
         return None;
@@ -50,28 +50,28 @@ pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<E
     }
 }
 
-/// The same, with what the command line says.
+/// Runs the command with the options of a parsed command line.
 pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
     let _always_0_unless_the_daemon_says_otherwise = serve(agent, global);
     Ok(())
 }
 
-/// Whether something has been printed. Who holds it prints.
+/// Whether something has been printed. The holder of the lock prints.
 static PRINTED: Mutex<bool> = Mutex::new(false);
 
-/// The event to keep if the daemon does not answer in time, and the state
-/// directory to keep it in.
+/// The event to store if the daemon does not answer in time, and the state
+/// directory to store it in.
 static ASKED: Mutex<Asked> = Mutex::new(Asked::NotYet);
 
-/// Something is known of what is asked.
+/// Notified when [`ASKED`] is no longer `NotYet`.
 static PREPARED: Condvar = Condvar::new();
 
 enum Asked {
     /// The event is still being read.
     NotYet,
-    /// There is something to keep.
+    /// There is an event to store.
     Kept(Box<(Unanswered, PathBuf)>),
-    /// There is nothing.
+    /// There is no event to store.
     Nothing,
 }
 
@@ -81,7 +81,7 @@ fn prepared(asked: Option<(Unanswered, PathBuf)>) {
     PREPARED.notify_all();
 }
 
-/// What is not to be kept by now never will be.
+/// Marks an event that is still being read as not to be stored.
 fn nothing_more_to_keep() {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Asked::NotYet = *asked {
@@ -96,7 +96,8 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
         .and_then(|text| text.parse().ok())
         .unwrap_or(PATIENCE);
     let until = Instant::now() + Duration::from_millis(patience.min(60_000));
-    // Whatever hangs, be it the agent's pipe, a file system or the daemon.
+    // A watchdog for anything that hangs: the agent's pipe, a file system or
+    // the daemon.
     std::thread::spawn(move || {
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
         give_up();
@@ -109,14 +110,15 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
         give_up();
     }
     if let Some(ack) = printed.ack {
-        // What was not printed is told again.
+        // Changes in an answer that was not printed are reported again.
         let left = until.saturating_duration_since(Instant::now());
         let _told_again = client.call_within(HookAck { ack }, left);
     }
     ExitCode::from(printed.exit)
 }
 
-/// Ends it without an answer. Who comes second waits for the end.
+/// Exits without an answer. If another thread has printed already, waits for
+/// its exit instead.
 fn give_up() -> ! {
     if !print("{}", "") {
         loop {
@@ -138,7 +140,7 @@ fn give_up() -> ! {
     std::process::exit(0);
 }
 
-/// Prints, if nothing has been printed; says whether it has done so.
+/// Prints, if nothing has been printed. Returns whether the output was written.
 fn print(stdout: &str, stderr: &str) -> bool {
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
     if std::mem::replace(&mut *printed, true) {
@@ -162,7 +164,8 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
         .take(MAX_EVENT)
         .read_to_end(&mut bytes)
         .ok()?;
-    // What is no JSON is told as an empty text, so that it is counted.
+    // Input that is not JSON is sent as an empty string, so that the daemon
+    // counts it.
     let input: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| "".into());
     let environment = Environment::read().ok()?;
     let workspace = match &global.workspace {
@@ -172,7 +175,8 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     if !input.is_object() && !workspace.socket().exists() {
         return None;
     }
-    // Where no daemon runs and none may be started, nobody would make up for it.
+    // Where no daemon runs and none may be started, no later event would catch
+    // up.
     if may_start(&workspace, global) || workspace.socket().exists() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let now = u64::try_from(now.as_millis()).ok()?;
@@ -198,8 +202,9 @@ fn may_start(workspace: &Workspace, global: &Global) -> bool {
     !global.no_start && (workspace.is_marked() || global.workspace.is_some())
 }
 
-/// A connection. In what calls itself a workspace a daemon is started where
-/// none runs; it is there for one of the next events, if not for this.
+/// Connects to the daemon. In a directory that is marked as a workspace, starts
+/// a daemon if none runs. It will answer one of the next events, if not this
+/// one.
 fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Client> {
     let hello = Hello {
         deadline: left(until)?,
@@ -225,14 +230,14 @@ fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Cli
     }
 }
 
-/// A guard that is off is not off in silence.
+/// Prints why the hook has no effect, on standard error.
 fn warn(why: &str) {
     let why = crate::text::escaped(why, 2 * crate::text::MAX_NAME);
     let _nobody_reads = writeln!(io::stderr(), "touchmark: {why}");
 }
 
-/// Where to look for the workspace: at the file that the event is about, or
-/// where the agent works, and where neither is said, where its hook runs.
+/// Returns where to look for the workspace: at the event's file, else in the
+/// agent's working directory, else in the hook's.
 fn directory(agent: Agent, input: &Value) -> Option<PathBuf> {
     let wanted = match place(agent.name(), input) {
         Some(place) => place,

@@ -1,4 +1,4 @@
-//! `touchmark hook install` and `uninstall`: agents' settings.
+//! `touchmark hook install` and `uninstall`: changes agents' settings.
 
 use clap::Args;
 use serde_json::json;
@@ -9,15 +9,15 @@ use crate::output::{self, Failure, Outcome};
 use crate::settings::{Action, Agent, Plan, Scope, Which, difference, plans};
 use crate::style::{self, paint};
 
-/// An agent's settings.
+/// The agent, and the settings to change.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Whose settings
+    /// The agent
     agent: Agent,
-    /// The user's, for every project [default]
+    /// Change the user's settings, for every project [default]
     #[arg(long, conflicts_with = "project")]
     user: bool,
-    /// The workspace's
+    /// Change the workspace's settings
     #[arg(long)]
     project: bool,
     /// Write without asking

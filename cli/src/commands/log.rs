@@ -32,14 +32,14 @@ pub(crate) const VERSIONS: &str = "Versions (V):
   seen:claude-1         what that session saw last
   now                   what the file holds";
 
-/// Versions asked for at once.
+/// The number of versions in one request.
 const PAGE: u32 = 200;
 
 /// Who changed which file, newest first.
 #[derive(Debug, Args)]
 #[command(after_help = VERSIONS)]
 pub(crate) struct Options {
-    /// Only these files, and what lies below these directories
+    /// Only these files, and files below these directories
     paths: Vec<PathBuf>,
     /// Only what came after that: a time (2h, 2026-11-22), a clock, a checkpoint
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
@@ -137,7 +137,7 @@ fn show(page: &mut Page, client: &Client, options: &Options, entries: &[LogEntry
     Ok(())
 }
 
-/// What a version changed.
+/// Returns the request for what a version changed.
 fn of_version(entry: &LogEntry) -> FileDiff {
     let Clock { epoch, n } = entry.version.clock;
     let at = |n| At::Clock {

@@ -1,4 +1,4 @@
-//! `touchmark logs`: the daemon's log.
+//! `touchmark logs`: shows the daemon's log.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind};
@@ -16,16 +16,16 @@ use crate::service::units;
 use crate::system::files::is_same;
 use crate::text::escaped;
 
-/// How often a followed log is looked at.
+/// How often a followed log is read.
 const PACE: Duration = Duration::from_millis(200);
 
-/// The longest line printed, in characters.
+/// The longest line that is printed, in characters.
 const LONGEST: usize = 4_000;
 
-/// The daemon's log.
+/// Show the daemon's log.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Go on with what is logged from now on
+    /// Keep printing new lines
     #[arg(long, short)]
     follow: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             None => true,
         };
         if replaced && let Some(mut new) = Log::open(&newer)? {
-            // What came between the last look and the renaming.
+            // Lines that were written between the last read and the rename.
             if let Some(old) = &mut log {
                 old.print()?;
             }
@@ -78,7 +78,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     }
 }
 
-/// What a service has logged; the file is of daemons before it.
+/// Prints the log of a systemd service. The log file only has lines of earlier
+/// daemons.
 fn journal(key: &str, follow: bool) -> Outcome {
     let unit = units::service(key);
     let mut command = Command::new("journalctl");
@@ -101,12 +102,12 @@ fn journal(key: &str, follow: bool) -> Outcome {
 struct Log {
     path: PathBuf,
     lines: BufReader<File>,
-    /// The beginning of a line whose end is not written yet.
+    /// The beginning of a line that is not complete yet.
     begun: Vec<u8>,
 }
 
 impl Log {
-    /// `None` if there is none.
+    /// Opens a log; `None` if there is none.
     fn open(path: &Path) -> Outcome<Option<Self>> {
         match File::open(path) {
             Ok(file) => Ok(Some(Self {
@@ -121,7 +122,7 @@ impl Log {
         }
     }
 
-    /// Prints the whole lines that are there.
+    /// Prints the complete lines that have not been printed.
     fn print(&mut self) -> Outcome {
         loop {
             let count = self
@@ -137,7 +138,7 @@ impl Log {
         }
     }
 
-    /// Whether the name leads to another file by now.
+    /// Returns whether the name now belongs to another file.
     fn replaced(&self, path: &Path) -> bool {
         match (self.lines.get_ref().metadata(), std::fs::metadata(path)) {
             (Ok(ours), Ok(there)) => !is_same(&ours, &there),

@@ -1,4 +1,5 @@
-//! `touchmark man`: the manual pages, made from the command line's definition.
+//! `touchmark man`: the manual pages, generated from the command line's
+//! definition.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use clap::Args;
 use crate::help;
 use crate::output::Outcome;
 
-/// The manual page.
+/// Print the manual page, or write all of them.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Write the pages of all commands into this directory

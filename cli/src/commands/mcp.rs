@@ -10,11 +10,11 @@ use crate::context::{Context, inherited, session};
 use crate::mcp;
 use crate::output::Outcome;
 
-/// An MCP server on standard input and output, for one client. It ends with
-/// its input.
+/// Serve the Model Context Protocol on standard input and output, for one
+/// client. Exits at the end of the input.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The session the client works for [default: TOUCHMARK_SESSION, else one of its own]
+    /// The client's session [default: TOUCHMARK_SESSION, else a new session]
     #[arg(long, value_name = "S", value_parser = session)]
     session: Option<SessionId>,
 }
@@ -33,9 +33,9 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     mcp::serve(workspace, start, named)
 }
 
-/// Where the client was started, if that is not where the server is: one of an
-/// Agent Plugin is started in the plug-in's own directory, and `PWD` still says
-/// where its client works.
+/// Returns the client's working directory if it differs from the server's. An
+/// Agent Plugin's server is started in the plug-in's directory, and `PWD` still
+/// has the client's.
 fn started_in() -> Option<PathBuf> {
     let plugin = PathBuf::from(std::env::var_os("PLUGIN_ROOT")?);
     let plugin = plugin.canonicalize().ok()?;

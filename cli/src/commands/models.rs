@@ -1,4 +1,4 @@
-//! `touchmark models`: which models a session used.
+//! `touchmark models`: lists the models that sessions used.
 
 use anstyle::Style;
 use clap::Args;
@@ -16,7 +16,7 @@ use crate::text::{called, date, escaped};
 /// The models that sessions used.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only this session's
+    /// Only this session's models
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
 }

@@ -1,4 +1,4 @@
-//! `touchmark modified`: what changed.
+//! `touchmark modified`: which files changed, for a session or since a clock.
 
 use anstyle::Style;
 use clap::Args;
@@ -15,7 +15,7 @@ use crate::text::{authors, count, path, time_of_day};
 /// What changed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What this session has not seen and was not told; every author's changes if absent
+    /// Changes that this session has not seen or received; every author's changes if absent
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
     /// Everything since this clock, as an earlier answer gave it
@@ -92,7 +92,7 @@ fn author_style(authors: &[Author]) -> Style {
     }
 }
 
-/// What happened, in one word.
+/// Returns what happened to a file, in one word.
 pub(crate) fn verb(kind: VersionKind) -> &'static str {
     match kind {
         VersionKind::Created => "created",

@@ -1,5 +1,5 @@
-//! `touchmark recovered`: bytes that touchmark kept, because a write would
-//! have taken their name before anybody had seen them.
+//! `touchmark recovered`: bytes that touchmark kept because a write would have
+//! destroyed them unseen.
 
 use std::io::Write as _;
 
@@ -20,31 +20,31 @@ use crate::text::{MAX_NAME, author, bytes, date, escaped, is_hidden, path};
 /// Bytes that touchmark kept.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What to do with them
+    /// The action
     #[command(subcommand)]
     action: Option<Action>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 enum Action {
-    /// What is kept, newest first
+    /// List the stored contents, newest first
     List {
         /// Only this one
         id: Option<String>,
     },
-    /// The kept bytes themselves
+    /// Print the content
     Show {
-        /// Which, as `list` names it
+        /// Its id, as `list` shows it
         id: String,
     },
-    /// Give kept bytes their name back; what is there now is kept in turn
+    /// Restore the content to its file; the current content is stored
     Restore {
-        /// Which, as `list` names it
+        /// Its id, as `list` shows it
         id: String,
     },
-    /// Remove kept bytes for good
+    /// Delete the content
     Delete {
-        /// Which, as `list` names it
+        /// Its id, as `list` shows it
         id: String,
     },
 }
@@ -106,7 +106,7 @@ fn show(context: &Context, id: String) -> Outcome {
     let Some(item) = shown.items.first() else {
         return context.say("nothing is kept");
     };
-    // The answer is cut to a length; the file is whole.
+    // The answer may be cut, the file is whole.
     let content = std::fs::read(&item.file).with_context(|| item.file.clone())?;
     let mut out = std::io::stdout().lock();
     if is_terminal() {

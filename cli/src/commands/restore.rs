@@ -1,4 +1,4 @@
-//! `touchmark restore PATH@V`: gives a file back what it held.
+//! `touchmark restore PATH@V`: restores a version of a file.
 
 use std::path::PathBuf;
 
@@ -17,23 +17,23 @@ use crate::pager::Page;
 use crate::text::path;
 use crate::versions::{file_and_version, name, version};
 
-/// Gives a file back what it held.
+/// Restore a version of a file.
 ///
-/// What is there now is kept: `touchmark recovered` lists it, and its version stays in `touchmark log`. A version
-/// without a file removes the file.
+/// The current content is stored: `touchmark recovered` lists it, and its version stays in
+/// `touchmark log`. A version without a file removes the file.
 #[derive(Debug, Args)]
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
-    /// The file, and which version of it
+    /// The file and the version
     #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
-    /// Which version, where `@` cannot say it
+    /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<At>,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
-    /// Without asking
+    /// Do not ask
     #[arg(long, short)]
     yes: bool,
 }
@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             (Some(_), None) => "all of it".to_owned(),
         };
         let file = path(&changed.path);
-        // A long name has a line of its own.
+        // A long name is on a separate line.
         let gap = if file.len() > 40 { "\n" } else { " " };
         let question = format!(
             "{file}:{gap}back to version {} ({what})?",

@@ -1,4 +1,5 @@
-//! `touchmark review`: walks through what agents changed, as `git add -p` does.
+//! `touchmark review`: goes through agents' changes one by one, as `git add -p`
+//! does.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -20,10 +21,11 @@ use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::text::{authors, count, escaped, path};
 
-/// Lines of a change that are shown of each side; `?` says how to see more.
+/// The maximum number of lines of each side of a change that are shown. `?`
+/// shows how to see more.
 const SHOWN: usize = 40;
 
-/// Characters of a line that are shown.
+/// The maximum number of characters of a line that are shown.
 const WIDTH: usize = 200;
 
 const HELP: &str = "k  keep: it stays, and is not asked about again
@@ -33,26 +35,27 @@ e  edit the file in $EDITOR, then go on
 f  keep the rest of this file
 q  quit; what was answered stays answered";
 
-/// Walks through what agents changed and nobody has kept or undone.
+/// Go through agents' changes that were neither kept nor undone.
 ///
-/// What a commit contains is kept. Where nobody can be asked, the queue is listed.
+/// A commit keeps the changes that it contains. Without a terminal the queue is
+/// listed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only what this session changed
+    /// Only changes of this session
     #[arg(value_name = "SESSION", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
     session: Option<SessionId>,
-    /// Only show the queue
+    /// Only list the queue
     #[arg(long)]
     list: bool,
-    /// Keep everything that is in the queue
+    /// Keep all changes in the queue
     #[arg(long, conflicts_with = "list")]
     keep_all: bool,
-    /// Only in these files, or below these directories
+    /// Only these files, and files below these directories
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
 
-/// What somebody says of a change.
+/// The user's answer about a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Keep,
@@ -120,8 +123,8 @@ fn list(queue: &ReviewHunks) -> Outcome {
     Ok(())
 }
 
-/// Asks about one change after the other. The queue is asked for anew after
-/// each answer that changes a file: what is shown is what is there.
+/// Asks about one change after another. The queue is requested again after each
+/// answer that changes a file, so that the current content is shown.
 fn walk(context: &Context, client: &Client, ask: &ReviewList, root: &std::path::Path) -> Outcome {
     let mut later: HashSet<String> = HashSet::new();
     let (mut kept, mut undone) = (0, 0);
@@ -168,7 +171,7 @@ fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
     }
 }
 
-/// The change as a diff, with who made it.
+/// Prints the change as a diff, with its author.
 fn show(hunk: &ReviewHunk) -> Outcome {
     let lines = hunk.lines;
     let what = match (hunk.created, hunk.deleted) {
@@ -236,7 +239,7 @@ fn edit(root: &std::path::Path, hunk: &ReviewHunk) -> Outcome {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
     let editor = editor.unwrap_or_else(|| "vi".into());
     let name = touchmark_client::proto::native::name(hunk.path.as_bytes()).into_owned();
-    // An editor's name may have arguments, as git takes it.
+    // The editor's name may include arguments, as in git.
     let status = Command::new("sh")
         .arg("-c")
         .arg("eval \"$TOUCHMARK_EDITOR\" '\"$@\"'")

@@ -1,4 +1,4 @@
-//! `touchmark run`: a command in a command window (ATTR-6).
+//! `touchmark run`: runs a command in a command window (ATTR-6).
 
 mod forwarding;
 
@@ -24,25 +24,25 @@ use crate::text::{count, path};
 
 use forwarding::{Forwarding, ended_by};
 
-/// The window ends with its connection; its own time only bounds what a lost
-/// connection leaves behind.
+/// The maximum duration of a window, in milliseconds. A window ends with its
+/// connection. This only limits a window whose connection was lost.
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Files named in the closing line.
+/// The maximum number of files named in the closing line.
 const NAMED: usize = 5;
 
-/// A command whose changes are the session's. Exits as the command did: 128
-/// and the signal's number if a signal ended it; 125 to 127 for its own
-/// failures, as `env`.
+/// Run a command whose changes are attributed to a session. Exits as the
+/// command did, with 128 plus the signal's number if a signal killed it. Its
+/// own failures are 125 to 127, as for `env`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Whose command it is [default: TOUCHMARK_SESSION]
+    /// The session that runs the command [default: TOUCHMARK_SESSION]
     #[arg(long, value_name = "S", value_parser = session)]
     session: Option<SessionId>,
-    /// Only what it does to these files is the session's; may be repeated
+    /// Attribute only changes of these files to the session; may be repeated
     #[arg(long, value_name = "GLOB")]
     paths: Vec<String>,
-    /// It is a formatter: what it does right after an edit is the editing session's
+    /// Treat the command as a formatter: attribute what it changes right after an edit to the editing session
     #[arg(long)]
     formatter: bool,
     /// The command and its arguments
@@ -87,13 +87,13 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     }
 }
 
-/// The session named, or that of the environment.
+/// Returns the session from the option, else from the environment.
 fn whose(options: &Options) -> Outcome<SessionId> {
     named(options.session.clone()).map_err(|failure| own_failure(125, failure.to_string()))
 }
 
-/// Opens the window. Where no daemon can be had the command runs all the
-/// same: what it writes is then the user's.
+/// Opens the window. Without a daemon the command runs anyway, and what it
+/// writes is the user's.
 fn open(
     context: &Context,
     options: &Options,
@@ -116,7 +116,7 @@ fn open(
     });
     match begun {
         Ok(window) => Ok(Some(window)),
-        // The user's own mistake, found before anything has run.
+        // A mistake of the user, found before anything has run.
         Err(Failure::Client(Error::Daemon(error))) if error.code == ErrorCode::InvalidParams => {
             Err(own_failure(125, error.to_string()))
         }
@@ -127,14 +127,14 @@ fn open(
     }
 }
 
-/// The command as people know it.
+/// Returns the command line as text, cut to 200 characters.
 fn label(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ").chars().take(200).collect()
 }
 
-/// Ends the window and says what was done in it. The command's exit code
-/// stands whatever comes of that.
+/// Ends the window and prints a summary of its changes. Failures here do not
+/// change the command's exit code.
 fn close(context: &Context, (client, command): (Client, String), exit: Option<u8>) {
     let end = || CommandEnd {
         command: Some(command.clone()),
@@ -142,7 +142,7 @@ fn close(context: &Context, (client, command): (Client, String), exit: Option<u8
         ..CommandEnd::default()
     };
     let ended = client.call(end()).map_err(Failure::from).or_else(|_| {
-        // The daemon may have been restarted meanwhile: windows survive it.
+        // The daemon may have been restarted. Windows survive that.
         let workspace = context.workspace()?;
         Ok::<_, Failure>(context.connect_running(&workspace)?.call(end())?)
     });
@@ -156,13 +156,13 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
     if context.global.json {
         if let Ok(workspace) = context.workspace() {
             let facts = result_json(Reply::CommandEnd(ended), &workspace.root);
-            // Standard output is the command's.
+            // Standard output belongs to the command.
             let _nobody_reads = writeln!(io::stderr(), "{}", output::one_line(&facts));
         }
         return;
     }
     let mut changed: BTreeSet<RelPath> = ended.changes.into_iter().map(|one| one.path).collect();
-    // Also what no session holds.
+    // Include files that no session has read.
     if let Some(command) = &ended.command {
         changed.extend(of_command(client, command).unwrap_or_default());
     }
@@ -178,7 +178,7 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
     }
     let said = format!("changed {}:", count(number as u64, "file"));
     let line = format!("{said} {}", names.join(", "));
-    // Long names have a line each.
+    // Long names are on separate lines.
     if line.chars().count() + "touchmark: ".len() < 80 {
         return note(context, &line);
     }
@@ -188,7 +188,7 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
     }
 }
 
-/// The files of all versions that were recorded in a command's window.
+/// Returns the files of all versions that were recorded in a command's window.
 fn of_command(client: &Client, command: &CommandRow) -> Outcome<BTreeSet<RelPath>> {
     let mut ask = FileLog {
         since: Some(At::Clock {
@@ -216,14 +216,14 @@ fn of_command(client: &Client, command: &CommandRow) -> Outcome<BTreeSet<RelPath
     Ok(changed)
 }
 
-/// What goes on from a note, on a line of its own.
+/// Prints the continuation of a note on a separate line.
 fn rest(context: &Context, text: &str) {
     if !context.global.quiet {
         let _nobody_reads = writeln!(anstream::stderr(), "  {}", crate::text::escaped(text, 2000));
     }
 }
 
-/// A line for people, beside what the command prints.
+/// Prints a line for the user on standard error, next to the command's output.
 fn note(context: &Context, text: &str) {
     if !context.global.quiet {
         let _nobody_reads = writeln!(
@@ -243,7 +243,8 @@ fn own_failure(code: u8, message: impl Into<String>) -> Failure {
     }
 }
 
-/// 127 if there is no such command, 126 if it cannot be run, as `env`.
+/// Returns 127 if there is no such command, or 126 if it cannot be run, as
+/// `env` does.
 fn not_run(program: &OsStr, error: &io::Error) -> Failure {
     let code = match error.kind() {
         io::ErrorKind::NotFound => 127,
@@ -258,7 +259,7 @@ fn wait(child: &mut Child) -> Outcome<ExitStatus> {
         .map_err(|error| own_failure(125, format!("waiting for the command: {error}")))
 }
 
-/// As shells put it.
+/// Returns the exit code as shells do.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status
         .code()

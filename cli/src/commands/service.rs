@@ -11,8 +11,9 @@ use crate::output::{self, Failure, Outcome};
 use crate::service::{Manager, Service};
 use crate::text::{MAX_NAME, escaped};
 
-/// The systemd user units that start this workspace's daemon for whoever
-/// connects, restart it when it fails, and keep it in a sandbox.
+/// Install, remove or show the systemd user units of this workspace. They start
+/// its daemon when a client connects, restart it after a failure, and run it in
+/// a sandbox.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -21,19 +22,19 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Have systemd listen for this workspace's daemon, now and after each login
+    /// Make systemd listen for this workspace's daemon, now and after each login
     Install,
-    /// Undo that; the daemon ends, its state stays
+    /// Remove the units; the daemon stops, its state stays
     Uninstall,
-    /// Whether it is installed, listens and runs
+    /// Show whether the service is installed, listens and runs
     Status {
-        /// Every workspace's service of this user
+        /// Show the services of all of this user's workspaces
         #[arg(long)]
         all: bool,
     },
 }
 
-/// How to keep the service without a session.
+/// A hint: how to keep the service running without a login session.
 const LINGER: &str = "it ends with your last session; to keep it: `loginctl enable-linger`";
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
@@ -82,7 +83,7 @@ fn uninstall(context: &Context) -> Outcome {
     })
 }
 
-/// The service of the workspace named, which may be gone.
+/// Returns the service of the workspace, which may no longer exist.
 fn installed(context: &Context) -> Outcome<Service<'_>> {
     let failure = match context.workspace() {
         Ok(workspace) => return Ok(Service::of(&context.environment, workspace.root)),
@@ -121,7 +122,7 @@ fn status(context: &Context) -> Outcome {
 fn all(context: &Context) -> Outcome {
     let services = Service::all(&context.environment);
     let manager = match services.is_empty() {
-        // There is nothing to ask it.
+        // Without services the manager is not needed.
         true => return nothing(context),
         false => Manager::reach()?,
     };
@@ -148,7 +149,7 @@ fn nothing(context: &Context) -> Outcome {
     context.say("no service is installed")
 }
 
-/// What the manager says of a service.
+/// Returns the manager's facts about a service.
 fn facts(service: &Service<'_>, manager: &Manager) -> Outcome<Value> {
     let (socket, daemon) = (service.socket(), service.daemon());
     let of = |unit: &str, name: &str| manager.property(Some(unit), name);

@@ -1,5 +1,5 @@
-//! `touchmark setup`: puts touchmark into the agents on this machine, and takes
-//! it out again.
+//! `touchmark setup`: adds touchmark to the settings of the agents on this
+//! machine, and removes it.
 
 mod prove;
 mod show;
@@ -20,24 +20,25 @@ use crate::settings::{
 };
 use crate::text::count;
 
-/// Finds the agents on this machine, shows what it would add to their settings,
-/// asks once, and tries what it has installed. Their hooks tell touchmark what
-/// their own tools read and write; the MCP server gives them touchmark's.
+/// Find the agents on this machine, show what would be added to their settings,
+/// ask once, and test what was installed. Hooks report to touchmark what an
+/// agent's own tools read and write. The MCP server gives agents touchmark's
+/// tools.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Take all of it out again
+    /// Remove everything that was added
     #[arg(long)]
     remove: bool,
     /// Only these agents [default: all that are found]
     #[arg(long, value_name = "NAME", num_args = 1..)]
     agent: Vec<Agent>,
-    /// The user's settings, for every project [default]
+    /// Change the user's settings, for every project [default]
     #[arg(long, conflicts_with = "project")]
     user: bool,
-    /// The workspace's settings
+    /// Change the workspace's settings
     #[arg(long)]
     project: bool,
-    /// Leave the settings of MCP servers alone
+    /// Do not change the settings of MCP servers
     #[arg(long)]
     no_mcp: bool,
     /// Write without asking
@@ -48,7 +49,7 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
-/// What is done, and where.
+/// What is done, and for which settings.
 struct Setup<'a> {
     context: &'a Context,
     workspace: Workspace,
@@ -57,7 +58,7 @@ struct Setup<'a> {
     which: Which,
 }
 
-/// An agent, and what is to be changed for it.
+/// An agent, and the changes of its settings.
 struct Row {
     agent: Agent,
     found: Option<Present>,
@@ -127,7 +128,7 @@ impl Setup<'_> {
         &self.workspace.root
     }
 
-    /// The agents meant, with what is to be changed for each.
+    /// Returns the selected agents, with the changes for each.
     fn rows(&self, named: &[Agent]) -> Outcome<Vec<Row>> {
         let found = present(&self.context.environment, self.root())?;
         let all = Agent::value_variants().iter().copied();
@@ -143,7 +144,8 @@ impl Setup<'_> {
             }
             let mut plans = self.plans(agent)?;
             if named.is_empty() && self.action == Action::Uninstall {
-                // Of agents that are not here only what touchmark put there counts.
+                // For an agent that is not on this machine, only what touchmark
+                // added counts.
                 plans.retain(|plan| match plan {
                     Ok(plan) => plan.changes() || plan.theirs,
                     Err(_) => found.is_some(),
@@ -170,8 +172,8 @@ impl Setup<'_> {
         )
     }
 
-    /// Writes an agent's files and tries what is in them. What is there is
-    /// looked at once more, since the question may have waited long.
+    /// Writes an agent's files and tests what is in them. The files are read
+    /// again, since the user may have taken long to answer.
     fn carry_out(&self, row: &Row) -> Vec<Finding> {
         let mut findings = self.wrong(row);
         let fresh = match self.plans(row.agent) {
@@ -215,7 +217,7 @@ impl Setup<'_> {
         findings
     }
 
-    /// What cannot be changed, and why.
+    /// Returns a finding for each file that cannot be changed.
     fn wrong(&self, row: &Row) -> Vec<Finding> {
         let failures = row.plans.iter().filter_map(|plan| plan.as_ref().err());
         failures
@@ -223,7 +225,7 @@ impl Setup<'_> {
             .collect()
     }
 
-    /// Runs what is in an agent's settings now, as the agent would.
+    /// Runs what is now in an agent's settings, as the agent would.
     fn try_out(&self, row: &Row) -> Vec<Finding> {
         let environment = &self.context.environment;
         let all = match installed(row.agent, self.scope, environment, self.root()) {
@@ -266,7 +268,7 @@ impl Setup<'_> {
         findings
     }
 
-    /// What is left in the settings that were not meant.
+    /// Returns a finding about what is left in the settings of the other scope.
     fn elsewhere(&self, agent: Agent) -> Option<Finding> {
         let (other, option) = match self.scope {
             Scope::User => (Scope::Project, " --project"),

@@ -1,4 +1,4 @@
-//! `touchmark show PATH@V`: what a file held.
+//! `touchmark show PATH@V`: prints a version of a file.
 
 use std::path::PathBuf;
 
@@ -16,14 +16,14 @@ use crate::output::Outcome;
 use crate::pager::Page;
 use crate::versions::{file_and_version, version};
 
-/// What a file held.
+/// Print a version of a file.
 #[derive(Debug, Args)]
 #[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
-    /// The file, and which version of it [default: what it holds now]
+    /// The file and the version [default: the current content]
     #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
-    /// Which version, where `@` cannot say it
+    /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<At>,
 }

@@ -1,4 +1,4 @@
-//! `touchmark socket`: where the daemon listens, for scripts.
+//! `touchmark socket`: prints where the daemon listens, for scripts.
 
 use clap::Args;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::output::{self, Outcome};
 
-/// The path of the socket.
+/// Print the socket's path.
 #[derive(Debug, Args)]
 pub(crate) struct Options {}
 
@@ -20,6 +20,6 @@ pub(crate) fn run(context: &Context) -> Outcome {
             "running": workspace.is_running(),
         }));
     }
-    // Verbatim: scripts use it.
+    // Printed verbatim, since scripts use it.
     output::line(&socket.to_string_lossy())
 }

@@ -10,11 +10,11 @@ use crate::commands::stop;
 use crate::context::{Context, directory};
 use crate::output::{Failure, Outcome};
 
-/// Starts the daemon in the background.
+/// Start the daemon in the background.
 #[derive(Debug, Args)]
 pub(crate) struct Options {}
 
-/// Ends the daemon and starts another.
+/// Stop the daemon and start another.
 #[derive(Debug, Args)]
 pub(crate) struct RestartOptions {}
 

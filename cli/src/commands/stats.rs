@@ -1,4 +1,5 @@
-//! `touchmark stats`: what was saved, counted and not estimated.
+//! `touchmark stats`: shows counts of what was refused, repeated and saved.
+//! Nothing is estimated.
 
 use clap::Args;
 use touchmark_client::proto::daemon::{Savings, Stats};
@@ -10,10 +11,10 @@ use crate::output::{self, Outcome, table};
 use crate::style;
 use crate::text::bytes;
 
-/// What was saved.
+/// Show counts of what was refused, repeated and saved.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only in this session
+    /// Only this session's counts
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
 }

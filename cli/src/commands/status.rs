@@ -1,4 +1,4 @@
-//! `touchmark status`: one screen.
+//! `touchmark status`: the state of a daemon, or of all of them.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::text::{MAX_NAME, bytes, count, duration, escaped, now, path};
 /// characters.
 const MOST_REASONS: usize = 2_000;
 
-/// How the daemon is.
+/// The state of the daemon.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Every workspace's daemon of this user
@@ -55,7 +55,7 @@ fn all(context: &Context) -> Outcome {
                 found.push(result_json(Reply::Status(status), Path::new(&root)));
             }
             Ok(status) => rows.push(row(&status)),
-            // A socket that a killed daemon left behind.
+            // A killed daemon has left its socket.
             Err(Error::NoDaemon { .. }) => {}
             Err(error) if context.global.json => found.push(json!({
                 "socket": socket.to_string_lossy(),

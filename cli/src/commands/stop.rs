@@ -1,4 +1,4 @@
-//! `touchmark stop`.
+//! `touchmark stop`: ends the daemon, or all of them.
 
 use std::time::Duration;
 
@@ -37,14 +37,14 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
     if workspace.is_asleep() {
         return Ok(false);
     }
-    // Without a hello, so that a daemon of any protocol can be ended.
+    // Without `initialize`, so that a daemon of any protocol can be ended.
     let client = match workspace.connect_silent(&hello()) {
         Ok(client) => client,
         Err(error) if error.is_disconnected() => return Ok(false),
         Err(error) => return Err(error.into()),
     };
     match client.call(Shutdown {}) {
-        // It may be gone before its answer is out.
+        // The daemon may be gone before its answer is sent.
         Err(error) if !error.is_disconnected() => return Err(error.into()),
         _ => {}
     }

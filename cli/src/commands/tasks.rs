@@ -1,4 +1,4 @@
-//! `touchmark tasks`: background tasks that agents have saved.
+//! `touchmark tasks`: lists background tasks that agents have saved.
 
 use anstyle::Style;
 use clap::Args;
@@ -14,10 +14,10 @@ use crate::text::{MAX_NAME, called, date, escaped};
 /// Background tasks.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Also those whose process is gone
+    /// Include tasks whose process has exited
     #[arg(long)]
     all: bool,
-    /// Only this session's
+    /// Only this session's tasks
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
 }
@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         Ok((answer.tasks, answer.more))
     })?;
     let known = tasks.len();
-    // One that names no process may run for all that is known.
+    // A task without a process id may still be running.
     tasks.retain(|task| options.all || task.alive != Some(false));
     if context.global.json {
         let rows = TaskRows { tasks, more: None };

@@ -1,5 +1,4 @@
-//! `touchmark undo`, `touchmark redo`: takes an author's changes away, and
-//! puts them back.
+//! `touchmark undo`, `touchmark redo`: undoes an author's changes, and restores them.
 
 use std::path::PathBuf;
 
@@ -23,70 +22,70 @@ use crate::text::{MAX_NAME, author, authors, count, date, escaped, path};
 /// What is asked of an undo.
 const UNDO: &str = "Undo";
 
-/// Lines of a conflict that are shown.
+/// The maximum number of lines of a conflict that are shown.
 const SHOWN: usize = 4;
 
-/// Takes changes away by their author, and leaves everybody else's lines.
+/// Undo one author's changes; all other lines stay.
 ///
-/// Lines that the author wrote go, lines that the author removed come back. Where somebody else has
-/// changed the same lines since, that change stays and is listed as a conflict. Every undo can be taken
-/// back with `touchmark redo`.
+/// Lines that the author wrote are removed, and lines that the author removed are restored. Where
+/// another author has changed the same lines since, the change stays and is listed as a conflict.
+/// Every undo can be reversed with `touchmark redo`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Whose changes: a session's id or label; or one version, as PATH@CLOCK
+    /// The author: a session's id or label; or a single version, as PATH@CLOCK
     #[arg(value_name = "SESSION | PATH@V", add = ArgValueCompleter::new(complete::session_or_version))]
     what: Option<String>,
-    /// Only what followed this prompt: `last`, a checkpoint, or the agent's own id of it
+    /// Only changes after this prompt: `last`, a checkpoint's id or label, or the agent's own id of the prompt
     #[arg(long, value_name = "P", requires = "what")]
     prompt: Option<String>,
-    /// Only what this command did, as `c5`
+    /// Only changes by this command, such as `c5`
     #[arg(long, value_name = "C")]
     command: Option<String>,
-    /// Only this edit, as `e7`
+    /// Only changes by this edit, such as `e7`
     #[arg(long, value_name = "E")]
     edit: Option<String>,
-    /// Only the newest edit or command
+    /// Only changes by the newest edit or command
     #[arg(long)]
     last: bool,
     /// Only show what would be undone
     #[arg(long)]
     dry_run: bool,
-    /// Also while the session is in the middle of a turn
+    /// Even if the session is in the middle of a turn
     #[arg(long)]
     now: bool,
-    /// What becomes of changes whose lines somebody else has changed since
+    /// What to do with changes whose lines another author has changed since
     #[arg(long, value_enum, default_value_t = Conflict::Keep)]
     conflicts: Conflict,
-    /// Without asking
+    /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// The undos that can be taken back
+    /// List the undos that can be reversed
     #[arg(long, exclusive = true)]
     list: bool,
-    /// Only in these files, or below these directories
+    /// Only these files, and files below these directories
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
 
-/// What becomes of conflicts.
+/// What to do with conflicts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Conflict {
-    /// They stay as they are
+    /// Leave them unchanged
     Keep,
-    /// They stay between markers, with what was there before
+    /// Put them between markers, together with the previous lines
     Markers,
 }
 
-/// Takes an undo back.
+/// Reverse an undo.
 #[derive(Debug, Args)]
 pub(crate) struct RedoOptions {
-    /// Which undo, as `touchmark undo --list` names it [default: the newest]
+    /// The undo, as `touchmark undo --list` names it [default: the newest]
     #[arg(add = ArgValueCompleter::new(complete::undo))]
     undo: Option<String>,
-    /// Only show what would be put back
+    /// Only show what would be restored
     #[arg(long)]
     dry_run: bool,
-    /// Without asking
+    /// Do not ask
     #[arg(long, short)]
     yes: bool,
 }
@@ -200,7 +199,7 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
     }
 }
 
-/// A line for each file, and lines for each change that stays.
+/// Prints a line for each file, and lines for each change that stays.
 fn show(undone: &Undone, planned: bool, is_redo: bool) -> Outcome {
     let rows: Vec<_> = undone
         .files

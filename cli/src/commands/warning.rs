@@ -1,4 +1,4 @@
-//! `touchmark warning take`: what a session is to be told once.
+//! `touchmark warning take`: takes a session's stored warning.
 
 use clap::{Args, Subcommand};
 use touchmark_client::proto::checkpoints::WarningTake;
@@ -10,17 +10,17 @@ use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::text::{count, escaped, path};
 
-/// What a session is to be told once.
+/// Take a session's stored warning, which is returned once.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What to do
+    /// The action.
     #[command(subcommand)]
     action: Action,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Take the warning: it is given once
+    /// Take the warning; it is returned once
     Take {
         /// The session [default: TOUCHMARK_SESSION]
         #[arg(long, short, value_name = "S", value_parser = context::session)]
@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         .try_for_each(|file| output::line(&path(file)))
 }
 
-/// What a warning is about.
+/// Returns what a warning is about.
 pub(crate) fn about(warning: &Warning) -> String {
     count(warning.files.len() as u64, "file")
 }

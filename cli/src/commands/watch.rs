@@ -1,4 +1,7 @@
-//! `touchmark watch`: the live feed.
+//! `touchmark watch`: what happened lately, and what happens.
+//!
+//! On a terminal the header and the newest lines are redrawn: times age. In a
+//! pipe each line is written once, with the time of day.
 
 use std::time::Duration;
 
@@ -27,7 +30,7 @@ const GATHER: Duration = Duration::from_millis(15);
 /// How long to wait when no line is open; any length does.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// How long a daemon may be away (a restart) before the feed ends.
+/// How long a daemon may be away, as in a restart, before the feed ends.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The live feed.

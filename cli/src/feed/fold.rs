@@ -1,5 +1,6 @@
-//! Events that belong together become one entry: a version, the copies it
-//! made stale, and the commit that confirms it.
+//! Events that belong together become one entry: a version, the copies that it
+//! made stale, and the commit that confirms it; the versions of one command;
+//! many versions by one author at once.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,8 +15,8 @@ use touchmark_client::proto::{
 
 use crate::text;
 
-/// Versions whose authors are remembered, so that a correction can say whose
-/// the change was taken for.
+/// The number of versions whose authors are remembered, so that a correction
+/// can name the author that was shown before.
 const REMEMBERED: usize = 4096;
 
 /// Who did it.
@@ -293,7 +294,7 @@ impl Fold {
             who: Who::Author(version.author.clone()),
             verb,
             path: Some(version.path.clone()),
-            // A new name has no lines before it to compare with.
+            // A renamed file has no earlier lines under its new name.
             lines: lines.filter(|_| verb != Verb::Renamed),
             notes,
             command: version.command.clone(),

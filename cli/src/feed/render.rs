@@ -1,4 +1,4 @@
-//! An entry as one line in aligned columns.
+//! An entry as a line in columns.
 
 use jiff::tz::TimeZone;
 use touchmark_client::proto::{Author, AuthorKind};
@@ -7,7 +7,7 @@ use super::{Entry, Note, Verb, Who};
 use crate::style::{self, paint};
 use crate::text::{self, MAX_NAME, author, cut, escaped, path, time_of_day};
 
-/// Sessions named in one note; the others are counted.
+/// The number of sessions that a remark names. The others are counted.
 const NAMED: usize = 3;
 
 /// Widths of the columns, in characters, and the time zone of the clock.

@@ -345,6 +345,7 @@ fn a_terminal_gets_no_longer_lines_than_it_has_room_for() {
         &layout,
         &format!("version {long} modified a-session-with-a-long-name lines=1/0\nstale one {long}"),
     );
+    // A path keeps the room that the other columns leave.
     assert_eq!(
         told,
         "00:00:01  a-se…long-name  edited     deep/…/parser.rs  +1 -0      stale for one\n"

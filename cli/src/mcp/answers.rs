@@ -1,8 +1,8 @@
-//! What the tools give: the daemon's answers and errors as results of a tool.
+//! The output of the tools: the daemon's answers and errors as tool results.
 //!
-//! Clients hand structured content to the model in place of the text, and a
-//! schema of what comes out obliges to it. So there is neither: the text is for
-//! the model, and the protocol's own result stands in `_meta`, for programs.
+//! Clients give structured content to the model instead of the text, and an
+//! output schema would require it. So there is neither. The text is for the
+//! model, and touchmark's own result is in `_meta`, for programs.
 
 use std::path::Path;
 
@@ -16,17 +16,17 @@ use touchmark_client::proto::{RelPath, SessionId, native};
 use crate::output::one_line;
 use crate::text::without_hidden;
 
-/// Where the protocol's own result stands in `_meta`.
+/// The field of `_meta` with touchmark's own result.
 const RESULT: &str = "touchmark/result";
 
-/// A result as JSON, with sessions by their labels. No name in the text hides
-/// anything (SEC-4).
+/// Returns a result as JSON, with the labels of sessions. Names are escaped in
+/// the text, so that no characters are hidden (SEC-4).
 pub(crate) fn answer(value: Value, own: &SessionId) -> CallToolResult {
     let shown = for_a_model(value.clone(), own);
     text(shown, value)
 }
 
-/// A result whose text is for the model as it is.
+/// Returns a result whose text is given to the model unchanged.
 pub(crate) fn text(text: String, value: Value) -> CallToolResult {
     with_result(
         CallToolResult::success(vec![ContentBlock::text(text)]),
@@ -40,16 +40,16 @@ fn with_result(mut result: CallToolResult, value: Value) -> CallToolResult {
     result
 }
 
-/// A result as a model reads it: on one line, and with the words for sessions
-/// that it hears elsewhere.
+/// Formats a result for a model: on one line, with the session labels that the
+/// model gets elsewhere.
 pub(crate) fn for_a_model(mut value: Value, own: &SessionId) -> String {
     labelled(&mut value, own);
     with_way_back(&mut value);
     one_line(&value)
 }
 
-/// Puts the labels of sessions in the place of their ids, and `this session`
-/// in that of the reader's own.
+/// Replaces the ids of sessions by their labels, and the id of the reader's own
+/// session by `this session`.
 fn labelled(value: &mut Value, own: &SessionId) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(|one| labelled(one, own)),
@@ -67,7 +67,7 @@ fn labelled(value: &mut Value, own: &SessionId) {
     }
 }
 
-/// Names the command that brings a version back beside each that was lost.
+/// Adds the command that restores a lost version to each one.
 fn with_way_back(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(with_way_back),
@@ -90,20 +90,20 @@ fn way_back(lost: &JsonObject) -> Option<String> {
     is_content.then(|| restore_command(&path, clock)).flatten()
 }
 
-/// An error as the result of a tool: the model reads it, and can act on it.
+/// Returns an error as a tool result, so that the model can act on it.
 pub(crate) fn refused(error: &Error, root: &Path) -> CallToolResult {
     failed(fields(error, root))
 }
 
-/// The same for arguments that say nothing to this server.
+/// Returns an error for arguments that do not fit the schema, as a tool result.
 pub(crate) fn wrong_arguments(message: &str) -> CallToolResult {
     let hint = "compare the arguments with the tool's inputSchema";
     failed(json!({"code": "invalidParams", "message": message, "hint": hint}))
 }
 
-/// An error for programs: `code` is a stable name (`stale`, `notRead`, ...),
-/// `message` one sentence, `hint` what to do next; beside them the fields of
-/// the protocol's table.
+/// Returns an error for programs: `code` is a stable name (`stale`, `notRead`,
+/// ...), `message` one sentence, and `hint` what to do next. The other fields
+/// are those of the protocol's table.
 pub(crate) fn fields(error: &Error, root: &Path) -> Value {
     let fields = error
         .daemon()

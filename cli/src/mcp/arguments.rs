@@ -1,4 +1,4 @@
-//! What the tools take. The words are the protocol's own.
+//! The input of the tools. The field names are the protocol's.
 
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use touchmark_client::proto::{Clock, Millis};
 
-/// What clients do not know of a schema, or what says nothing: formats of
-/// numbers that are no standard's, and which JSON Schema it is.
+/// Schema keywords that clients do not know or need: number formats that are not standard, the
+/// schema's version, and titles.
 const NOISE: [&str; 3] = ["$schema", "format", "title"];
 
-/// A schema as strict clients take it: what may be left out is never `null`
-/// instead, and is `false` without saying so.
+/// Returns a schema that strict clients accept: an optional field has no type `null`, and no
+/// default `false`.
 pub(crate) fn plain(schema: &JsonObject) -> JsonObject {
     let mut schema = schema.clone();
     for name in NOISE {
@@ -43,9 +43,9 @@ pub(crate) fn plain(schema: &JsonObject) -> JsonObject {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct FileStatus {
-    /// The file, relative to the workspace or absolute inside it; all files that this session has read or written if absent.
+    /// The file, relative to the workspace or absolute inside it. If absent: all files that this session has read or written.
     pub(crate) path: Option<String>,
-    /// Where the last answer stopped (its `more`).
+    /// The position where the last answer stopped (its `more`).
     pub(crate) cursor: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct FileStatus {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ChangedFiles {
-    /// Only this file; all that this session has read or written if absent.
+    /// Only this file. If absent: all files that this session has read or written.
     pub(crate) path: Option<String>,
 }
 
@@ -63,13 +63,13 @@ pub(crate) struct ChangedFiles {
 pub(crate) struct ReadFile {
     /// The file, relative to the workspace or absolute inside it.
     pub(crate) path: String,
-    /// The first line wanted, from 1.
+    /// The first line, from 1.
     #[schemars(range(min = 1))]
     pub(crate) start_line: Option<u32>,
-    /// The last line wanted, inclusive.
+    /// The last line, inclusive.
     #[schemars(range(min = 1))]
     pub(crate) end_line: Option<u32>,
-    /// Give the text even if this session has it already.
+    /// Return the text even if this session has it already.
     #[serde(default)]
     pub(crate) force: bool,
 }
@@ -80,11 +80,11 @@ pub(crate) struct ReadFile {
 pub(crate) struct EditFile {
     /// The file, relative to the workspace or absolute inside it.
     pub(crate) path: String,
-    /// The text to replace. It must be there exactly once, unless `replaceAll`.
+    /// The text to replace. It must occur exactly once, unless `replaceAll` is set.
     pub(crate) old_string: String,
-    /// What stands in its place.
+    /// The text that replaces it.
     pub(crate) new_string: String,
-    /// Replace it wherever it is.
+    /// Replace all occurrences.
     #[serde(default)]
     pub(crate) replace_all: bool,
     /// Edit even a file that this session has not read, or that was changed since.
@@ -100,10 +100,10 @@ pub(crate) struct WriteFile {
     pub(crate) path: String,
     /// The whole new content.
     pub(crate) text: String,
-    /// Make the directories that are missing.
+    /// Create missing directories.
     #[serde(default)]
     pub(crate) create_directories: bool,
-    /// Overwrite even a file that this session has not read, or that was changed since. What is overwritten unseen is kept.
+    /// Overwrite even a file that this session has not read, or that was changed since. Overwritten content that this session has not seen is stored.
     #[serde(default)]
     pub(crate) force: bool,
 }
@@ -114,21 +114,21 @@ pub(crate) struct WriteFile {
 pub(crate) struct Grep {
     /// The regular expression, in the syntax of ripgrep.
     pub(crate) pattern: String,
-    /// Only this file, or below this directory; the whole workspace if absent.
+    /// Only this file, or files below this directory. If absent: the whole workspace.
     pub(crate) path: Option<String>,
-    /// Only files whose names match; `!` before it leaves them out.
+    /// Only files whose names match. With `!` before the glob: only files whose names do not match.
     pub(crate) glob: Option<String>,
     /// Only files of this type: `rust`, `ts`, `py`, ...
     pub(crate) file_type: Option<String>,
-    /// Lines before and after each match; at most 1,000.
+    /// The number of lines before and after each match, at most 1,000.
     pub(crate) context: Option<u32>,
-    /// Upper and lower case are the same.
+    /// Ignore the difference between upper and lower case.
     #[serde(default)]
     pub(crate) case_insensitive: bool,
-    /// A match may reach over lines.
+    /// Allow matches to span several lines.
     #[serde(default)]
     pub(crate) multiline: bool,
-    /// At most this many; 1,000 unless told.
+    /// The maximum number of matches. Default: 1,000.
     pub(crate) max_matches: Option<u32>,
 }
 
@@ -138,15 +138,15 @@ pub(crate) struct Grep {
 pub(crate) struct WhoChanged {
     /// The file, relative to the workspace or absolute inside it.
     pub(crate) path: String,
-    /// At most this many versions, the newest first.
+    /// The maximum number of versions, the newest first.
     pub(crate) limit: Option<u32>,
     /// Only versions before this clock (the `more` of the last answer).
     #[schemars(with = "Option<String>")]
     pub(crate) before: Option<Clock>,
 }
 
-// Comments that are no documentation: a schema of the words alone is a plain
-// list, which every client knows.
+// These comments are not documentation: without documented values the schema is a plain list of
+// words, which every client can handle.
 /// What `checkpoint` does.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -154,9 +154,9 @@ pub(crate) struct WhoChanged {
 pub(crate) enum CheckpointAction {
     // Remember this moment.
     Create,
-    // The moments remembered.
+    // List the remembered moments.
     List,
-    // Which files were edited after a moment, and by whom.
+    // List the files that were edited after a moment, and by whom.
     Detect,
 }
 
@@ -164,16 +164,16 @@ pub(crate) enum CheckpointAction {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Checkpoint {
-    /// Remember this moment, list those remembered, or tell what was edited after one.
+    /// Remember this moment, list the remembered ones, or list what was edited after one.
     pub(crate) action: CheckpointAction,
-    /// With `create`: a name for people.
+    /// With `create`: a name for display.
     pub(crate) label: Option<String>,
-    /// With `detect`: the checkpoint's name, as `create` answered it. Either this or `time`.
+    /// With `detect`: the checkpoint's name, as `create` returned it. Either this or `time`.
     pub(crate) checkpoint: Option<String>,
     /// With `detect`: the moment, in milliseconds since 1970.
     pub(crate) time: Option<Millis>,
     /// With `detect`: only this file.
     pub(crate) path: Option<String>,
-    /// With `list` and `detect`: where the last answer stopped (its `more`).
+    /// With `list` and `detect`: the position where the last answer stopped (its `more`).
     pub(crate) cursor: Option<String>,
 }

@@ -1,5 +1,6 @@
-//! The resource `touchmark://changes`: what others changed in the session's
-//! files and it was not told yet; and who is told that there is something.
+//! The resource `touchmark://changes`: changes by others in the session's files
+//! that were not reported to it yet. Also the notifications that there are such
+//! changes.
 
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ use touchmark_client::proto::events::{Event, Happening};
 
 use super::link::{Again, Link};
 
-/// The resource's name.
+/// The resource's URI.
 pub(super) const URI: &str = "touchmark://changes";
 
-/// How often to look for a daemon that is gone.
+/// How often to try to reconnect to the daemon.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 fn look(session: SessionId) -> ModifiedTake {
@@ -34,29 +35,29 @@ fn look(session: SessionId) -> ModifiedTake {
     }
 }
 
-/// What waits to be told. A look: it stays untold.
+/// Returns the changes that are not reported yet. They stay unreported.
 ///
 /// # Errors
-/// The daemon's own, or that none could be had.
+/// The daemon's error, or that no daemon could be reached.
 pub(super) async fn untold(link: &Link) -> Result<Value, Error> {
     let mut untold = link.ask(Again::Yes, look).await?;
     if let Some(untold) = untold.as_object_mut() {
-        // Whoever looks has nothing to acknowledge.
+        // Without an acknowledgement the cursor is of no use.
         untold.remove("cursor");
     }
     Ok(untold)
 }
 
-/// Who is told, in either era.
+/// The receiver of notifications, in either version of the protocol.
 pub(super) enum Listener {
-    /// Since `resources/subscribe`.
+    /// A connection, since `resources/subscribe`.
     Connection(Peer<RoleServer>),
-    /// Since `subscriptions/listen`.
+    /// A request, since `subscriptions/listen`.
     Request(SubscriptionSink),
 }
 
 impl Listener {
-    /// Says that there is something; `false` if nobody hears it.
+    /// Sends a notification. Returns `false` if the receiver is gone.
     async fn tell(&self) -> bool {
         match self {
             Self::Connection(peer) => {
@@ -68,19 +69,19 @@ impl Listener {
     }
 }
 
-/// A subscription to what happens to the session's files.
+/// A subscription to events of the session's files.
 pub(super) struct Watch {
     client: Client,
     events: Events,
 }
 
 impl Watch {
-    /// Begins to listen: what happens from now on is told.
+    /// Subscribes to events from now on.
     ///
     /// # Errors
-    /// The daemon's own, or that none could be had.
+    /// The daemon's error, or that no daemon could be reached.
     pub(super) async fn begin(link: &Link) -> Result<Self, Error> {
-        // The session must exist, and with it a daemon.
+        // This creates the session, and starts a daemon if needed.
         link.ask(Again::Yes, |_| Ping {}).await?;
         Self::listen(link).await
     }
@@ -96,20 +97,22 @@ impl Watch {
         Ok(Self { client, events })
     }
 
-    /// Whether something waits to be told. Asked on the connection of the
-    /// events, which come before the answer then.
+    /// Returns whether there are unreported changes. The request uses the
+    /// connection of the events, so that earlier events arrive before the
+    /// answer.
     async fn waits(&self, link: &Link) -> bool {
         let untold = self.client.call(look(link.id())).await;
         untold.is_ok_and(|untold| !untold.changes.is_empty())
     }
 
-    /// Tells each time that something changed, across restarts of the daemon,
-    /// until nobody listens.
+    /// Sends a notification after each change, across restarts of the daemon,
+    /// until the receiver is gone.
     pub(super) async fn run(mut self, link: &Link, listener: &Listener) {
         loop {
-            // What happened before there was a subscription makes no event.
+            // Changes before the subscription make no event.
             if self.waits(link).await {
-                // Those that came by now speak of what is told here.
+                // Events that have arrived by now are covered by this
+                // notification.
                 while self.events.try_recv().is_ok() {}
                 if !listener.tell().await {
                     return;
@@ -118,12 +121,12 @@ impl Watch {
             loop {
                 let event = tokio::select! {
                     event = self.events.recv() => event,
-                    // Its files are others.
+                    // Another session now has other files.
                     () = link.changed() => None,
                 };
                 let Some(event) = event else { break };
                 let mut news = is_news(link, &event);
-                // One word for what has come by now.
+                // One notification covers all events that have arrived by now.
                 while let Ok(event) = self.events.try_recv() {
                     news |= is_news(link, &event);
                 }
@@ -142,7 +145,7 @@ impl Watch {
     }
 }
 
-/// Whether somebody else wrote.
+/// Returns whether another author than the session wrote a version.
 fn is_news(link: &Link, event: &Event) -> bool {
     match &event.happening {
         Happening::Version { version, .. } => !version.author.is(&link.id()),

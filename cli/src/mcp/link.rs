@@ -1,5 +1,5 @@
-//! The client's session, on a connection to the daemon that is made anew
-//! when it breaks.
+//! The client's session, on a connection to the daemon that is restored when it
+//! breaks.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,36 +18,36 @@ use touchmark_client::{DEFAULT_DEADLINE, Error, Hello, Start, Workspace};
 use crate::commands::call::result_json;
 use crate::context::hello;
 
-/// How long the end of this process may wait for the session's.
+/// How long this process may wait for the session to close.
 const CLOSE_DEADLINE: Duration = Duration::from_millis(1000);
 
-/// Of a client's name and version, what is kept: they are the client's own
-/// words.
+/// The maximum length of a client's name and version, in characters. The client
+/// chooses them freely.
 const MAX_NAME: usize = 100;
 
 tokio::task_local! {
-    /// Whose the call is that is being answered.
+    /// The session of the call that is being answered.
     static CALLER: SessionId;
 }
 
-/// What a client says of a tool call.
+/// What a client reports about a tool call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call {
-    /// The agent's name for it, if MCP servers are told that.
+    /// The agent's id for the call; `None` if MCP servers do not get it.
     pub(super) id: Option<String>,
-    /// The tool.
+    /// The tool's name.
     pub(super) tool: Option<String>,
     /// Its arguments.
     pub(super) arguments: Option<Value>,
 }
 
-/// Whether a request may be sent a second time when the connection broke
-/// before its answer.
+/// Whether a request may be sent again when the connection broke before its
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It changes nothing, or changes the same a second time.
+    /// It may: it changes nothing, or has the same effect a second time.
     Yes,
-    /// It may have taken effect.
+    /// It may not: the first one may have taken effect.
     No,
 }
 
@@ -55,20 +55,21 @@ pub(super) enum Again {
 #[derive(Debug)]
 pub(super) struct Link {
     workspace: Workspace,
-    /// How a daemon is started, unless it may not be.
+    /// How to start a daemon; `None` if none may be started.
     start: Option<Start>,
     session: SessionId,
-    /// The session began here and ends here.
+    /// Whether the session was opened here, and is closed here.
     own: bool,
-    /// It has begun.
+    /// Whether the session has been opened.
     opened: AtomicBool,
-    /// The session of the agent's hooks, from when they were heard.
+    /// The session of the agent's hooks; `None` until the daemon knows it.
     joined: watch::Sender<Option<SessionId>>,
-    /// Who the client is, by its own words.
+    /// The client's program, as the client reports it; `None` before that.
     agent: Mutex<Option<Program>>,
-    /// The connection, and whether the session was opened on it.
+    /// The connection, and whether the session was opened on it; `None` without
+    /// a connection.
     open: tokio::sync::Mutex<Option<(Client, bool)>>,
-    /// Told when there is a connection again.
+    /// Notified when there is a connection again.
     connected: Notify,
 }
 
@@ -92,13 +93,13 @@ impl Link {
         }
     }
 
-    /// The workspace's directory.
+    /// Returns the workspace's directory.
     pub(super) fn root(&self) -> &Path {
         &self.workspace.root
     }
 
-    /// The session's name: of the call that is being answered, or else of
-    /// the client.
+    /// Returns the id of the session: that of the call that is being answered,
+    /// else the client's.
     pub(super) fn id(&self) -> SessionId {
         let caller = CALLER.try_with(SessionId::clone).ok();
         let joined = || self.joined.borrow().clone();
@@ -107,13 +108,13 @@ impl Link {
             .unwrap_or_else(|| self.session.clone())
     }
 
-    /// Comes back when the client's session is another.
+    /// Returns when the client's session has changed.
     pub(super) async fn changed(&self) {
-        // Its sender lives here.
+        // The sender is in `self`, so this cannot fail.
         let _ = self.joined.subscribe().changed().await;
     }
 
-    /// Does something for a session.
+    /// Runs a future on behalf of a session.
     pub(super) async fn speaking_for<T>(
         &self,
         session: SessionId,
@@ -122,8 +123,8 @@ impl Link {
         CALLER.scope(session, doing).await
     }
 
-    /// Whose a call is: that of the agent's hooks, where they were heard
-    /// (HOOK-9), else the client's so far.
+    /// Returns the session of a call: that of the agent's hooks if they have
+    /// reported the call (HOOK-9), else the client's current one.
     pub(super) async fn whose(&self, call: Call) -> SessionId {
         let client = {
             let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +153,7 @@ impl Link {
         session
     }
 
-    /// Remembers who the client is; the first word stands.
+    /// Stores the client's name and version. Only the first call has an effect.
     pub(super) fn introduce(&self, name: &str, version: &str) {
         let short = |text: &str| text.chars().take(MAX_NAME).collect::<String>();
         let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,10 +163,11 @@ impl Link {
         });
     }
 
-    /// Asks the daemon for the session; the answer as JSON, as on the wire.
+    /// Sends the daemon a request for the session. Returns the answer as JSON,
+    /// as on the wire.
     ///
     /// # Errors
-    /// The daemon's own, or that none could be had.
+    /// The daemon's error, or that no daemon could be reached.
     pub(super) async fn ask<M: Method>(
         &self,
         again: Again,
@@ -184,7 +186,7 @@ impl Link {
             let request = params(id.clone()).into_request();
             match client.request(request, DEFAULT_DEADLINE).await {
                 Ok(reply) => return Ok(result_json(reply, &self.workspace.root)),
-                // A daemon that is ending has not done what it was asked.
+                // A daemon that is shutting down has not executed the request.
                 Err(error)
                     if !second
                         && error.is_disconnected()
@@ -198,7 +200,7 @@ impl Link {
         }
     }
 
-    /// A connection that lives as far as one knows.
+    /// Returns a connection that is open as far as is known.
     async fn client(&self) -> Result<Client, Error> {
         let mut open = self.open.lock().await;
         if let Some((client, _)) = open.as_ref().filter(|(client, _)| !client.is_closed()) {
@@ -229,7 +231,8 @@ impl Link {
         };
         let ask = SessionOpen {
             session: self.session.clone(),
-            // Of a session that somebody else opened, he says whose it is.
+            // For a session that was opened elsewhere, its opener reports the
+            // agent.
             agent: self.own.then(agent).flatten(),
             parent: None,
             pid: None,
@@ -240,29 +243,29 @@ impl Link {
         Ok(())
     }
 
-    /// A second connection, for events. It starts no daemon: one who listens
-    /// must not wake what was told to stop.
+    /// Opens a second connection, for events. It starts no daemon: a
+    /// subscription must not restart a daemon that was stopped.
     pub(super) async fn listen(&self) -> Result<Client, Error> {
         connect(&self.workspace, &self.hello()).await
     }
 
-    /// Comes back when there is a connection again, or at the latest after
-    /// this time.
+    /// Returns when there is a connection again, and at the latest after this
+    /// time.
     pub(super) async fn reconnected(&self, at_most: Duration) {
-        // Late is as good as told: whoever waits looks again.
+        // A timeout is fine, since the caller checks again.
         let _ = tokio::time::timeout(at_most, self.connected.notified()).await;
     }
 
     async fn drop_closed(&self, client: &Client) {
         let mut open = self.open.lock().await;
-        // Somebody else may have connected again meanwhile.
+        // Another task may have reconnected in the meantime.
         if open.as_ref().is_some_and(|(open, _)| open.is_same(client)) {
             *open = None;
         }
     }
 
-    /// Ends the session, if it began here. A daemon that does not hear it
-    /// forgets the session by its age.
+    /// Closes the session if it was opened here. If the daemon does not receive
+    /// this, it forgets the session by age.
     pub(super) async fn close(&self) {
         if !self.own || !self.opened.load(Ordering::Relaxed) {
             return;
@@ -273,7 +276,7 @@ impl Link {
             .filter(|client| !client.is_closed());
         let client = match live {
             Some(client) => client,
-            // The daemon was restarted since: the session survived it.
+            // The daemon was restarted. The session survived that.
             None => match self.listen().await {
                 Ok(client) => client,
                 Err(_) => return,

@@ -1,4 +1,4 @@
-//! What the protocol asks of a server, in both eras.
+//! The server's side of the protocol, in both versions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,13 +25,14 @@ agents. Read and write them with these tools: an edit of a file that somebody ha
 you read it is refused instead of overwriting that change. Ask changed_files at the beginning of \
 a turn; read again what it names before relying on it.";
 
-/// The server of one client.
+/// The server for one client.
 #[derive(Clone)]
 pub(super) struct Server {
     link: Arc<Link>,
     wires: Wires,
     tools: ToolRouter<Self>,
-    /// Who is told of changes since `resources/subscribe`.
+    /// The task that sends notifications since `resources/subscribe`; `None`
+    /// for none.
     told: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -53,7 +54,7 @@ impl Server {
         self.wires.clone()
     }
 
-    /// Puts another in the place of who is told.
+    /// Replaces the task that sends notifications.
     fn listener(&self, next: Option<JoinHandle<()>>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = std::mem::replace(&mut *told, next) {
@@ -61,7 +62,8 @@ impl Server {
         }
     }
 
-    /// Every request says who asks, in one era; in the other the handshake did.
+    /// Stores the client's name and version. In one version of the protocol
+    /// every request has them, in the other the handshake.
     fn heard(&self, context: &RequestContext<RoleServer>) {
         if let Some(client) = context.client_info() {
             self.link.introduce(&client.name, &client.version);
@@ -74,10 +76,10 @@ impl Server {
     }
 }
 
-/// Where agents put their name for a call: Claude Code, Codex.
+/// The fields with an agent's id for a call: Claude Code's, Codex's.
 const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "callId"];
 
-/// What a client says of a call.
+/// Returns what a client reports about a call.
 fn said(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
     let id = |name: &&str| context.meta.get(*name)?.as_str().map(str::to_owned);
     Call {
@@ -87,8 +89,10 @@ fn said(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -
     }
 }
 
+/// Checks that a resource is `touchmark://changes`.
+///
 /// # Errors
-/// For every resource but the one there is.
+/// Any other resource is not found.
 fn only_changes(uri: &str) -> Result<(), ErrorData> {
     if uri == URI {
         return Ok(());
@@ -137,7 +141,7 @@ impl ServerHandler for Server {
         let call = ToolCallContext::new(self, request, context);
         let answered = self.link.speaking_for(caller, self.tools.call(call));
         match answered.await? {
-            // Arguments that do not fit: the SDK says so in words alone.
+            // For arguments that do not fit, the SDK returns only a text.
             CallToolResponse::Complete(result)
                 if result.is_error == Some(true) && result.meta.is_none() =>
             {
@@ -216,7 +220,7 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         self.heard(context.request_context());
         if context.accepted().resource_subscriptions.is_none() {
-            // Nothing that was asked for ever happens here.
+            // The requested kinds of notifications never occur here.
             self.until_over(&context).await;
             return Ok(());
         }

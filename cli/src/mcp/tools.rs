@@ -1,4 +1,5 @@
-//! The tools, one function each. What they say is what a model reads of them.
+//! The tools, one function each. The documentation of a function is the description that a model
+//! reads.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::link::Again;
 use super::server::Server;
 
 impl Server {
-    /// Asks the daemon; its error becomes the tool's.
+    /// Sends the daemon a request. Its error becomes the tool's.
     async fn ask<M: Method>(
         &self,
         again: Again,
@@ -46,7 +47,7 @@ impl Server {
 
 #[tool_router(vis = "pub(super)")]
 impl Server {
-    /// Tells whether this session's copy of a file is still what is on disk: fresh, stale, deleted or unread, and who changed it since. Without `path`: of all files that this session has read or written.
+    /// Returns whether this session's copy of a file is still what is on disk (fresh, stale, deleted or unread), and who has changed the file since. Without `path`: for all files that this session has read or written.
     #[tool(
         title = "File status",
         annotations(
@@ -72,7 +73,7 @@ impl Server {
         .await
     }
 
-    /// Lists what others (the user, other agents, git, formatters) changed in files that this session has read or written, since it was last told. Each change is told once.
+    /// Lists what others (the user, other agents, git, formatters) changed in files that this session has read or written, since the last report. Each change is reported once.
     #[tool(
         title = "Changed files",
         annotations(
@@ -87,7 +88,7 @@ impl Server {
         Parameters(asked): Parameters<arguments::ChangedFiles>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        // What is on its way counts as told, or is told again: not both.
+        // Answers in progress must be either acknowledged or reported again, not both.
         self.wires().deliveries.settled().await;
         let taken = self
             .ask(Again::Yes, |session| ModifiedTake {
@@ -115,7 +116,7 @@ impl Server {
         }
     }
 
-    /// Reads a file, or some of its lines. What this session has already and nobody has changed since is not sent again, but for `force`.
+    /// Reads a file, or some of its lines. Text that this session has already and that has not changed since is not sent again, unless `force` is set.
     #[tool(
         title = "Read file",
         annotations(
@@ -154,7 +155,7 @@ impl Server {
         }
     }
 
-    /// Replaces a text in a file. Refused if somebody has changed the file since this session read it: read it again then.
+    /// Replaces a text in a file. Refused if another author has changed the file since this session read it: read it again then.
     #[tool(
         title = "Edit file",
         annotations(
@@ -180,7 +181,7 @@ impl Server {
         .await
     }
 
-    /// Writes a whole file. Refused if it exists and this session has not read it, or somebody has changed it since.
+    /// Writes a whole file. Refused if it exists and this session has not read it, or if another author has changed it since.
     #[tool(
         title = "Write file",
         annotations(
@@ -208,7 +209,7 @@ impl Server {
         .await
     }
 
-    /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are passed over.
+    /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are skipped.
     #[tool(
         title = "Search files",
         annotations(
@@ -235,7 +236,7 @@ impl Server {
         .await
     }
 
-    /// Tells who changed a file, when, and what that rests on: all its known versions, the newest first.
+    /// Returns who changed a file, when, and with what evidence: all its known versions, the newest first.
     #[tool(
         title = "Who changed a file",
         annotations(
@@ -259,7 +260,7 @@ impl Server {
         .await
     }
 
-    /// Remembers this moment (`create`), lists the moments remembered (`list`), or tells which files were edited after one, and by whom (`detect`). It restores nothing.
+    /// Remembers this moment (`create`), lists the remembered moments (`list`), or lists the files that were edited after one, and by whom (`detect`). It restores nothing.
     #[tool(
         title = "Checkpoint",
         annotations(
@@ -312,7 +313,7 @@ impl Server {
 }
 
 impl Server {
-    /// All tools.
+    /// Returns all tools.
     pub(super) fn tools() -> ToolRouter<Self> {
         let mut tools = Self::tool_router();
         for tool in tools.map.values_mut() {
@@ -326,8 +327,7 @@ fn spoken(path: &(impl AsRef<str> + ?Sized)) -> ClientPath {
     ClientPath::from(path.as_ref())
 }
 
-/// What was read, as a model is to see it: the text itself, or what is said
-/// in its place.
+/// Returns a read as the model gets it: the text itself, or the message that replaces it.
 fn for_a_model(read: &Value) -> String {
     let said = |name: &str| read[name].as_str().unwrap_or_default().to_owned();
     let mut text = match read["text"].as_str() {

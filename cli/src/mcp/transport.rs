@@ -1,5 +1,6 @@
-//! Around the protocol's own transport: what was delivered, that the input
-//! has ended, and what came too early.
+//! A layer around the protocol's transport. It notes which answers were
+//! delivered and when the input has ended, and drops messages that arrive too
+//! early.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +15,14 @@ use touchmark_client::proto::changes::ModifiedAck;
 
 use super::link::{Again, Link};
 
-/// The most answers that wait for being delivered; those of cancelled
-/// requests never are.
+/// The maximum number of answers that wait for delivery. Answers to cancelled
+/// requests are never delivered.
 const MAX_WAITING: usize = 64;
 
-/// What the server and its transport share.
+/// State that the server and its transport share.
 #[derive(Clone, Debug)]
 pub(super) struct Wires {
-    /// Changes on their way to the client.
+    /// Changes that are being sent to the client.
     pub(super) deliveries: Arc<Deliveries>,
     /// Whether the input has ended.
     ended: watch::Sender<bool>,
@@ -39,28 +40,30 @@ impl Wires {
         }
     }
 
-    /// Comes back when the input has ended.
+    /// Returns when the input has ended.
     pub(super) async fn ended(&self) {
         let mut ended = self.ended.subscribe();
-        // Its sender lives here.
+        // The sender is in `self`, so this cannot fail.
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
 
-/// Changes count as told once their answer has left this process (MOD-2): a
-/// client that cancels, or is gone, is told again.
+/// Changes count as reported once their answer has left this process (MOD-2). A
+/// client that cancels, or disconnects, gets them again.
 #[derive(Debug)]
 pub(super) struct Deliveries {
     link: Arc<Link>,
-    /// By the request that they answer, whom they tell and how far they reach.
+    /// For each request that will be answered with changes: the session, and
+    /// the cursor that the changes reach.
     waiting: Mutex<HashMap<RequestId, (SessionId, String)>>,
-    /// Held from before an answer leaves until the daemon knows of it.
+    /// Locked from before an answer is sent until the daemon has acknowledged
+    /// the delivery.
     acknowledging: tokio::sync::Mutex<()>,
 }
 
 impl Deliveries {
-    /// The answer to this request will tell a session of changes up to the
-    /// cursor.
+    /// Notes that the answer to this request will report changes up to the
+    /// cursor to a session.
     pub(super) fn expect(&self, request: RequestId, told: (SessionId, String)) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= MAX_WAITING {
@@ -69,7 +72,7 @@ impl Deliveries {
         waiting.insert(request, told);
     }
 
-    /// Comes back when the daemon knows of all that was delivered.
+    /// Returns when the daemon has acknowledged all deliveries.
     pub(super) async fn settled(&self) {
         drop(self.acknowledging.lock().await);
     }
@@ -85,16 +88,16 @@ impl Deliveries {
             cursor: cursor.to_owned(),
         };
         let asking = self.link.ask(Again::Yes, ack);
-        // What could not be acknowledged is told again.
+        // Changes that could not be acknowledged are reported again.
         let _ = self.link.speaking_for(session, asking).await;
     }
 }
 
-/// Standard input and output.
+/// The transport on standard input and output.
 pub(super) struct Stdio<T> {
     inner: T,
     wires: Wires,
-    /// A request has chosen the era.
+    /// Whether a request has selected the version of the protocol.
     begun: bool,
 }
 
@@ -140,8 +143,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Stdio<T> {
                 return None;
             };
             self.begun |= begins(&message);
-            // Before an era is chosen there is nothing to be notified of or
-            // answered, and the server would end over it.
+            // Before the version is selected, the server would exit on a
+            // notification or an answer, and needs none.
             if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
                 return Some(message);
             }
@@ -153,8 +156,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Stdio<T> {
     }
 }
 
-/// Whether a request chooses the era: a handshake, or one that carries all
-/// that a handshake would have said.
+/// Returns whether a request selects the version of the protocol: a handshake,
+/// or a request with all that a handshake would contain.
 fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     match message {
         JsonRpcMessage::Request(message) => match &message.request {

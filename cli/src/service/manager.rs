@@ -1,4 +1,4 @@
-//! systemd's user manager, by its own commands.
+//! systemd's user manager, through its own commands.
 
 use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use crate::output::{Failure, Outcome};
 use crate::system::terminal::user;
 
-/// What to do where there is none.
+/// A hint for when there is no user manager.
 const NONE: &str = "log in with a session of your own (not by `su`), or have root run `loginctl enable-linger USER`; \
                     without a service, clients start the daemon by themselves";
 
@@ -15,10 +15,10 @@ const NONE: &str = "log in with a session of your own (not by `su`), or have roo
 pub(crate) struct Manager;
 
 impl Manager {
-    /// The one that answers.
+    /// Returns the user manager, if one answers.
     ///
     /// # Errors
-    /// [`Failure::Manager`]: there is none.
+    /// [`Failure::Manager`]: no manager answers.
     pub(crate) fn reach() -> Outcome<Self> {
         let failed = |said: &str| Failure::Manager {
             message: format!("no systemd manages this user's services: {said}"),
@@ -32,18 +32,18 @@ impl Manager {
         }
     }
 
-    /// Has it do something.
+    /// Runs a `systemctl` command.
     ///
     /// # Errors
-    /// Its own words.
+    /// The command's error message.
     pub(crate) fn order(&self, arguments: &[&str]) -> Outcome {
         self.ask(arguments).map(drop)
     }
 
-    /// What it says of a unit, or of itself.
+    /// Returns a property of a unit; for `None` a property of the manager.
     ///
     /// # Errors
-    /// Its own words.
+    /// The command's error message.
     pub(crate) fn property(&self, unit: Option<&str>, name: &str) -> Outcome<String> {
         let name = format!("--property={name}");
         let mut arguments = vec!["show", "--value", name.as_str()];
@@ -66,8 +66,8 @@ impl Manager {
         }
     }
 
-    /// Whether it stays when the user's last session ends; `None` if nobody
-    /// says.
+    /// Returns whether the manager stays after the user's last session ends;
+    /// `None` if that is not known.
     pub(crate) fn lingers(&self) -> Option<bool> {
         let user = user()?.to_string();
         let said = call(
@@ -90,7 +90,7 @@ fn call(program: &str, arguments: &[impl AsRef<OsStr>]) -> std::io::Result<Outpu
         .output()
 }
 
-/// The last line that it said.
+/// Returns the last line of a command's error output.
 fn words(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().rev().find(|line| !line.trim().is_empty());

@@ -1,16 +1,17 @@
-//! The units, what they are called, and the drop-in that ties an instance of
-//! them to its workspace (systemd.unit(5), systemd.exec(5)).
+//! The units, their names, and the drop-in that connects an instance of them to
+//! its workspace (systemd.unit(5), systemd.exec(5)).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The template of the sockets, as it is in the repository and in packages.
+/// The template of the sockets: name and text. The file is in the repository
+/// and in packages.
 pub(super) const SOCKET: (&str, &str) = (
     "touchmark@.socket",
     include_str!("../../../systemd/touchmark@.socket"),
 );
 
-/// The template of the services.
+/// The template of the services: name and text.
 pub(super) const SERVICE: (&str, &str) = (
     "touchmark@.service",
     include_str!("../../../systemd/touchmark@.service"),
@@ -22,34 +23,34 @@ const PACKAGED: &str = "/usr/bin/touchmark";
 /// The drop-in's name in its instance's directory.
 pub(super) const DROP_IN: &str = "workspace.conf";
 
-/// The socket unit of a workspace.
+/// Returns the name of a workspace's socket unit.
 pub(crate) fn socket(key: &str) -> String {
     format!("touchmark@{key}.socket")
 }
 
-/// The service unit of a workspace.
+/// Returns the name of a workspace's service unit.
 pub(crate) fn service(key: &str) -> String {
     format!("touchmark@{key}.service")
 }
 
-/// What an instance has to know.
+/// The values of an instance.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
     pub(super) workspace: &'a Path,
-    /// The program, by its absolute path.
+    /// The absolute path of the program.
     pub(super) program: &'a Path,
-    /// The directories beside the workspace that the daemon writes in.
+    /// The directories outside the workspace that the daemon writes to.
     pub(super) writes: Vec<PathBuf>,
-    /// The directories that it reads.
+    /// The directories that the daemon reads.
     pub(super) reads: Vec<PathBuf>,
-    /// Variables that lead daemon and clients to the same places.
+    /// Variables that give daemon and clients the same directories.
     pub(super) environment: Vec<(&'static str, OsString)>,
 }
 
-/// The drop-in of an instance.
+/// Returns the text of an instance's drop-in.
 ///
 /// # Errors
-/// What of it systemd would not take.
+/// The value that systemd would not accept.
 pub(super) fn drop_in(instance: &Instance<'_>) -> Result<String, String> {
     let mut text = format!(
         "# Written by `touchmark service install`, removed by `touchmark service uninstall`.\n\
@@ -73,7 +74,8 @@ pub(super) fn drop_in(instance: &Instance<'_>) -> Result<String, String> {
     }
     let writes = instance.writes.iter().map(PathBuf::as_path);
     for path in std::iter::once(instance.workspace).chain(writes) {
-        // One that is gone must not keep the daemon from starting.
+        // A directory that no longer exists must not prevent the daemon's
+        // start.
         text.push_str(&format!(
             "ReadWritePaths={}\n",
             word(&format!("-{}", nearest(path)))
@@ -86,19 +88,19 @@ pub(super) fn drop_in(instance: &Instance<'_>) -> Result<String, String> {
         .map(PathBuf::as_path)
         .chain([instance.workspace, instance.program]);
     if all.any(is_temporary) {
-        // A private one would hide them.
+        // A private temporary directory would hide them.
         text.push_str("PrivateTmp=no\n");
     }
     Ok(text)
 }
 
-/// Whether `PrivateTmp=` would hide it.
+/// Returns whether `PrivateTmp=` would hide a path.
 fn is_temporary(path: &Path) -> bool {
     ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp))
 }
 
-/// The path, or the nearest above it that can be written in a unit: systemd
-/// takes neither what is not UTF-8 nor line breaks.
+/// Returns the path, or the nearest directory above it that can be written in a
+/// unit. systemd accepts neither line breaks nor anything that is not UTF-8.
 fn nearest(path: &Path) -> &str {
     path.ancestors()
         .find_map(|path| path.to_str().filter(|text| is_sayable(text)))
@@ -109,7 +111,7 @@ fn is_sayable(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }
 
-/// One word of a line.
+/// Returns a text as one quoted word of a line.
 fn word(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -136,7 +138,7 @@ fn program(path: &Path) -> Result<String, String> {
         })
 }
 
-/// For people, on a line that is taken as it is.
+/// Returns a path for display, in a line that systemd takes literally.
 fn plain(path: &Path) -> String {
     crate::text::escaped(&path.to_string_lossy(), crate::text::MAX_NAME).replace('%', "%%")
 }
@@ -182,7 +184,8 @@ mod tests {
             text.contains(r#"ReadWritePaths="-/w/50%% \"ö\" \\x""#),
             "{text}"
         );
-        // What cannot be written is reached from above.
+        // For a path that cannot be written in a unit, the directory above it
+        // is used.
         for name in [b"/w/a/\xff/b".as_slice(), b"/w/a/x\ny/b"] {
             let name = native::name(name);
             let text = drop_in(&instance(Path::new(&name))).unwrap();

@@ -7,7 +7,8 @@ use super::plan::Part;
 use super::{Around, Scope, agent};
 use crate::commands::daemon::doctor::Finding;
 
-/// Whether Codex runs the hooks that were put there; nothing where none were.
+/// Checks whether Codex runs the hooks in its settings. Returns nothing if
+/// there are none.
 pub(super) fn examine(around: &Around<'_>) -> Vec<Finding> {
     let configuration = around.of_user("CODEX_HOME", ".codex").join("config.toml");
     let Some(codex) = agent("codex") else {

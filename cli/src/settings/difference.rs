@@ -1,13 +1,13 @@
-//! What changes between two texts, as `diff -u` puts it.
+//! The difference of two texts, in the format of `diff -u`.
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
 use crate::text::escaped;
 
-/// A line is shown up to here.
+/// The longest part of a line that is shown, in characters.
 const MAX_LINE: usize = 400;
 
-/// The lines of the difference; `None` stands for no file.
+/// Returns the lines of the difference; `None` is for no file.
 pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> Vec<String> {
     let side = |text: &Option<String>| match text {
         Some(_) => escaped(name, MAX_LINE),

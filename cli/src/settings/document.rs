@@ -1,30 +1,30 @@
-//! A settings file as text: JSON, maybe with comments and trailing commas.
-//! Members and elements are put in and taken out where they stand; every
-//! other byte stays as it is, and taking out undoes putting in.
+//! A settings file as text: JSON, which may have comments and trailing commas.
+//! Members and elements are inserted and removed in place. Every other byte
+//! stays unchanged, and removing an item undoes inserting it.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-/// Why a file is left alone.
+/// Why a file is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub(super) line: usize,
-    /// What is wrong there.
+    /// What is wrong in that line.
     pub(super) reason: String,
 }
 
 /// An object or a list in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Container {
-    /// Where its inside begins.
+    /// The offset after the opening bracket, in bytes.
     open: usize,
-    /// Where its inside ends.
+    /// The offset of the closing bracket, in bytes.
     close: usize,
-    /// Its members or elements, from where to where.
+    /// The byte ranges of its members or elements.
     children: Vec<(usize, usize)>,
-    /// The members' values, or the elements.
+    /// The byte ranges of the members' values, or of the elements.
     values: Vec<(usize, usize)>,
     /// The members' names; empty for a list.
     names: Vec<String>,
@@ -39,23 +39,23 @@ impl Container {
         &self.names
     }
 
-    /// Its elements, or its members' values, as they stand in the text.
+    /// Returns the texts of its elements, or of its members' values.
     pub(super) fn values<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         self.values.iter().map(|&(start, end)| &text[start..end])
     }
 
-    /// What stands between its brackets.
+    /// Returns the text between its brackets.
     pub(super) fn inside<'a>(&self, text: &'a str) -> &'a str {
         &text[self.open..self.close]
     }
 
-    /// Its place among the members.
+    /// Returns the index of a member; `None` if there is none with this name.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|found| found == name)
     }
 }
 
-/// A step from a container to one inside of it.
+/// A step from a container to one inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
     /// A member that is an object.
@@ -66,11 +66,11 @@ pub(super) enum Step<'a> {
     Element(usize),
 }
 
-/// The container that the steps lead to; `None` where a member is missing,
-/// or the text holds no value at all.
+/// Returns the container at the end of the steps; `None` if a member is
+/// missing, or the text has no value at all.
 ///
 /// # Errors
-/// Where it cannot be read, or holds something of another kind there.
+/// The line where the text cannot be parsed, or where a value has another type.
 pub(super) fn find(text: &str, steps: &[Step<'_>]) -> Result<Option<Container>, Unreadable> {
     let options = ParseOptions {
         allow_loose_object_property_names: false,
@@ -135,7 +135,7 @@ fn member<'a, 'b>(
         .iter()
         .filter(|property| property.name.as_str() == name);
     let first = found.next();
-    // Agents take the last one, people see the first.
+    // Agents use the last member of this name, and people see the first.
     if let Some(second) = found.next() {
         let reason = format!("{name:?} stands there a second time");
         return Err(wrong(text, second.start(), reason));
@@ -188,12 +188,12 @@ fn container(value: &Value<'_>) -> Option<Container> {
     })
 }
 
-/// How a file is written.
+/// The formatting of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Style {
     newline: &'static str,
     indent: String,
-    /// The whole object stands on one line.
+    /// Whether the whole object is on one line.
     one_line: bool,
 }
 
@@ -213,7 +213,7 @@ impl Style {
         }
     }
 
-    /// How the first line ends.
+    /// Returns the line end of the first line.
     pub(super) fn newline_of(text: &str) -> &'static str {
         match text.find('\n') {
             Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -226,7 +226,7 @@ impl Style {
     }
 }
 
-/// Puts an item behind the last one. `depth` is how many containers are
+/// Inserts an item after the last one. `depth` is the number of containers
 /// around this one.
 pub(super) fn insert(
     text: &str,
@@ -273,8 +273,8 @@ pub(super) fn insert(
     }
 }
 
-/// Takes an item out. `inside` is what stood in the container while it was
-/// empty, where that is known.
+/// Removes an item. `inside` is the text that the container had while it was
+/// empty; `None` if that is not known.
 pub(super) fn remove(
     text: &str,
     container: &Container,
@@ -311,13 +311,13 @@ pub(super) fn remove(
     }
     match (comma_behind, before) {
         (None, Some(before)) => {
-            // The last one: the comma before it was put there with it.
+            // The last item: the comma before it was inserted with it.
             let comma = comma(text, before, start).unwrap_or(before);
             let kept = (comma + 1).min(gap);
             format!("{}{}{}", &text[..comma], &text[kept..gap], &text[end..])
         }
         _ => {
-            // The first one of a line leaves no blank behind.
+            // The first item of a line leaves no blank behind.
             let blank = text[cut..].len() - text[cut..].trim_start_matches(' ').len();
             let blank = if index == 0 && gap == container.open {
                 blank
@@ -329,7 +329,8 @@ pub(super) fn remove(
     }
 }
 
-/// The comma between two places, whatever comments stand around it.
+/// Returns the offset of the comma between two offsets. Commas in comments do
+/// not count.
 fn comma(text: &str, from: usize, to: usize) -> Option<usize> {
     let mut at = from;
     while at < to {
@@ -345,7 +346,8 @@ fn comma(text: &str, from: usize, to: usize) -> Option<usize> {
     None
 }
 
-/// The length of the comment that a text begins with.
+/// Returns the length of the comment at the start of a text; `None` if there is
+/// none.
 fn remark(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         let line = text.split('\n').next().unwrap_or_default();
@@ -355,7 +357,7 @@ fn remark(text: &str) -> Option<usize> {
     Some(inside.find("*/").map_or(text.len(), |end| end + 4))
 }
 
-/// Behind the comments that stand on the same line.
+/// Returns the offset after the comments on the same line.
 fn past_remarks(text: &str, from: usize, to: usize) -> usize {
     let (mut past, mut at) = (from, from);
     while at < to {
@@ -375,7 +377,8 @@ fn past_remarks(text: &str, from: usize, to: usize) -> usize {
     past
 }
 
-/// The blanks before a place, if nothing else stands before it on its line.
+/// Returns the blanks before an offset; `None` if anything else is before it on
+/// its line.
 fn own_indent(text: &str, at: usize) -> Option<&str> {
     let line = text[..at].rfind('\n')? + 1;
     let before = &text[line..at];
@@ -385,7 +388,8 @@ fn own_indent(text: &str, at: usize) -> Option<&str> {
         .then_some(before)
 }
 
-/// Where the blanks before a place begin, with the line's end before them.
+/// Returns where the blanks before an offset begin, including the line end
+/// before them.
 fn gap_before(text: &str, at: usize, floor: usize) -> usize {
     let blanks = text[floor..at].trim_end_matches([' ', '\t']);
     let line = blanks

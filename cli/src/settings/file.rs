@@ -1,4 +1,4 @@
-//! One settings file: read, and written as a whole or not at all.
+//! One settings file. It is read and written as a whole, or not at all.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -9,16 +9,16 @@ use tempfile::NamedTempFile;
 use crate::output::{Failure, Outcome};
 use crate::system::files::{self, keep_owner, usual_permissions};
 
-/// What some editors put before a text.
+/// The byte order mark, which some editors write before a text.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Links that are followed before they count as a circle.
+/// The maximum number of symlinks that are followed. More count as a circle.
 const MAX_LINKS: usize = 40;
 
-/// The largest settings that are read, in bytes.
+/// The largest settings file that is read, in bytes.
 const MOST: u64 = 16 << 20;
 
-/// A file, by the name that it is spoken of and the one that links lead to.
+/// A file, by the given name and by the name at the end of its symlinks.
 #[derive(Debug)]
 pub(super) struct Target {
     named: PathBuf,
@@ -26,17 +26,18 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Follows links: people keep settings elsewhere. Those of a project come
-    /// with it, so they may not lead out of `project` (SEC-9).
+    /// Follows symlinks, since users may keep settings elsewhere. A project's
+    /// symlinks are untrusted, so they may not lead out of `project` (SEC-9).
     ///
     /// # Errors
-    /// Links in a circle, or out of the project.
+    /// The symlinks form a circle, or lead out of the project.
     pub(super) fn of(named: &Path, project: Option<&Path>) -> Outcome<Self> {
         let target = Self {
             named: named.to_owned(),
             real: end_of_links(named)?,
         };
-        // What does not exist yet is made below what does.
+        // A file that does not exist yet is created below an existing
+        // directory.
         let above = target.real.ancestors().skip(1);
         let above = above.into_iter().find_map(|at| at.canonicalize().ok());
         let leads_out = |root: &Path| !above.is_some_and(|above| above.starts_with(root));
@@ -49,15 +50,15 @@ impl Target {
         Ok(target)
     }
 
-    /// The name that links lead to.
+    /// Returns the name at the end of the symlinks.
     pub(super) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// What is there, `None` where nothing is.
+    /// Returns the file's bytes; `None` if there is no file.
     ///
     /// # Errors
-    /// What is no file or too large, and what the system says.
+    /// Not a regular file, too large, or a system error.
     pub(super) fn read(&self) -> Outcome<Option<Vec<u8>>> {
         match read(&self.real) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -66,13 +67,13 @@ impl Target {
         }
     }
 
-    /// Puts `after` in the place of `before`, if that is what is there: no
-    /// save in between is lost (SEC-9). Who reads meanwhile sees the one or
-    /// the other, but of a file with further hard links: it keeps them, so it
-    /// is written in place. Links stay links, owner and mode stay.
+    /// Replaces the content `before` by `after`, if the file still has
+    /// `before`: no save in between is lost (SEC-9). Readers see either the old
+    /// or the new content. The exception is a file with other hard links: it is
+    /// written in place, so that it keeps them. Symlinks, owner and mode stay.
     ///
     /// # Errors
-    /// If somebody saved in between, and what the system says.
+    /// Another process saved the file in between, or a system error.
     pub(super) fn replace(&self, before: Option<&[u8]>, after: Option<&[u8]>) -> Outcome {
         match (before, after) {
             (None, None) => Ok(()),
@@ -96,7 +97,7 @@ impl Target {
         fs::create_dir_all(self.directory()).map_err(|error| self.failed(error))?;
         let file = self.beside(after)?;
         if let Some(permissions) = usual_permissions() {
-            // As any program makes it.
+            // With the permissions that any program would give it.
             let set = file.as_file().set_permissions(permissions);
             set.map_err(|error| self.failed(error))?;
         }
@@ -107,8 +108,8 @@ impl Target {
         }
     }
 
-    /// Old and new file swap their names at once, and what came out is looked
-    /// at before it is given up, as by a guarded write (GUARD-1).
+    /// Exchanges the names of the old and the new file in one step, and checks
+    /// the old content before removing it, as a guarded write does (GUARD-1).
     fn exchange(&self, found: &Metadata, before: &[u8], after: &[u8]) -> Outcome {
         let file = self.beside(after)?;
         keep_owner(file.path(), found).map_err(|error| self.failed(error))?;
@@ -118,7 +119,8 @@ impl Target {
         match files::exchange(file.path(), &self.real) {
             Ok(()) => {}
             Err(error) if is_gone(&error) => return Err(self.changed()),
-            // A file system that has no such call: nearly as good.
+            // The file system does not support exchange. A check followed by a
+            // rename is nearly as good.
             Err(_) => {
                 if self.read()?.as_deref() != Some(before) {
                     return Err(self.changed());
@@ -130,10 +132,10 @@ impl Target {
         if holds(file.path(), before) {
             return Ok(());
         }
-        // Somebody saved in between: that goes back.
+        // Another process saved in between. That save is put back.
         match files::exchange(file.path(), &self.real) {
             Ok(()) if holds(file.path(), after) => Err(self.changed()),
-            // And once more, over what had been put there.
+            // Exchanges once more, since yet another save was replaced.
             Ok(()) => {
                 let _as_it_is = files::exchange(file.path(), &self.real);
                 Err(self.kept(file))
@@ -142,7 +144,7 @@ impl Target {
         }
     }
 
-    /// Writes into the file, so that its other names go on naming it.
+    /// Writes into the file, so that its other names still refer to it.
     fn write_over(&self, before: &[u8], after: &[u8]) -> Outcome {
         let open = || {
             let file = File::options().read(true).write(true).open(&self.real)?;
@@ -179,15 +181,16 @@ impl Target {
         if holds(aside.path(), before) {
             return Ok(());
         }
-        // Somebody saved in between: that goes back, unless there is another.
+        // Another process saved in between. That save is put back, unless there
+        // is a newer file.
         match fs::hard_link(aside.path(), &self.real) {
             Ok(()) => Err(self.changed()),
             Err(_) => Err(self.kept(aside)),
         }
     }
 
-    /// A new file in the same directory, removed again unless it is given a
-    /// name.
+    /// Creates a file in the same directory. It is removed unless it is
+    /// renamed.
     fn beside(&self, bytes: &[u8]) -> Outcome<NamedTempFile> {
         let made = || {
             let mut file = tempfile::Builder::new()
@@ -208,7 +211,8 @@ impl Target {
         self.refused("it was changed meanwhile: try again")
     }
 
-    /// What somebody saved is not thrown away, even where it has no place.
+    /// Keeps a file that another process saved and that cannot be put back, and
+    /// returns an error that names it.
     fn kept(&self, file: NamedTempFile) -> Failure {
         match file.keep() {
             Ok((_, path)) => self.refused(&format!(
@@ -237,7 +241,7 @@ fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// A regular file's bytes. Waits for nobody: a FIFO or a device may lie there.
+/// Returns a regular file's bytes. Does not block on a FIFO or a device.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = files::patient().read(true).open(path)?;
     if !file.metadata()?.is_file() {
@@ -255,7 +259,7 @@ fn holds(path: &Path, bytes: &[u8]) -> bool {
     read(path).is_ok_and(|there| there == bytes)
 }
 
-/// Where a name leads to, be there something or not.
+/// Returns where a name resolves to, whether or not a file is there.
 fn end_of_links(path: &Path) -> Outcome<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -270,15 +274,15 @@ fn end_of_links(path: &Path) -> Outcome<PathBuf> {
     )))
 }
 
-/// Removes those of the directories that nobody else uses.
+/// Removes the directories that are empty.
 pub(super) fn remove_empty<'a>(directories: impl Iterator<Item = &'a PathBuf>) {
     for directory in directories {
-        // One that is not empty is somebody's by now.
+        // A directory that is not empty is in use.
         let _ = fs::remove_dir(directory);
     }
 }
 
-// Somebody saves at the moment between the last look and the change.
+// A hook for tests: runs a save between the last check and the change.
 #[cfg(test)]
 thread_local! {
     static MOMENT: std::cell::RefCell<Option<Box<dyn FnOnce()>>> = const { std::cell::RefCell::new(None) };
@@ -318,7 +322,8 @@ mod tests {
             fs::read_to_string(&self.1).ok()
         }
 
-        /// Nothing of ours lies about.
+        /// Returns the names in the directory. They show whether temporary
+        /// files are left.
         fn names(&self) -> Vec<String> {
             let entries = fs::read_dir(self.0.path()).unwrap();
             let names = entries.map(|entry| entry.unwrap().file_name());
@@ -363,7 +368,7 @@ mod tests {
         let gone = home.target().replace(Some(b"before"), Some(b"after"));
         assert!(gone.is_err());
         assert_eq!(home.names(), Vec::<String>::new());
-        // Made by somebody while it was not there.
+        // Another process created the file in the meantime.
         fs::write(&home.1, "saved").unwrap();
         assert!(home.target().replace(None, Some(b"after")).is_err());
         assert_eq!(home.text().as_deref(), Some("saved"));
@@ -385,7 +390,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&partner).unwrap(), "two");
         let mode = fs::metadata(&home.1).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
-        // A save in between, by either name.
+        // A save in between, by the other name.
         let other = partner.clone();
         then(move || fs::write(other, "saved").unwrap());
         let written = home.target().replace(Some(b"two"), Some(b"three"));
@@ -431,14 +436,14 @@ mod tests {
             );
             Target::of(path, None).unwrap();
         };
-        // To a file, to none yet, and by a directory.
+        // Symlinks to an existing file, to a missing file, and a directory.
         symlink(&home.1, project.join("a.json")).unwrap();
         refused(&project.join("a.json"));
         symlink("../none/b.json", project.join("b.json")).unwrap();
         refused(&project.join("b.json"));
         symlink(home.0.path(), project.join(".claude")).unwrap();
         refused(&project.join(".claude/settings.json"));
-        // Inside, they may.
+        // Symlinks that stay inside the project are allowed.
         fs::create_dir(project.join("real")).unwrap();
         symlink("real", project.join(".gemini")).unwrap();
         symlink("c.json", project.join("real/settings.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Which agents are on this machine, and what of touchmark's they have.
+//! Which agents are on this machine, and what touchmark has installed for them.
 
 use std::path::{Path, PathBuf};
 
@@ -19,31 +19,32 @@ use crate::system::files::is_program;
 #[derive(Clone, Debug)]
 pub(crate) struct Present {
     pub(crate) agent: Agent,
-    /// Where `PATH` finds it.
+    /// The program's path from `PATH`; `None` if it is not found.
     pub(crate) program: Option<PathBuf>,
-    /// Its configuration, if it has any.
+    /// The directory of its configuration; `None` if there is none.
     pub(crate) directory: Option<PathBuf>,
 }
 
-/// Something of touchmark's in an agent's settings.
+/// Something that touchmark added to an agent's settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Installed {
     pub(crate) kind: Kind,
-    /// The file that it is in.
+    /// The file that contains it.
     pub(crate) path: PathBuf,
-    /// It is what this touchmark would put there.
+    /// Whether it is what this version of touchmark would write.
     pub(crate) current: bool,
-    /// What the agent runs for it, word for word; nothing for a plug-in.
+    /// The command that the agent runs for it, word by word; empty for a
+    /// plug-in.
     pub(crate) command: Vec<String>,
-    /// Of hooks: an event that it is run for, if there is one the first of a
+    /// For hooks: an event that they run for, preferably the first of a
     /// conversation.
     pub(crate) event: String,
 }
 
-/// The agents whose program is found, or who have a configuration.
+/// Returns the agents whose program is found, or that have a configuration.
 ///
 /// # Errors
-/// Where there is no home directory.
+/// There is no home directory.
 pub(crate) fn present(environment: &Environment, workspace: &Path) -> Outcome<Vec<Present>> {
     let around = Around::of(environment, workspace)?;
     let all = Agent::value_variants().iter().map(|&agent| Present {
@@ -64,8 +65,8 @@ fn program(agent: Agent) -> Option<PathBuf> {
         .find(|program| is_program(program))
 }
 
-/// What of touchmark's is in an agent's settings. Files that cannot be read
-/// hold nothing.
+/// Returns what touchmark has added to an agent's settings. Files that cannot
+/// be read are skipped.
 pub(crate) fn installed(
     agent: Agent,
     scope: Scope,
@@ -105,7 +106,8 @@ pub(crate) fn installed(
 }
 
 impl Part {
-    /// What an agent runs that has this in its settings, and for which event.
+    /// Returns the event and the command that an agent runs for this part of
+    /// its settings.
     fn runs(&self, text: &str) -> Option<(String, Vec<String>)> {
         match self {
             Self::Hooks(hooks) => {
@@ -121,7 +123,8 @@ impl Part {
     }
 }
 
-/// With arguments of its own a command is run as it is, else by a shell.
+/// Returns the words of a handler's command. A command with separate arguments
+/// is run directly, else by a shell.
 fn handler_words(handler: &Value) -> Option<Vec<String>> {
     let command = handler.get("bash").unwrap_or(&handler["command"]);
     let command = command.as_str()?.to_owned();

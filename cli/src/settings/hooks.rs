@@ -1,5 +1,5 @@
-//! Hooks in settings: `hooks` is an object of lists, one for each event. What
-//! others have there is never touched.
+//! Hooks in settings: `hooks` is an object of lists, one for each event. Other
+//! programs' hooks are never changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ use super::json::Json;
 use super::made::{self, Made, member, note_empty, there, without};
 use super::rows::{Event, Handler, Shape};
 
-/// What an agent's settings are to hold.
+/// The hooks that an agent's settings should have.
 #[derive(Clone, Debug)]
 pub(super) struct Hooks {
-    /// The agent, as in `touchmark hook AGENT`.
+    /// The agent's name in `touchmark hook AGENT`.
     pub(super) agent: &'static str,
-    /// Members beside `hooks` that must be there.
+    /// Members next to `hooks` that must be present.
     pub(super) beside: Vec<(&'static str, Json)>,
-    /// What is put into the list of each event.
+    /// The element for the list of each event.
     pub(super) events: Vec<(&'static str, Json)>,
 }
 
 impl Hooks {
-    /// An agent's, by the row of its settings.
+    /// Returns the hooks of an agent, from the format of its settings.
     pub(super) fn of(agent: &'static str, shape: &Shape, program: &str) -> Self {
         let event = |event: &Event| (event.name, shape.hook(agent, event, program));
         let beside = shape.beside.iter();
@@ -35,11 +35,11 @@ impl Hooks {
         }
     }
 
-    /// Whether the text holds these hooks, each once, and no others of
+    /// Returns whether the text has these hooks, each once, and no others of
     /// touchmark's.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn are_in(&self, text: &str) -> Result<bool, Unreadable> {
         let mut wanted: BTreeMap<&str, Value> = BTreeMap::new();
         for (event, item) in &self.events {
@@ -54,7 +54,7 @@ impl Hooks {
                 if self.owns(&element) == Owned::Nothing {
                     continue;
                 }
-                // Ours in another shape, or a second time.
+                // touchmark's, in another format or a second time.
                 if wanted.remove(event.as_str()) != Some(element) {
                     return Ok(false);
                 }
@@ -68,18 +68,18 @@ impl Hooks {
         Ok(wanted.is_empty() && self.beside.iter().all(beside))
     }
 
-    /// Whether any of touchmark's for this agent are in the text.
+    /// Returns whether the text has any of touchmark's hooks for this agent.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn any_in(&self, text: &str) -> Result<bool, Unreadable> {
         Ok(!self.handlers(text)?.is_empty())
     }
 
-    /// The handlers of touchmark's in the text, each with its event.
+    /// Returns touchmark's handlers in the text, each with its event.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn handlers(&self, text: &str) -> Result<Vec<(String, Value)>, Unreadable> {
         let mut found = Vec::new();
         for event in events(text)? {
@@ -96,10 +96,10 @@ impl Hooks {
         Ok(found)
     }
 
-    /// Puts them in.
+    /// Adds the hooks.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
         let mut text = made::begun(text, made)?;
         let style = Style::of(&text);
@@ -119,11 +119,11 @@ impl Hooks {
         Ok(text)
     }
 
-    /// Takes them out, with what the installation had made for them. Without
-    /// a record of that, what they leave empty goes as well.
+    /// Removes the hooks, with what the installation created for them. Without
+    /// a record of that, also removes what is empty afterwards.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
         let mut text = text.to_owned();
         let mut emptied = BTreeSet::new();
@@ -176,8 +176,8 @@ impl Hooks {
             let same = position
                 .and_then(|index| root.values(&text).nth(index))
                 .is_some_and(|found| found == item.to_string());
-            // Others have put their hooks where there were only ours, and may
-            // rely on it.
+            // Other programs' hooks have been added, and may rely on this
+            // member.
             let needed = made_hooks && root.position("hooks").is_some();
             if same && !needed && made.is_some_and(|made| made.members.contains(*name)) {
                 text = without(&text, name, inside(""))?;
@@ -186,7 +186,7 @@ impl Hooks {
         made::ended(text, made)
     }
 
-    /// What of an element is touchmark's, for this agent.
+    /// Returns which part of an element is touchmark's, for this agent.
     fn owns(&self, element: &Value) -> Owned {
         if self.runs(element) {
             return Owned::All;
@@ -203,7 +203,8 @@ impl Hooks {
         }
     }
 
-    /// Whether a handler runs `touchmark hook AGENT`, wherever it is.
+    /// Returns whether a handler runs `touchmark hook AGENT`, wherever the
+    /// program is.
     pub(super) fn runs(&self, handler: &Value) -> bool {
         let command = ["command", "bash"].iter();
         let Some(command) = command.filter_map(|name| handler[*name].as_str()).next() else {
@@ -259,7 +260,7 @@ impl Shape {
     }
 }
 
-/// A word of a shell's command line.
+/// Returns a text as one word of a shell's command line.
 fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@:,=".contains(&byte);
     if word.bytes().all(plain) {
@@ -268,16 +269,16 @@ fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What of an element is touchmark's.
+/// Which part of an element is touchmark's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owned {
     Nothing,
     All,
-    /// One of its handlers, among others.
+    /// One of its handlers, at this index.
     Handler(usize),
 }
 
-/// The events that have a list.
+/// Returns the events that have a list.
 fn events(text: &str) -> Result<Vec<String>, Unreadable> {
     let hooks = find(text, &[Step::Object("hooks")])?;
     Ok(hooks
@@ -285,7 +286,7 @@ fn events(text: &str) -> Result<Vec<String>, Unreadable> {
         .unwrap_or_default())
 }
 
-/// A part of a text that was parsed already.
+/// Parses a part of a text that was parsed successfully as a whole.
 pub(super) fn value(text: &str) -> Value {
     jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
         .unwrap_or_default()

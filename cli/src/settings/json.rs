@@ -1,8 +1,8 @@
-//! Values that are written into settings, in the order they are given.
+//! Values to write into settings. Members keep their order.
 
 use std::fmt;
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, Debug)]
 pub(super) enum Json {
     /// A string.
@@ -23,7 +23,7 @@ impl From<&str> for Json {
     }
 }
 
-/// On one line.
+/// Formats the value on one line.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,7 +49,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// A string as JSON has it.
+/// Returns a string in JSON notation.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

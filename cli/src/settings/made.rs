@@ -1,4 +1,5 @@
-//! What an installation made, so that taking it back leaves what was there.
+//! What an installation created, so that removing it restores the previous
+//! settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,29 +8,33 @@ use serde::{Deserialize, Serialize};
 use super::document::{self, Container, Step, Style, Unreadable, find};
 use super::json::quoted;
 
-/// What an installation made beside what it put in, so that taking it
-/// back leaves what was there.
+/// What an installation created in addition to its own items, so that removing
+/// it restores the previous settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Made {
-    /// The text that had no value in it.
+    /// The previous text, if it had no value in it.
     pub(super) document: Option<String>,
-    /// Members: `hooks`, `hooks/Stop`, `version`, `mcpServers/touchmark`.
+    /// The members that were created: `hooks`, `hooks/Stop`, `version`,
+    /// `mcpServers/touchmark`.
     pub(super) members: BTreeSet<String>,
-    /// What stood in objects and lists that were empty: `` is the outermost.
+    /// The texts of objects and lists that were empty, by their place. The
+    /// outermost is the empty string.
     pub(super) empty: BTreeMap<String, String>,
-    /// The text that was put into a file that is no JSON.
+    /// The text that was added to a file that is not JSON.
     pub(super) put: Option<String>,
 }
 
 impl Made {
-    /// What stood in a container while it was empty, if that is known.
+    /// Returns the text that a container had while it was empty, if that is
+    /// known.
     pub(super) fn inside(&self, place: &str) -> Option<&str> {
         self.empty.get(place).map(String::as_str)
     }
 }
 
-/// The text with an object in it to put things into.
+/// Returns the text with an object at the top, which is created if there is no
+/// value.
 pub(super) fn begun(text: &str, made: &mut Made) -> Result<String, Unreadable> {
     let mut begun = text.to_owned();
     if find(text, &[])?.is_none() {
@@ -44,7 +49,7 @@ pub(super) fn begun(text: &str, made: &mut Made) -> Result<String, Unreadable> {
     Ok(begun)
 }
 
-/// The text without that object, if nothing is left in it.
+/// Returns the text without the created top object, if that is empty.
 pub(super) fn ended(text: String, made: Option<&Made>) -> Result<String, Unreadable> {
     match made.and_then(|made| made.document.as_ref()) {
         Some(before) => as_before(&text, before),
@@ -52,8 +57,8 @@ pub(super) fn ended(text: String, made: Option<&Made>) -> Result<String, Unreada
     }
 }
 
-/// Puts a member in, unless it is there. `place` is its name behind those of
-/// what it is in.
+/// Adds a member, unless it exists. `place` is its name after those of its
+/// containers.
 pub(super) fn member(
     text: &str,
     steps: &[Step<'_>],
@@ -74,8 +79,8 @@ pub(super) fn member(
     Ok(document::insert(text, &parent, &item, steps.len(), style))
 }
 
-/// Remembers what stands in a container that is empty and not of this
-/// installation.
+/// Records the text inside a container that is empty and that this installation
+/// has not created.
 pub(super) fn note_empty(text: &str, container: &Container, place: &str, made: &mut Made) {
     if container.is_empty() && !made.members.contains(place) {
         made.empty
@@ -91,8 +96,8 @@ pub(super) fn without(text: &str, name: &str, inside: Option<&str>) -> Result<St
     })
 }
 
-/// The text without the object that the installation made, if nothing else
-/// came into it.
+/// Returns the text without the object that the installation created, if
+/// nothing else was added to it.
 fn as_before(text: &str, before: &str) -> Result<String, Unreadable> {
     let Some(root) = find(text, &[])? else {
         return Ok(text.to_owned());
@@ -108,7 +113,7 @@ fn as_before(text: &str, before: &str) -> Result<String, Unreadable> {
 }
 
 pub(super) fn there(container: Option<Container>) -> Result<Container, Unreadable> {
-    // It was found or made just before.
+    // It was found or created just before.
     container.ok_or_else(|| Unreadable {
         line: 1,
         reason: "the settings changed while they were read".into(),

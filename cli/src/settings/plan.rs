@@ -1,4 +1,4 @@
-//! What is to be changed in the files of an agent, and the change itself.
+//! The planned changes of an agent's files, and their execution.
 
 use std::path::{Path, PathBuf};
 
@@ -13,27 +13,27 @@ use super::server::{Found, NAME, Server};
 use super::{Action, Agent, Around, Scope, difference, own_name};
 use crate::output::{Failure, Outcome};
 
-/// What may be put into a file.
+/// Something that can be added to a file.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     /// Hooks among the settings.
     Hooks(Hooks),
     /// An entry among the MCP servers.
     Server(Server),
-    /// The file itself, with this text; its first line says whose it is.
+    /// The file itself, with this text. Its first line identifies it.
     File(&'static str),
 }
 
-/// Which of them are meant.
+/// Which parts to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Hooks, or the plug-in that stands for them.
+    /// Hooks, or the plug-in that replaces them.
     Hooks,
-    /// The MCP server as well.
+    /// Hooks and the MCP server.
     All,
 }
 
-/// What one of them is called, for people and programs.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Hooks in settings.
@@ -54,14 +54,14 @@ impl Kind {
     }
 }
 
-/// A change of one file, not yet made.
+/// A change of one file that is not made yet.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The file, as it is named.
+    /// The file's path, before symlinks are followed.
     pub(crate) path: PathBuf,
-    /// What it is about.
+    /// The kinds of parts that it changes.
     pub(crate) kinds: Vec<Kind>,
-    /// There is an MCP server of this name already, which stays.
+    /// There is another MCP server with touchmark's name, which stays.
     pub(crate) theirs: bool,
     target: Target,
     before: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ pub(crate) struct Plan {
     records: Records,
 }
 
-/// The files of an agent, each with what touchmark puts into it.
+/// Returns the files of an agent, each with what touchmark adds to it.
 pub(super) fn files(
     agent: Agent,
     scope: Scope,
@@ -90,11 +90,11 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// What is to be changed in each of an agent's files.
+/// Plans the change of each of an agent's files.
 ///
 /// # Errors
-/// For a file that cannot be read or parsed, with line and reason; the others
-/// of the agent are planned all the same.
+/// A file that cannot be read or parsed, with line and reason. The agent's
+/// other files are still planned.
 pub(crate) fn plans(
     agent: Agent,
     scope: Scope,
@@ -148,19 +148,19 @@ fn plan(
     })
 }
 
-/// What becomes of a file, and what is to be remembered of that.
+/// The new content of a file, and what to record of it.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) after: Option<Vec<u8>>,
     pub(super) record: Option<Record>,
-    /// There is an MCP server of this name already, which stays.
+    /// There is another MCP server with touchmark's name, which stays.
     theirs: bool,
 }
 
-/// What becomes of a file with these bytes.
+/// Returns the change of a file with these bytes.
 ///
 /// # Errors
-/// For a text that is not to be touched.
+/// The text cannot be edited.
 pub(super) fn changed(
     path: &Path,
     parts: &[Part],
@@ -198,7 +198,7 @@ pub(super) fn changed(
     })
 }
 
-/// A file's text, without what is not part of its language.
+/// A file's text, without a byte order mark.
 struct Text<'a> {
     path: &'a Path,
     mark: &'static [u8],
@@ -291,7 +291,8 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// What becomes of a text if these parts are to be in it, or not.
+/// Returns the new content of a text and its record. Each part comes with its
+/// current state and whether it is wanted.
 fn of_parts(
     parts: &[(&Part, Found, bool)],
     text: &Text<'_>,
@@ -305,12 +306,12 @@ fn of_parts(
         Found::Theirs => true,
     };
     let is_any_wanted = parts.iter().any(|(_, _, wanted)| *wanted);
-    // What was made for parts that somebody else has taken out goes as well.
+    // What was created for parts that others have removed is removed as well.
     if parts.iter().all(as_wanted) && (is_any_wanted || earlier.is_none()) {
         return Ok((before.map(<[u8]>::to_vec), earlier));
     }
-    // All that is touchmark's goes and what is wanted comes, so that what was
-    // there before is known as a whole.
+    // Remove everything of touchmark's, then add what is wanted. So the whole
+    // previous text is known.
     let made = earlier.as_ref().map(|record| &record.made);
     let mut without = text.inner.to_owned();
     for (part, ..) in parts.iter().rev() {
@@ -339,8 +340,8 @@ fn of_parts(
     Ok((Some([text.mark, with.as_bytes()].concat()), Some(record)))
 }
 
-/// The directories that are touchmark's once the file is there: those that it
-/// takes, and those that were made for another one.
+/// Returns the directories that are touchmark's once the file exists: those
+/// created for it, and those created for another file.
 fn made_for(path: &Path, records: &Records) -> Vec<PathBuf> {
     let made = records.directories();
     let above = path.ancestors().skip(1);
@@ -373,13 +374,14 @@ fn of_file(
 }
 
 impl Plan {
-    /// Whether there is anything to do.
+    /// Returns whether the plan changes anything.
     pub(crate) fn changes(&self) -> bool {
         self.before != self.after
     }
 
-    /// Whether it puts in and takes out of touchmark's what another plan does:
-    /// one that was shown, and one that was made of what is there now.
+    /// Returns whether this plan adds and removes the same lines of touchmark's
+    /// as another plan. It compares the plan that was shown with one that was
+    /// made from the current content.
     pub(crate) fn does_as(&self, shown: &Self) -> bool {
         let lines = |plan: &Self| -> Vec<String> {
             let lines = difference("", &plan.texts()).into_iter();
@@ -390,7 +392,7 @@ impl Plan {
         lines(self) == lines(shown)
     }
 
-    /// The file's text before and after, where it is there.
+    /// Returns the file's text before and after; `None` for no file.
     pub(crate) fn texts(&self) -> [Option<String>; 2] {
         let text = |bytes: &Option<Vec<u8>>| {
             let bytes = bytes.as_ref()?;
@@ -399,10 +401,10 @@ impl Plan {
         [text(&self.before), text(&self.after)]
     }
 
-    /// Does it.
+    /// Makes the change.
     ///
     /// # Errors
-    /// If the file changed meanwhile, or the system refuses.
+    /// The file was changed in the meantime, or a system error.
     pub(crate) fn carry_out(&self) -> Outcome {
         let replace = || {
             let (before, after) = (self.before.as_deref(), self.after.as_deref());
@@ -410,7 +412,8 @@ impl Plan {
         };
         match (&self.after, &self.record) {
             (Some(_), Some(record)) => {
-                // First, so that whatever is made can be taken back.
+                // The record first, so that everything that is created can be
+                // removed.
                 self.records.write(&self.path, Some(record))?;
                 replace().inspect_err(|_| {
                     let _as_well_as_can_be = self.records.write(&self.path, self.earlier.as_ref());

@@ -1,5 +1,5 @@
-//! What installations made, beside the hooks themselves: kept with the state,
-//! so that taking the hooks out leaves settings as they were.
+//! What installations created in addition to the hooks. It is stored with the
+//! state, so that removing the hooks restores the previous settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use super::file::Target;
 use super::made::Made;
 use crate::output::Outcome;
 
-/// What one installation made.
+/// What one installation created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Record {
-    /// The file itself.
+    /// Whether it created the file itself.
     pub(super) file: bool,
-    /// Directories for it, the innermost first.
+    /// The directories that it created for the file, the innermost first.
     pub(super) directories: Vec<PathBuf>,
-    /// What is in it.
+    /// What it created in the file.
     pub(super) made: Made,
 }
 
@@ -36,8 +36,8 @@ impl Records {
         }
     }
 
-    /// What was made for a file. Records that cannot be read are none: the
-    /// hooks are found without them.
+    /// Returns what was created for a file. Records that cannot be read are
+    /// ignored, since hooks are found without them.
     pub(super) fn read(&self, of: &Path) -> Option<Record> {
         self.all().remove(&of.to_string_lossy().into_owned())
     }
@@ -48,10 +48,10 @@ impl Records {
         records.flat_map(|record| record.directories).collect()
     }
 
-    /// Remembers it, or that there is nothing to remember.
+    /// Stores the record of a file; `None` removes it.
     ///
     /// # Errors
-    /// What the system says.
+    /// A system error.
     pub(super) fn write(&self, of: &Path, record: Option<&Record>) -> Outcome {
         let target = Target::of(&self.path, None)?;
         let before = target.read()?;

@@ -1,5 +1,5 @@
-//! The agents that hooks can be installed for: a row each, in the order in
-//! which they are listed. What an agent's events mean is its row in
+//! The agents that hooks can be installed for: one row each, in the order of
+//! lists. The meaning of an agent's events is in its row in
 //! `daemon/src/hooks/agent/rows.rs`.
 
 use super::Agent;
@@ -7,51 +7,53 @@ use super::Agent;
 /// One agent's settings.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// As in `touchmark hook NAME`.
+    /// The name in `touchmark hook NAME`.
     pub(super) name: &'static str,
-    /// For people.
+    /// The name for display.
     pub(super) title: &'static str,
-    /// What its programs are called.
+    /// The names of its programs.
     pub(super) programs: &'static [&'static str],
     pub(super) user: Place,
-    /// Below the workspace.
+    /// The project's settings, below the workspace.
     pub(super) project: &'static str,
     pub(super) what: What,
-    /// Its MCP servers, where it has settings for them.
+    /// The settings of its MCP servers; `None` if it has none.
     pub(super) servers: Option<Servers>,
-    /// What is left to the user once the hooks are in.
+    /// What is left to the user after the hooks are installed; `None` for
+    /// nothing.
     pub(super) note: Option<&'static str>,
 }
 
-/// Where an agent has its MCP servers.
+/// The settings of an agent's MCP servers.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) user: Place,
-    /// Below the workspace.
+    /// The project's settings, below the workspace.
     pub(super) project: &'static str,
     pub(super) entry: Entry,
 }
 
-/// What some agents replace by the directory that they work in.
+/// A variable that some agents replace by their working directory.
 pub(super) const WORKSPACE: &str = "${workspaceFolder}";
 
-/// How it writes one.
+/// The format of an MCP server's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// `command` and `args` in `mcpServers`, beside a `type` where it is named.
+    /// `command` and `args` in `mcpServers`, with a `type` if it is given.
     Json(Option<&'static str>),
-    /// The same, with the workspace named: the server is started elsewhere.
-    /// The agent puts its directory in the place of [`WORKSPACE`].
+    /// `command` and `args` in `mcpServers`, with `--workspace`, since the
+    /// server is started in another directory. The agent replaces [`WORKSPACE`]
+    /// by its own directory.
     Placed,
-    /// One list in `mcp`.
+    /// A single list in `mcp`.
     List,
     /// A table as in Codex's configuration, with the variables that the agent
-    /// has to be told to hand on.
+    /// must pass on.
     Table(&'static [&'static str]),
 }
 
-/// By which `touchmark mcp` finds the daemon that the hooks find. Codex hands
-/// on none of them unless told.
+/// The variables by which `touchmark mcp` finds the same daemon as the hooks.
+/// Codex passes on only listed variables.
 const PLACES: &[&str] = &[
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
@@ -72,24 +74,24 @@ pub(super) enum Place {
     Config(&'static str),
 }
 
-/// What is put there.
+/// What is added.
 #[derive(Debug)]
 pub(super) enum What {
-    /// Hooks among settings.
+    /// Hooks in a settings file.
     Hooks(Shape),
-    /// A file of its own; its first line says whose it is.
+    /// A separate file. Its first line identifies it.
     File(&'static str),
 }
 
-/// How hooks are written.
+/// The format of hooks.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// Members beside `hooks` that must be there.
+    /// Members next to `hooks` that must be present.
     pub(super) beside: &'static [(&'static str, u64)],
     pub(super) events: &'static [Event],
     pub(super) handler: Handler,
-    /// For an event, in the agent's unit; the hook itself gives up long
-    /// before.
+    /// The timeout for an event, in the agent's unit. The hook itself gives up
+    /// long before.
     pub(super) timeout: u64,
 }
 
@@ -97,26 +99,27 @@ pub(super) struct Shape {
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) name: &'static str,
-    /// The tools whose events are asked for.
+    /// The tools for which the event is requested; `None` for no limit.
     pub(super) matcher: Option<&'static str>,
-    /// Where it is not the usual one.
+    /// A timeout other than the usual one, in the agent's unit.
     pub(super) timeout: Option<u64>,
 }
 
-/// What a hook looks like.
+/// The format of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handler {
-    /// In a group with its matcher; one line for a shell. A list of words
-    /// beside the command would spare that, and agents that run another's hooks
-    /// do not know it: they would run the command without them.
+    /// In a group with its matcher, as one line for a shell. A list of
+    /// arguments next to the command would avoid the shell, but agents that run
+    /// another agent's hooks do not support it: they would run the command
+    /// without its arguments.
     Line,
-    /// The same with a name.
+    /// Like `Line`, with a name.
     NamedLine,
-    /// The matcher beside the line, and no group.
+    /// The matcher next to the line, without a group.
     Flat,
-    /// Neither matcher, group nor timeout; what it prints is not shown.
+    /// Without matcher, group and timeout. The output is not shown.
     Quiet,
-    /// Without a group, as Copilot CLI wants it: `bash`, `timeoutSec`.
+    /// Without a group, in Copilot CLI's format: `bash`, `timeoutSec`.
     Bash,
 }
 
@@ -128,7 +131,7 @@ const fn on(name: &'static str) -> Event {
     }
 }
 
-/// Of these tools.
+/// Returns an event for these tools.
 const fn of(name: &'static str, tools: &'static str) -> Event {
     Event {
         name,
@@ -137,7 +140,7 @@ const fn of(name: &'static str, tools: &'static str) -> Event {
     }
 }
 
-/// Within a shorter time.
+/// Returns an event with its own timeout.
 const fn within(name: &'static str, timeout: u64) -> Event {
     Event {
         name,
@@ -146,7 +149,7 @@ const fn within(name: &'static str, timeout: u64) -> Event {
     }
 }
 
-/// All of them.
+/// All agents.
 pub(super) static AGENTS: &[Agent] = &[
     Agent(&Row {
         name: "claude",
@@ -159,7 +162,7 @@ pub(super) static AGENTS: &[Agent] = &[
             events: &[
                 on("SessionStart"),
                 on("UserPromptSubmit"),
-                // With touchmark's own tools, so that a call is known again.
+                // Include touchmark's own tools, so that a call is recognised.
                 of(
                     "PreToolUse",
                     "Read|Edit|Write|NotebookEdit|Bash|mcp__.*touchmark__.*",
@@ -172,7 +175,8 @@ pub(super) static AGENTS: &[Agent] = &[
                 on("SubagentStop"),
                 on("PostCompact"),
                 on("Stop"),
-                // A second and a half for all hooks together.
+                // Claude Code allows a second and a half for all hooks
+                // together.
                 within("SessionEnd", 1),
             ],
             handler: Handler::Line,
@@ -201,8 +205,8 @@ pub(super) static AGENTS: &[Agent] = &[
                 on("SubagentStart"),
                 on("SubagentStop"),
                 on("PostCompact"),
-                // Codex grants no more to what ends something, and warns at
-                // each start where more is asked.
+                // Codex allows no more for events that end something, and warns
+                // at each start if more is requested.
                 within("Interrupt", 3),
                 on("Stop"),
                 within("SessionEnd", 3),
@@ -219,9 +223,9 @@ pub(super) static AGENTS: &[Agent] = &[
             "Codex passes over hooks in silence before you have approved them: say /hooks in Codex, and again whenever they change; for a run without anybody, `codex exec --dangerously-bypass-hook-trust`",
         ),
     }),
-    // AfterModel is left out: it comes with every piece of an answer, and each
-    // would start a process. So would an automatic PreCompress, which comes
-    // with every request and says nothing.
+    // AfterModel is left out: it is sent for every part of an answer, and each
+    // would start a process. An automatic PreCompress is left out, too: it is
+    // sent with every request and has no information.
     Agent(&Row {
         name: "gemini",
         title: "Gemini CLI",
@@ -257,7 +261,8 @@ pub(super) static AGENTS: &[Agent] = &[
             "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change; in a folder that you do not trust it starts no MCP server",
         ),
     }),
-    // One event that Cursor does not know, and it takes none of them.
+    // Cursor rejects the whole file if it has an event that Cursor does not
+    // know.
     Agent(&Row {
         name: "cursor",
         title: "Cursor",
@@ -308,8 +313,8 @@ pub(super) static AGENTS: &[Agent] = &[
             "opencode takes the plug-in up when it starts the next time. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
         ),
     }),
-    // Seconds, but milliseconds in older versions; from 1000 on all take them
-    // for milliseconds.
+    // Newer versions take seconds, older ones milliseconds. All versions treat
+    // values from 1000 as milliseconds.
     Agent(&Row {
         name: "qwen",
         title: "Qwen Code",
@@ -355,7 +360,7 @@ pub(super) static AGENTS: &[Agent] = &[
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
     }),
-    // By these names of events Copilot CLI sends what VS Code sends.
+    // With these event names Copilot CLI sends what VS Code sends.
     Agent(&Row {
         name: "copilot",
         title: "GitHub Copilot: VS Code's agent, Copilot CLI",
@@ -481,7 +486,7 @@ pub(super) static AGENTS: &[Agent] = &[
         servers: None,
         note: None,
     }),
-    // A plug-in by its directory alone.
+    // goose finds a plug-in by its directory alone.
     Agent(&Row {
         name: "goose",
         title: "goose",

@@ -1,5 +1,5 @@
-//! touchmark's entry among the MCP servers of an agent, put in and taken out.
-//! One of this name that was there before is its user's, and never touched.
+//! touchmark's entry among an agent's MCP servers. An existing entry with this
+//! name is the user's, and never changed.
 
 use std::path::PathBuf;
 
@@ -12,39 +12,40 @@ use super::json::Json;
 use super::made::{self, Made, member, without};
 use super::rows;
 
-/// What the entry is called.
+/// The name of the entry.
 pub(super) const NAME: &str = "touchmark";
 
-/// Where an agent takes its servers from, and what it is to find there.
+/// The file of an agent's servers, and touchmark's entry in it.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) path: PathBuf,
     pub(super) entry: Entry,
 }
 
-/// How it is written.
+/// The format of the entry.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
-    /// JSON, in the member of this name.
+    /// JSON, in the member with this name.
     Json(&'static str, Json),
-    /// A table as in Codex's configuration, for this program, with the variables
-    /// that are handed on to it.
+    /// A table as in Codex's configuration: the program, and the variables that
+    /// are passed on to it.
     Table(String, &'static [&'static str]),
 }
 
-/// What is there.
+/// The current state of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
-    /// touchmark's, and all that it is to say.
+    /// touchmark's, and up to date.
     Ours,
-    /// touchmark's, for another program or in another shape.
+    /// touchmark's, for another program or in another format.
     Older,
-    /// Somebody else's of the same name.
+    /// Another one of the same name.
     Theirs,
 }
 
-/// `{ "command": PROGRAM, "args": ["mcp"] }`, as most agents take it.
+/// Returns `{ "command": PROGRAM, "args": ["mcp"] }`, the format of most
+/// agents.
 fn command(program: &str, kind: Option<&str>, arguments: &[&str]) -> Json {
     let mut members: Vec<_> = kind.into_iter().map(|kind| ("type", kind.into())).collect();
     let arguments = arguments.iter().map(|&word| word.into());
@@ -54,7 +55,7 @@ fn command(program: &str, kind: Option<&str>, arguments: &[&str]) -> Json {
 }
 
 impl Server {
-    /// An agent's, by the row of its settings.
+    /// Returns the entry for an agent, from the format of its settings.
     pub(super) fn of(entry: rows::Entry, path: PathBuf, program: &str) -> Self {
         match entry {
             rows::Entry::Json(kind) => Self {
@@ -71,7 +72,7 @@ impl Server {
             rows::Entry::List => {
                 let words = Json::List(vec![program.into(), "mcp".into()]);
                 let entry = vec![("type", "local".into()), ("command", words)];
-                // It reads both; people have one of them.
+                // The agent reads both files, and users have one of them.
                 let commented = path.with_extension("jsonc");
                 Self {
                     path: if commented.exists() { commented } else { path },
@@ -85,10 +86,10 @@ impl Server {
         }
     }
 
-    /// What there is of it.
+    /// Returns the current state of the entry.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Found, Unreadable> {
         let Some(found) = self.entry(text)? else {
             return Ok(Found::Nothing);
@@ -110,7 +111,7 @@ impl Server {
         )
     }
 
-    /// The entry as it is.
+    /// Returns the current entry; `None` if there is none.
     pub(super) fn entry(&self, text: &str) -> Result<Option<Value>, Unreadable> {
         let Entry::Json(within, _) = &self.entry else {
             return table::entry(text);
@@ -123,10 +124,10 @@ impl Server {
         Ok(entry.map(value))
     }
 
-    /// Puts it in, where none is.
+    /// Adds the entry, if there is none.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
         match &self.entry {
             Entry::Json(within, entry) => {
@@ -151,10 +152,10 @@ impl Server {
         }
     }
 
-    /// Takes it out, if an installation put it in.
+    /// Removes the entry, if an installation added it.
     ///
     /// # Errors
-    /// For a text that is not to be touched.
+    /// The text cannot be edited.
     pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
         let found = self.found(text, made)?;
         let made = match (found, made) {
@@ -215,7 +216,8 @@ impl Entry {
     }
 }
 
-/// The command of an entry that runs `touchmark mcp`, wherever that is.
+/// Returns the command of an entry that runs `touchmark mcp`, wherever the
+/// program is.
 pub(super) fn words(entry: &Value) -> Option<Vec<String>> {
     let texts = |value: &Value| -> Vec<String> {
         let list = value.as_array().into_iter().flatten();

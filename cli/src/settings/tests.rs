@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
-//! Putting in and taking out, over every way that people write settings.
+//! Adding and removing hooks, for all the ways in which people write settings.
 
 mod back;
 mod packages;
@@ -12,7 +12,7 @@ use super::made::Made;
 use super::rows::What;
 use super::{agent, rows};
 
-/// The hooks of all agents whose settings hold some.
+/// Returns the hooks of all agents that have them in settings.
 fn agents() -> Vec<Hooks> {
     let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.what {
         What::Hooks(shape) => Some(Hooks::of(agent.name(), shape, "/a path/touchmark")),
@@ -28,7 +28,7 @@ fn of(name: &str, program: &str) -> Hooks {
     }
 }
 
-/// Settings as people leave them; `EVENT` stands for an event of the agent's.
+/// Settings as people write them. `EVENT` stands for an event of the agent.
 const TEXTS: &[&str] = &[
     "",
     "\n",
@@ -62,7 +62,7 @@ const TEXTS: &[&str] = &[
     "{\n  \"hooks\": {\"EVENT\": [{\"command\": \"x\"}, {\"command\": \"y\"}]} }\n",
 ];
 
-/// All of them for an agent, in all line endings.
+/// Returns all texts for an agent, with each kind of line end.
 fn texts(hooks: &Hooks) -> Vec<String> {
     let event = hooks.events[1].0;
     let plain = TEXTS.iter().map(|text| text.replace("EVENT", event));
@@ -82,7 +82,7 @@ fn parsed(text: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// The value without what the agent's hooks put in.
+/// Returns the value without the agent's hooks.
 fn others(text: &str, hooks: &Hooks) -> Value {
     let taken = hooks.take(text, None).unwrap();
     parsed(&taken)
@@ -117,7 +117,8 @@ fn without_a_record_nothing_of_others_goes() {
             let with = hooks.put(&text, &mut Made::default()).unwrap();
             let mut left = others(&with, &hooks);
             let mut before = parsed(&text);
-            // What is empty says nothing, and `version` may be anybody's.
+            // Empty values do not count, and `version` may belong to any
+            // program.
             for value in [&mut left, &mut before] {
                 if let Some(object) = value.as_object_mut() {
                     object.remove("version");
@@ -140,7 +141,7 @@ fn what_others_add_meanwhile_stays() {
         for text in texts(&hooks) {
             let mut made = Made::default();
             let with = hooks.put(&text, &mut made).unwrap();
-            // Another program's hooks, put in behind ours in the same way.
+            // Another program's hooks, added after touchmark's in the same way.
             let theirs = Hooks {
                 agent: "theirs",
                 beside: Vec::new(),

@@ -1,4 +1,4 @@
-//! Owners, modes, and which file is which.
+//! Owners, modes, and identities of files.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -10,67 +10,68 @@ use std::path::Path;
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
-/// A directory that it makes is nobody else's to enter.
+/// Returns a builder for directories that only their owner can enter.
 pub(crate) fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     builder
 }
 
-/// Waits neither for the other end of a FIFO nor takes a terminal for its own.
+/// Returns options that open a file without blocking on a FIFO, and without
+/// making a terminal the controlling one.
 pub(crate) fn patient() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
     options
 }
 
-/// Whether a file can be run as a program by somebody.
+/// Returns whether a file can be run as a program by any user.
 pub(crate) fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
 }
 
-/// Under how many names a file is known.
+/// Returns the number of a file's hard links.
 pub(crate) fn hard_links(file: &Metadata) -> u64 {
     file.nlink()
 }
 
-/// Two files swap their names at once.
+/// Exchanges the names of two files in one step.
 ///
 /// # Errors
-/// The system's words, also where the file system cannot.
+/// The system's error, also if the file system does not support it.
 pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }
 
-/// Writes a file's content anew, from its beginning on.
+/// Overwrites a file's whole content.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)?;
     file.set_len(bytes.len() as u64)
 }
 
-/// Whether two looks saw the same file.
+/// Returns whether both are metadata of the same file.
 pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Gives a new file the owner of the one that it replaces.
+/// Gives a new file the owner of the file that it replaces.
 ///
 /// # Errors
-/// The system's words, if it would be somebody else's.
+/// The system's error, if the file would belong to another user.
 pub(crate) fn keep_owner(file: &Path, before: &Metadata) -> io::Result<()> {
     let owner = chown(file, Some(before.uid()), Some(before.gid()));
     if before.uid() == rustix::process::geteuid().as_raw() {
-        // A group that this user is not in.
+        // Only the group cannot be set: this user is not in it.
         return Ok(());
     }
     owner
 }
 
-/// What any program gives a file that it makes; `None` for what it has
-/// already.
+/// Returns the permissions that programs usually give a new file; `None` if it
+/// has them already.
 pub(crate) fn usual_permissions() -> Option<Permissions> {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);

@@ -1,13 +1,13 @@
-//! Being told to end.
+//! Signals that end the program.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// SIGTERM or SIGINT. Needs a runtime.
+/// Returns a future that completes at SIGTERM or SIGINT. Needs a tokio runtime.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn told_to_end() -> io::Result<impl Future<Output = ()>> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;

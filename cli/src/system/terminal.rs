@@ -1,4 +1,4 @@
-//! The terminal, and who is at it.
+//! The terminal, and the current user.
 
 /// The width of the terminal that standard output is; `None` if it is none.
 pub(crate) fn columns() -> Option<usize> {

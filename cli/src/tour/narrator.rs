@@ -1,4 +1,4 @@
-//! How the tour speaks.
+//! The output of the tour.
 
 use std::thread;
 use std::time::Duration;
@@ -8,20 +8,19 @@ use anstyle::Style;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 
-/// The pause after a step. With some thirty of them the tour takes ten
-/// seconds.
+/// The pause after a step. With about thirty steps the tour takes ten seconds.
 const PAUSE: Duration = Duration::from_millis(330);
 
-/// How fast the tour goes.
+/// The pace of the tour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Whether a person reads along.
+    /// Whether to pause, so that a person can read along.
     pub(crate) pauses: bool,
-    /// Whether the steps are told, or only the end.
+    /// Whether the steps are printed, or only the end.
     pub(crate) steps: bool,
 }
 
-/// Who speaks or acts.
+/// The actor of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Actor {
     Agent,
@@ -29,12 +28,13 @@ pub(super) enum Actor {
     Touchmark,
 }
 
-/// Tells the steps and counts what was checked.
+/// Prints the steps, and counts the checks.
 #[derive(Debug)]
 pub(super) struct Narrator {
     pace: Pace,
     chapter: u32,
-    /// Answers of the daemon that were compared with what the tour says.
+    /// The number of the daemon's answers that were compared with the tour's
+    /// claims.
     pub(super) checked: u32,
 }
 
@@ -47,7 +47,7 @@ impl Narrator {
         }
     }
 
-    /// A new part of the story.
+    /// Begins a chapter.
     pub(super) fn chapter(&mut self, title: &str) -> Outcome {
         self.chapter += 1;
         self.told(&format!(
@@ -57,7 +57,7 @@ impl Narrator {
         ))
     }
 
-    /// One step, and a pause to read it.
+    /// Prints one step, and pauses.
     pub(super) fn step(&mut self, actor: Actor, text: &str) -> Outcome {
         let (name, actor_style) = match actor {
             Actor::Agent => ("agent", style::AGENT),
@@ -76,7 +76,7 @@ impl Narrator {
         Ok(())
     }
 
-    /// A line without an actor.
+    /// Prints a line without an actor.
     pub(super) fn told(&mut self, text: &str) -> Outcome {
         if self.pace.steps {
             output::line(text)?;

@@ -1,4 +1,4 @@
-//! What happens on the tour.
+//! The steps of the tour.
 
 use touchmark_client::Session;
 use touchmark_client::hash_of;
@@ -31,7 +31,7 @@ const NOTES_LAST: &str = "# Notes\n\n- greet people by name\n- be kind\n- done: 
 
 const NOTES_UNDONE: &str = "# Notes\n\n- greet people by name\n- be kind\n";
 
-/// Tells the story, and fails where the daemon's answer is not what it says.
+/// Runs the steps. Fails if the daemon's answer is not what the tour claims.
 pub(super) fn tell(world: &World, narrator: &mut Narrator) -> Outcome {
     narrator.told(&paint(
         style::BOLD,
@@ -100,7 +100,8 @@ impl Tour<'_> {
         self.chapter("You edit a file behind its back")?;
         self.you(&format!("save {NOTES} in your editor"))?;
         self.world.write(NOTES, NOTES_YOURS)?;
-        // Asked at once, without waiting for anything to settle (SYNC-1).
+        // Requested immediately, without waiting for anything to settle
+        // (SYNC-1).
         let files = self.session.status([NOTES, CODE])?;
         let said = [State::Stale, State::Fresh];
         let states: Vec<State> = files.iter().map(|file| file.state).collect();
@@ -202,7 +203,7 @@ impl Tour<'_> {
         let edit = self.session.edit_to(CODE, CODE_AGENT.as_bytes())?;
         self.you(&format!("save {CODE} in between"))?;
         self.world.write(CODE, CODE_YOURS)?;
-        // The daemon has read what you wrote once this is answered.
+        // When this is answered, the daemon has read what you wrote.
         self.world.client().call(Sync {})?;
         self.agent("writes over it without looking")?;
         self.world.write(CODE, CODE_AGENT)?;
@@ -298,7 +299,7 @@ impl Tour<'_> {
     fn history(&mut self) -> Outcome {
         self.chapter("Who wrote what")?;
         let versions = self.versions(NOTES)?;
-        // Newest first; the baseline has no author worth telling.
+        // Newest first. The baseline's author does not matter.
         let writers: Vec<AuthorKind> = versions
             .iter()
             .take(3)
@@ -362,7 +363,7 @@ impl Tour<'_> {
             .ok_or_else(|| wrong("the file has a version", &"none"))
     }
 
-    /// Compares an answer with what the tour is about to say.
+    /// Compares an answer with the tour's claim.
     fn check(&mut self, holds: bool, said: &str, answer: &impl std::fmt::Debug) -> Outcome {
         if !holds {
             return Err(wrong(said, answer));
@@ -401,7 +402,7 @@ fn changed_by(files: &[FileState], at: usize) -> Vec<Author> {
         .unwrap_or_default()
 }
 
-/// The only change, if it is of that path.
+/// Returns the only change, if it is of that path.
 fn only<'a>(changes: &'a [Change], name: &str) -> Option<&'a Change> {
     match changes {
         [change] if change.path.as_bytes() == name.as_bytes() => Some(change),

@@ -1,4 +1,4 @@
-//! A workspace, a home and a daemon for the length of the tour.
+//! A workspace, a home directory and a daemon for the duration of the tour.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::context::hello;
 use crate::output::Outcome;
 use crate::system::files::private_directory;
 
-/// How long the daemon may take to end.
+/// How long the daemon may take to exit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A temporary workspace with a daemon of its own.
+/// A temporary workspace with its own daemon.
 pub(super) struct World {
     directory: TempDir,
     workspace: Workspace,
@@ -82,17 +82,17 @@ impl World {
         })
     }
 
-    /// A connection to the daemon.
+    /// Returns a connection to the daemon.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Where a file of the workspace is.
+    /// Returns the path of a file in the workspace.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.workspace.root.join(name)
     }
 
-    /// Writes a file as anybody would, without telling touchmark.
+    /// Writes a file as any program would, without reporting it to touchmark.
     pub(super) fn write(&self, name: &str, text: &str) -> Outcome {
         Ok(fs::write(self.path(name), text).with_context(|| format!("write {name}"))?)
     }
@@ -101,7 +101,7 @@ impl World {
         Ok(fs::read_to_string(self.path(name)).with_context(|| format!("read {name}"))?)
     }
 
-    /// Ends the daemon and removes everything.
+    /// Stops the daemon and removes everything.
     pub(super) fn end(self) -> Outcome {
         shut_down(&self.client);
         drop(self.client);
@@ -114,8 +114,8 @@ impl World {
 }
 
 fn shut_down(client: &Client) {
-    // It may be gone before its answer is out; whether it is, is looked at
-    // afterwards.
+    // The daemon may exit before its answer is sent. Whether it has exited is
+    // checked afterwards.
     let _ = client.call(Shutdown {});
 }
 
@@ -125,7 +125,7 @@ fn private(directory: &Path) -> Outcome {
         .with_context(|| format!("create {}", directory.display()))?)
 }
 
-/// Ctrl-C half-way leaves no daemon and no directory either.
+/// Stops the daemon and removes the directory at Ctrl-C.
 fn end_on_interrupt(workspace: Workspace, home: PathBuf) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -140,7 +140,7 @@ fn end_on_interrupt(workspace: Workspace, home: PathBuf) -> Outcome {
             if let Ok(client) = Client::connect_silent(&workspace.socket(), PATIENCE) {
                 shut_down(&client);
             }
-            // Whatever stays behind stays in the temporary directory.
+            // Files that cannot be removed stay in the temporary directory.
             let _ = start::wait_until_ended(&workspace, PATIENCE);
             let _ = fs::remove_dir_all(&home);
             std::process::exit(130);

@@ -1,4 +1,4 @@
-//! Finding out how a file system compares names (SEEN-6), without writing.
+//! Finds out how a file system compares names (SEEN-6), without writing.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,12 +8,12 @@ use touchmark_proto::native;
 
 use crate::system::stat::MetadataExt as _;
 
-/// Names looked at before giving up.
+/// The maximum number of names that are tried.
 const TRIES: usize = 64;
 
-/// Whether names that differ in case are one file in this directory. Where
-/// nothing there tells, the directory's own name in its parent does; where
-/// that does not either, names are taken to be case-sensitive.
+/// Returns whether names in this directory that differ only in case are one
+/// file. If no entry shows it, the directory's own name in its parent is tried;
+/// if that does not show it either, names count as case-sensitive.
 pub fn probe_case_insensitive(root: &Path) -> bool {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     entries
@@ -23,13 +23,14 @@ pub fn probe_case_insensitive(root: &Path) -> bool {
         .unwrap_or(false)
 }
 
-/// `None` where the name has no case or cannot be looked at.
+/// Returns whether a name with its case swapped is the same file; `None` if the
+/// name has no case or cannot be examined.
 fn same_under_other_case(directory: &Path, name: &OsStr) -> Option<bool> {
     let other = swap_case(name)?;
     let here = fs::symlink_metadata(directory.join(name)).ok()?;
     match fs::symlink_metadata(directory.join(&other)) {
-        // Two hard links to one file would look the same: only a directory,
-        // or a file with one link, tells.
+        // Two hard links to one file would look the same, so only a directory
+        // or a file with one link proves it.
         Ok(there) if here.is_dir() || here.nlink() == 1 => {
             Some((here.dev(), here.ino()) == (there.dev(), there.ino()))
         }
@@ -57,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_other_case_is_another_name_here() {
-        // Every file system the tests run on is case-sensitive.
+        // All file systems on which the tests run are case-sensitive.
         let directory = tempfile::tempdir().unwrap();
         assert!(!probe_case_insensitive(directory.path()));
         fs::write(directory.path().join("readme"), "").unwrap();

@@ -1,5 +1,5 @@
-//! `docs/configuration.md` names every key that the parser takes, no other,
-//! and the defaults that are in force.
+//! Tests that `docs/configuration.md` names every key that the parser accepts,
+//! no other, and the actual defaults.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::{Config, Whose, keys};
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
 
-/// A row of the table of keys: name and default, as documented.
+/// Returns the rows of the table of keys: name and default, as documented.
 fn documented() -> Vec<(&'static str, &'static str)> {
     let (_, keys) = DOCUMENT.split_once("## Keys").expect("the section");
     let (table, _) = keys.split_once("\n## ").expect("its end");
@@ -30,7 +30,7 @@ fn the_document_names_every_key_and_no_other() {
     assert_eq!(named, parsed);
 }
 
-/// The table's third column: what a repository may say.
+/// The table's third column is what a repository may do with the key.
 #[test]
 fn the_document_says_what_a_repository_may() {
     for key in keys::all() {
@@ -56,7 +56,7 @@ fn the_documented_defaults_are_in_force() {
     }
 }
 
-/// A configuration in which every key has another value than the default.
+/// A configuration in which every key has another value than its default.
 const OTHERS: &str = r#"
     case = "insensitive"
     durability = "power"
@@ -91,7 +91,7 @@ fn what_waits_for_a_restart_is_marked() {
         .partition(|key| marked(key));
     assert_eq!(changes.taken, taken);
     assert_eq!(changes.at_restart, at_restart);
-    // What was taken is in force, what was not has not become so by half.
+    // What was taken is in effect; nothing else has changed even in part.
     let again = running.reload(parse(OTHERS).unwrap());
     assert_eq!(again.taken, Vec::<&str>::new());
     assert_eq!(again.at_restart, at_restart);

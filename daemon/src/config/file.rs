@@ -1,6 +1,5 @@
-//! Reading a configuration file. The workspace's comes with whatever was
-//! cloned or unpacked, so it is not trusted to be a file, or short, or to
-//! have an end.
+//! Reads a configuration file. The workspace's file comes with what was cloned
+//! or unpacked, so it may be no regular file, or large, or endless.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,15 +9,16 @@ use touchmark_proto::trust::Trust;
 
 use crate::system::open::patient;
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The bytes of a regular file.
+/// Returns the bytes of a regular file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_opened(opened(path)?)
 }
 
-/// The same, if it is taken over: it is nobody else's (SEC-6).
+/// Returns the bytes of a regular file, if it belongs to a trusted user
+/// (SEC-6).
 pub(super) fn read_trusted(path: &Path, trust: &Trust) -> io::Result<Vec<u8>> {
     let file = opened(path)?;
     let refused = |why: String| {
@@ -27,14 +27,14 @@ pub(super) fn read_trusted(path: &Path, trust: &Trust) -> io::Result<Vec<u8>> {
         io::Error::other(format!("not read, since {why}; {allow}"))
     };
     let directory = path.parent().unwrap_or(Path::new("/"));
-    // The link, if it is one, and what it leads to.
+    // If the path is a link, both the link and its target are checked.
     for found in [std::fs::symlink_metadata(path)?, file.metadata()?] {
         trust.takes(directory, &found).map_err(refused)?;
     }
     read_opened(file)
 }
 
-/// A FIFO without a writer would block, a terminal become ours.
+/// Opens a file without blocking on a FIFO and without acquiring a terminal.
 fn opened(path: &Path) -> io::Result<File> {
     patient().read(true).open(path)
 }

@@ -1,32 +1,32 @@
-//! Which tools an agent's hooks deny.
+//! The rules by which agents' hooks deny tools.
 
 use serde::Deserialize;
 
-/// For what hooks deny a tool that is about to write (HOOK-4), the strictest
-/// last.
+/// When hooks deny a tool that is about to write (HOOK-4), the strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
-    /// Nothing but another agent's edit of the same file.
+    /// Deny only during another agent's edit of the same file.
     Off,
-    /// What would destroy what somebody else wrote and the session has not
-    /// seen.
+    /// Deny what would destroy another author's changes that the session has
+    /// not seen.
     #[default]
     Destructive,
-    /// Any file that the session has not read as it is now.
+    /// Deny a write to any file whose current content the session has not read.
     Strict,
 }
 
-/// What hooks do about a tool that is about to write to a file in which an
-/// editor holds unsaved changes (HOOK-6), the strictest last.
+/// What hooks do about a tool that is about to write to a file with unsaved
+/// changes in an editor (HOOK-6), the strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unsaved {
-    /// Nothing.
+    /// Do nothing.
     Off,
     /// Deny once what changes the same lines.
     Deny,
-    /// Have the agent ask its user once; where it cannot, the same as `Deny`.
+    /// Make the agent ask its user once; where it cannot, do the same as
+    /// `Deny`.
     #[default]
     Ask,
 }

@@ -1,4 +1,4 @@
-//! Every key: how it is read, and what a repository may say of it (SEC-5).
+//! All keys: how each is read, and what a repository may do with it (SEC-5).
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -12,34 +12,34 @@ use crate::watch::Choice;
 
 type Value<'de> = Spanned<DeValue<'de>>;
 type Read = fn(&mut Config, Value<'_>) -> Result<(), Wrong>;
-/// Puts into force what a repository's value makes stricter. Returns whether
-/// all of that value is in force.
+/// Applies the part of a repository's value that is stricter than the current
+/// one. Returns whether the whole value is now in effect.
 type Tighten = fn(&mut Config, Config) -> bool;
 
 /// A key of the configuration.
 pub(super) struct Key {
-    /// As in the document.
+    /// The name, as in the documentation.
     pub(super) name: &'static str,
     read: Read,
     repository: Option<(&'static str, Tighten)>,
 }
 
 impl Key {
-    /// What the workspace's file may do with it, as in the document; nothing
-    /// where the key is the user's.
+    /// Returns what the workspace's file may do with the key, as in the
+    /// documentation; `None` if only the user's file may set it.
     #[cfg(test)]
     pub(super) fn repository(&self) -> Option<&'static str> {
         self.repository.map(|(how, _)| how)
     }
 }
 
-/// Something in a text that is not in force.
+/// Something in a file's text that is not in effect.
 pub(super) struct Wrong {
-    /// Where it begins, in bytes.
+    /// Where it begins, in bytes; `None` if unknown.
     pub(super) at: Option<usize>,
-    /// Why.
+    /// The reason, for people.
     pub(super) reason: String,
-    /// What.
+    /// The part of the file that is wrong.
     pub(super) part: Part,
 }
 
@@ -56,16 +56,17 @@ impl From<toml::de::Error> for Wrong {
 const SMALLER: &str = "smaller";
 const MORE: &str = "more of them";
 
-/// All keys, in the document's order.
+/// Returns all keys, in the documentation's order.
 #[cfg(test)]
 pub(super) fn all() -> impl Iterator<Item = &'static Key> {
     KEYS.iter()
 }
 
-/// A repository says nothing of what machine and user are like (`case`,
-/// `watch`, `idle_exit`), of who is said to have written (`marks`), of how
-/// long things are kept, nor of what would keep clients out (`limits.frame`,
-/// `limits.connections`) or call different things alike (`calls.rules`).
+/// All keys. A repository may not set what depends on the machine and the user
+/// (`case`, `watch`, `idle_exit`), on whom changes are attributed to (`marks`),
+/// or how long things are stored. Nor may it set what would lock clients out
+/// (`limits.frame`, `limits.connections`) or make different calls count as
+/// equal (`calls.rules`).
 const KEYS: &[Key] = &[
     users("case", |config, value| {
         config.case = Some(read(value)?);
@@ -181,7 +182,8 @@ const KEYS: &[Key] = &[
         |config, said| union(&mut config.calls_never, said.calls_never),
     ),
     users("calls.rules", |config, value| {
-        // Tool by tool: a rule for one leaves the others.
+        // The rules are merged by tool: a rule for one leaves the others
+        // unchanged.
         let rules: std::collections::BTreeMap<String, Vec<String>> = read(value)?;
         config.calls_rules.extend(rules);
         Ok(())
@@ -205,7 +207,7 @@ const KEYS: &[Key] = &[
         |config, said| most(&mut config.gate, said.gate),
     ),
     tighter("hooks.gates", "later ones", gates, |config, said| {
-        // What holds for an agent that the user did not name is `hooks.gate`.
+        // For an agent that the user did not name, `hooks.gate` applies.
         let tightened = |(agent, gate): (&String, &Gate)| *gate >= config.gate(agent);
         let taken = said.gates.iter().all(tightened);
         if taken {
@@ -290,7 +292,8 @@ fn gates(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
             });
         }
     }
-    // Agent by agent: a gate for one leaves the others.
+    // The gates are merged by agent: a gate for one leaves the others
+    // unchanged.
     let gates = gates.into_iter();
     config
         .gates
@@ -314,8 +317,8 @@ fn least<T: PartialOrd>(in_force: &mut T, said: T) -> bool {
     taken
 }
 
-/// None of them where they would be too much together: the daemon compiles
-/// what is in force when it starts.
+/// Adds patterns; adds none if all of them together would be too large, since
+/// the daemon compiles the effective ones when it starts.
 fn more_globs(in_force: &mut Vec<String>, said: Vec<String>) -> bool {
     let mut all = in_force.clone();
     let taken = union(&mut all, said) && compile(&all).is_ok();
@@ -334,7 +337,8 @@ fn union(in_force: &mut Vec<String>, said: Vec<String>) -> bool {
     true
 }
 
-/// Takes over what a text says and may say. Returns what it may not.
+/// Applies the keys in a text that `whose` may set. Returns the entries that
+/// are not in effect.
 pub(super) fn take(config: &mut Config, text: &[u8], whose: Whose) -> Vec<Wrong> {
     let text = match std::str::from_utf8(text) {
         Ok(text) => text,

@@ -1,13 +1,13 @@
-//! What a running daemon takes from files that have changed.
+//! Applies changed configuration files to a running daemon.
 
 use super::Config;
 
 /// The keys whose values have changed, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// In force from now on.
+    /// The keys whose new value is now in effect.
     pub taken: Vec<&'static str>,
-    /// In force after the next start only.
+    /// The keys whose new value takes effect at the next start.
     pub at_restart: Vec<&'static str>,
 }
 
@@ -29,12 +29,13 @@ impl Changes {
 }
 
 impl Config {
-    /// Takes from `new` what can change while the daemon runs. What was
-    /// opened or recorded by the old value keeps it: how names compare, how
-    /// the store syncs and what it holds, the size of a message on open
+    /// Takes those values from `new` that can change while the daemon runs. The
+    /// others stay as they were when they were used: how names compare, how the
+    /// store syncs and what it contains, the size of a message on open
     /// connections.
     pub fn reload(&mut self, new: Self) -> Changes {
-        // Taken apart by name, so that a new key cannot be forgotten.
+        // Destructured by name, so that the compiler reports a new key that is
+        // missing here.
         let Self {
             case,
             durability,

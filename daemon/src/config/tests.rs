@@ -3,7 +3,7 @@ use touchmark_engine::patterns::Patterns;
 
 use super::*;
 
-/// The default with what a user's file says; else what is wrong with it first.
+/// Returns the defaults with the values of a user's file, or its first error.
 pub(super) fn parse(text: &str) -> Result<Config, String> {
     let mut config = Config::default();
     let wrong = config.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
@@ -151,7 +151,7 @@ fn what_is_wrong_is_named_with_its_line() {
     }
 }
 
-/// A user's file, a workspace's, and what they come to.
+/// Returns the result of a user's file and a workspace's file.
 fn both(user: &str, workspace: &str) -> Configured {
     let directory = tempfile::tempdir().unwrap();
     let [of_user, of_workspace] =
@@ -172,8 +172,8 @@ fn absent_files_say_nothing() {
     assert!(Config::load(&none, &none, &trust(&none), true).is_err());
 }
 
-/// A value of each key that is looser than the user's and one that is
-/// stricter, as a repository would say them.
+/// For each key, a value that is looser than the user's and one that is
+/// stricter, as a repository would set them.
 #[test]
 fn sec5_a_repository_only_tightens() {
     let user = r#"
@@ -272,7 +272,7 @@ fn sec5_what_is_wrong_costs_itself_alone() {
     let lines: Vec<usize> = done.wrong.iter().map(|wrong| wrong.line).collect();
     assert_eq!(lines, [1, 3]);
     assert_eq!(done.config.contents_file, Config::default().contents_file);
-    // Which names are secrets is not known.
+    // It is not known which names are secrets.
     for unknown in [
         "contents.exclude = [\"[\"]\n",
         "a = = 1\n",
@@ -283,11 +283,12 @@ fn sec5_what_is_wrong_costs_itself_alone() {
     }
 }
 
-/// The daemon compiles the patterns in force when it starts, and starts.
+/// The daemon compiles the effective patterns when it starts, and it must
+/// start.
 #[test]
 fn sec5_patterns_of_a_repository_have_bounds() {
     let nested = format!("\"{}a{}\"", "{".repeat(60_000), "}".repeat(60_000));
-    // Each of them compiles, all together do not.
+    // Each of them compiles, but not all of them together.
     let large: Vec<String> = (0..40)
         .map(|n| format!("\"{}{n}\"", "?".repeat(4_000)))
         .collect();
@@ -302,12 +303,12 @@ fn sec5_patterns_of_a_repository_have_bounds() {
         let done = both("", &format!("guard.protect = [{patterns}]\n"));
         assert_eq!(done.config.guard_protect, Config::default().guard_protect);
         assert_eq!(done.wrong.len(), 1);
-        // The user's own have to compile as well.
+        // The user's own patterns must compile as well.
         let done = both(&format!("guard.protect = [{patterns}]\n"), "");
         assert_eq!(done.config.guard_protect, Config::default().guard_protect);
         assert_eq!(done.wrong.len(), 1);
     }
-    // Enough of the user's that the repository's are too much.
+    // The user has so many patterns that the repository's do not fit.
     let half = large[..30].join(",");
     let more = large[30..].join(",");
     let user = format!("guard.protect = [{half}]\n");
@@ -327,7 +328,8 @@ fn sec5_while_the_users_file_is_wrong_nothing_is_dropped() {
     assert!(done.config.recovery_age > default.recovery_age);
     assert!(done.config.recovery_bytes > default.recovery_bytes);
     assert!(done.config.sessions_keep > default.sessions_keep);
-    // What a repository says wrong does not keep the user from dropping.
+    // An error in a repository's file does not stop the removal that the user
+    // configured.
     let done = both("versions.keep = \"2 per path\"\n", "colour = 1\n");
     assert_eq!(done.config.versions_per_path, 2);
 }

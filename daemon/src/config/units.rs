@@ -13,38 +13,41 @@ pub(super) struct Span(Millis);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size<const LEAST: u64, const MOST: u64>(u64);
 
-/// What is kept: more than a tebibyte is a slip of the pen.
+/// A limit of stored bytes: more than a tebibyte is treated as a mistake.
 pub(super) type Bytes = Size<0, { 1 << 40 }>;
-/// One message: the shortest are a few kibibytes, and all of it is held in
-/// memory.
+/// The size of one message: the shortest are a few kibibytes, and all of it is
+/// in memory.
 pub(super) type FrameBytes = Size<{ 64 << 10 }, { 1 << 30 }>;
-/// Text in one answer, held in memory too.
+/// The size of the text in one answer, all of which is in memory.
 pub(super) type TextBytes = Size<1, { 1 << 30 }>;
 
-/// Connections at a time.
+/// A number of simultaneous connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Connections(u32);
 
-/// The longest duration; no sum with a time of day overflows.
+/// The maximum duration, in milliseconds; its sum with a current time cannot
+/// overflow.
 const LONGEST: Millis = 36_500 * 86_400_000;
+/// The maximum of `limits.connections`.
 const MOST_CONNECTIONS: u64 = 1_000_000;
 
-/// How many and how long: `"10,000 per path, 30 days"`; either may stand
+/// A number and a duration: `"10,000 per path, 30 days"`; either may be given
 /// alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keep {
-    /// How many.
+    /// The maximum number; `None` if not given.
     pub(super) count: Option<u64>,
-    /// How long.
+    /// The maximum age; `None` if not given.
     pub(super) age: Option<Span>,
 }
 
-/// How many bytes and how long: `"30 days, 1 GiB"`; either may stand alone.
+/// A number of bytes and a duration: `"30 days, 1 GiB"`; either may be given
+/// alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeepBytes {
-    /// How many.
+    /// The maximum number of bytes; `None` if not given.
     pub(super) bytes: Option<Bytes>,
-    /// How long.
+    /// The maximum age; `None` if not given.
     pub(super) age: Option<Span>,
 }
 
@@ -79,7 +82,7 @@ impl<const LEAST: u64, const MOST: u64> Size<LEAST, MOST> {
     }
 }
 
-/// Splits `"10 min"` into number and unit; thousands may be set off by commas.
+/// Splits `"10 min"` into number and unit; commas may separate thousands.
 fn split(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let end = text
@@ -134,8 +137,8 @@ fn keep_bytes(text: &str) -> Option<KeepBytes> {
     let mut keep = KeepBytes::default();
     for part in text.split(", ") {
         match (span(part), bytes(part)) {
-            // A number alone could be either, also where one of them is out
-            // of bounds.
+            // A number without a unit could be either, even if one meaning is
+            // out of bounds.
             _ if part
                 .trim_end()
                 .ends_with(|last: char| last.is_ascii_digit()) =>
@@ -150,7 +153,8 @@ fn keep_bytes(text: &str) -> Option<KeepBytes> {
     Some(keep)
 }
 
-/// Reads a text by a function, or a whole number by another.
+/// A visitor that reads a text with one function, and a whole number with
+/// another.
 struct Quantity<T> {
     what: String,
     text: fn(&str) -> Option<T>,

@@ -1,5 +1,5 @@
-//! Opening a path without leaving the workspace (SEC-2) and without waking
-//! what is not a regular file (LOSS-4).
+//! Opening a path without leaving the workspace (SEC-2), and without opening
+//! anything but regular files (LOSS-4).
 
 #[cfg_attr(not(target_os = "linux"), path = "beneath/kernel/fallback.rs")]
 mod kernel;
@@ -19,8 +19,8 @@ use crate::system::look::LOOK;
 
 use kernel::{by_kernel, reopen};
 
-/// A workspace's directory, open for some files in a row. Not for long: that
-/// would keep the news of its removal from coming (LIFE-1).
+/// The workspace's directory, open while some files are opened. Keep it only
+/// briefly: while it is open, the system does not report its removal (LIFE-1).
 pub(crate) struct Root<'a> {
     path: &'a Path,
     top: Result<OwnedFd, Errno>,
@@ -34,7 +34,7 @@ impl<'a> Root<'a> {
         }
     }
 
-    /// Opens a file below it for reading.
+    /// Opens a file of the workspace for reading.
     pub(crate) fn file(&self, path: &RelPath) -> Opened {
         let top = match &self.top {
             Ok(top) => top,
@@ -42,8 +42,8 @@ impl<'a> Root<'a> {
         };
         match by_kernel(top, path, LOOK) {
             Ok(handle) => return read_handle(handle, None, |flags| by_kernel(top, path, flags)),
-            // A symlink on the way, whose real name is wanted; or a kernel (or
-            // a sandbox) without openat2.
+            // There is a symlink on the path, whose real name is needed; or the
+            // kernel (or a sandbox) has no openat2.
             Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             Err(errno) => return failed(errno),
         }
@@ -51,8 +51,8 @@ impl<'a> Root<'a> {
     }
 }
 
-/// A handle on the directory of that relative name, empty for `root` itself;
-/// `None` if it cannot be had, or a symlink lies on the way.
+/// Opens a handle on the directory of that relative name, or on `root` if the
+/// name is empty. Returns `None` if that fails or a symlink is on the path.
 pub(super) fn directory(root: &Path, name: &[u8]) -> Option<OwnedFd> {
     let top = rustix::fs::open(root, LOOK | OFlags::DIRECTORY, Mode::empty()).ok()?;
     if name.is_empty() {
@@ -62,8 +62,8 @@ pub(super) fn directory(root: &Path, name: &[u8]) -> Option<OwnedFd> {
     by_kernel(&top, &path, LOOK | OFlags::DIRECTORY).ok()
 }
 
-/// Resolution component by component: first to learn where the links lead,
-/// then along the real names without following any.
+/// Resolves a path component by component: first to find the real name behind
+/// links, then along the real names without following any link.
 pub(super) fn by_hand(top: &OwnedFd, root: &Path, path: &RelPath) -> Opened {
     let resolved = resolve(root, path, |_| false);
     let end = match resolved.end {
@@ -96,8 +96,8 @@ pub(super) fn by_hand(top: &OwnedFd, root: &Path, path: &RelPath) -> Opened {
     Opened::Absent { real: None }
 }
 
-/// Opens what a handle stands for, if it is a regular file; `again` opens the
-/// same name once more.
+/// Opens the object of a handle for reading, if it is a regular file. `again`
+/// opens the same name once more.
 fn read_handle(
     handle: OwnedFd,
     real: Option<RelPath>,
@@ -129,7 +129,7 @@ fn read_handle(
             before: Box::new(before),
             real,
         },
-        // Somebody holds a lease that is being broken by this very look.
+        // A process has a lease, which this open is breaking.
         Err(Errno::AGAIN) => Opened::Changing,
         Err(errno) => Opened::Unreadable(std::io::Error::from(errno).to_string()),
     }
@@ -137,7 +137,7 @@ fn read_handle(
 
 fn failed(errno: Errno) -> Opened {
     match errno {
-        // A name that is too long for one look says nothing about a file.
+        // A name that is too long for one call proves nothing about a file.
         Errno::NOENT | Errno::NOTDIR => Opened::Absent { real: None },
         _ => Opened::Unreadable(std::io::Error::from(errno).to_string()),
     }

@@ -1,4 +1,4 @@
-//! Looking which files are as they were, by their stats alone (FILE-5).
+//! Finds the files that are unchanged, by their stats alone (FILE-5).
 
 mod directories;
 
@@ -16,14 +16,15 @@ use directories::Directories;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Fewer stats than this are soon had by one thread.
+/// The number of files for each thread at least: one thread is fast enough for
+/// fewer.
 const FEW: usize = 1_024;
 
-/// More threads than this wait for each other.
+/// The most threads. More would block each other.
 const THREADS: usize = 4;
 
-/// The paths that may hold something else than when they had these stats, or
-/// that are reached in another way by now; in their order.
+/// Returns the paths that may have another content than when they had these
+/// stats, or that resolve in another way now, in their order.
 pub(super) fn differing(
     root: &Path,
     vouching: &Vouching,
@@ -45,7 +46,8 @@ pub(super) fn differing(
         let last = differing_among(root, vouching, own);
         let mut differ = Vec::new();
         for (part, thread) in others {
-            // Where no thread can be had, or it died, nothing is known.
+            // If no thread could be started, or it panicked, its files count as
+            // changed.
             let found = thread.ok().and_then(|thread| thread.join().ok());
             match found {
                 Some(found) => differ.extend(found),
@@ -65,7 +67,7 @@ fn differing_among(root: &Path, vouching: &Vouching, files: &[(RelPath, Stamp)])
     differ.map(|(path, _)| path.clone()).collect()
 }
 
-/// What tells this stat from another, but for its mount.
+/// Returns the parts of a stat that identify it, without the mount.
 pub(super) fn stamp(metadata: &Metadata) -> Stamp {
     Stamp {
         inode: metadata.ino(),
@@ -119,7 +121,7 @@ mod tests {
         symlink("d/moved", root.join("moved")).unwrap();
         fs::write(root.join("new"), "replaced").unwrap();
         fs::rename(root.join("new"), root.join("replaced")).unwrap();
-        // The same file by another way.
+        // The same file by another path.
         fs::rename(root.join("same"), root.join("renamed")).unwrap();
         symlink("renamed", root.join("same")).unwrap();
         let mut differ = differing(&root, &Vouching::new(&root), before);

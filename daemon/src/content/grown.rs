@@ -1,4 +1,4 @@
-//! Large files that only grow, as logs do: each is hashed from where the last
+//! Large files that only grow, such as logs. Each is hashed from where the last
 //! hash stopped (LOSS-4).
 
 use std::fs::{File, Metadata};
@@ -9,18 +9,20 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::Stamp;
 use touchmark_proto::{Hash, RelPath};
 
-/// Smaller files are soon read as a whole.
+/// The smallest size, in bytes, of a file whose progress is stored. Smaller
+/// files are read quickly as a whole.
 pub(super) const GROWS: u64 = 4 << 20;
 
-/// So many files are remembered; the one that was not read for longest goes
-/// first.
+/// The number of files whose progress is stored. The one that was not read for
+/// longest is removed first.
 const REMEMBERED: usize = 64;
 
-/// So many earlier lengths of each, since they may be asked for as prefixes.
+/// The number of earlier lengths stored for each file, since the engine may
+/// request the hashes of these prefixes.
 const LENGTHS: usize = 32;
 
-/// Blocks that are compared to tell whether a file only grew: the first, the
-/// last, and others between them at equal distances.
+/// The number of blocks that are compared to find out whether a file only grew:
+/// the first, the last, and others between them at equal distances.
 const BLOCKS: u64 = 16;
 
 const BLOCK: u64 = 4 << 10;
@@ -28,26 +30,26 @@ const BLOCK: u64 = 4 << 10;
 /// How far a file was hashed.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
-    /// Of all bytes so far.
+    /// The hash state of all bytes so far.
     pub hasher: Sha256,
     pub size: u64,
-    /// Line feeds so far.
+    /// The number of line feeds so far.
     pub line_feeds: u32,
     /// The last byte.
     pub last: u8,
-    /// Lengths at which it was hashed, and the hashes.
+    /// The lengths at which it was hashed, with their hashes.
     pub lengths: Vec<(u64, Hash)>,
     identity: (u64, u64),
     blocks: [u8; 32],
 }
 
-/// What is remembered of large files, shared by all who read.
+/// The progress of large files, shared by all readers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grown(Arc<Mutex<Vec<(RelPath, Progress)>>>);
 
 impl Grown {
-    /// How far a file was hashed, if it seems to have grown since and to have
-    /// changed in no other way.
+    /// Returns how far a file was hashed, if it seems to have grown since then
+    /// and not to have changed otherwise.
     pub(super) fn of(&self, path: &RelPath, file: &File, now: &Metadata) -> Option<Progress> {
         let stamp = super::stamp(now);
         if stamp.size < GROWS {
@@ -64,13 +66,15 @@ impl Grown {
         same.then_some(progress)
     }
 
-    /// Whether nothing is known of a file: a try to read it begins anew.
+    /// Returns whether no progress of a file is stored. The next read then
+    /// starts from its beginning.
     pub(super) fn is_unknown(&self, path: &RelPath) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().all(|(known, _)| known != path)
     }
 
-    /// A file was hashed up to this size. `lengths` are those known before.
+    /// Stores that a file was hashed up to this size. `lengths` are the lengths
+    /// stored before.
     pub(super) fn note(
         &self,
         path: &RelPath,
@@ -104,8 +108,8 @@ impl Grown {
     }
 }
 
-/// What some blocks of the first `size` bytes hold. Leaves the file's position
-/// anywhere.
+/// Returns the hash of some blocks of the first `size` bytes. Changes the
+/// file's position.
 fn blocks(mut file: &File, size: u64) -> Option<[u8; 32]> {
     let mut hasher = Sha256::new();
     let mut block = [0; BLOCK as usize];
@@ -182,7 +186,8 @@ mod tests {
             let mut file = fs::File::options().append(true).open(&path).unwrap();
             file.write_all(line.as_bytes()).unwrap();
             bytes.extend_from_slice(line.as_bytes());
-            // The lengths before are at hand; another one has it read whole.
+            // Hashes of earlier lengths are stored; for any other the file is
+            // read whole.
             for prefixes in [vec![GROWS, before], vec![5]] {
                 let (found, hashed) = content(&reader, &prefixes, false);
                 assert_eq!((found.hash, found.lines), truth(&bytes));
@@ -203,7 +208,7 @@ mod tests {
         let mut bytes = vec![b'x'; GROWS as usize];
         fs::write(&path, &bytes).unwrap();
         content(&reader, &[], false);
-        // The first block, the last one, and another file in its place.
+        // The first block and the last one changed, in a file that grew.
         for at in [0, bytes.len() - 1] {
             bytes[at] = b'y';
             bytes.push(b'z');

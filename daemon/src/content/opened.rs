@@ -1,27 +1,27 @@
-//! What a look for a file to read comes to.
+//! The result of opening a file for reading.
 
 use std::fs::{File, Metadata};
 
 use touchmark_proto::RelPath;
 
-/// What opening a path came to.
+/// The result of opening a path.
 pub(crate) enum Opened {
     /// A regular file, open for reading.
     File {
         file: File,
-        /// As it was before that.
+        /// The file's stat before it was opened.
         before: Box<Metadata>,
-        /// Its real name, if symlinks led to it.
+        /// Its real name, if it was reached through symlinks.
         real: Option<RelPath>,
     },
     Absent {
-        /// The real name, if symlinks led there.
+        /// The real name, if it was reached through symlinks.
         real: Option<RelPath>,
     },
     Outside,
-    /// Looked at, not opened.
+    /// The object is no regular file, so it was not opened. Contains its type.
     NotAFile(&'static str),
     Unreadable(String),
-    /// What lay on the way changed under the reader; to be tried again.
+    /// The path changed while it was resolved; to be tried again.
     Changing,
 }

@@ -1,25 +1,27 @@
-//! The lines of a file that are handed over, picked out of its bytes as they
-//! go by: a file of gigabytes is never held whole.
+//! Extracts lines from a file while its bytes are read, so that a file of
+//! gigabytes is never in memory as a whole.
 
 use touchmark_proto::LineRange;
 
-/// Some lines of what goes by.
+/// Collects the wanted lines from the bytes read.
 pub(super) struct Part {
     range: LineRange,
-    /// No more bytes than that, and one.
+    /// The limit in bytes. One more byte is collected, to show that there are
+    /// more.
     most: u64,
-    /// The line of the next byte.
+    /// The number of the line of the next byte.
     line: u32,
     bytes: Vec<u8>,
 }
 
 impl Part {
-    /// All of it.
+    /// Collects all lines.
     pub(super) fn whole() -> Self {
         Self::of(LineRange::ALL, u64::MAX)
     }
 
-    /// These lines; of more than `most` bytes the first `most` and one.
+    /// Collects these lines. If they have more than `most` bytes, collects
+    /// `most` and one.
     pub(super) fn of(range: LineRange, most: u64) -> Self {
         Self {
             range,
@@ -29,7 +31,7 @@ impl Part {
         }
     }
 
-    /// Takes what goes by next.
+    /// Processes the next bytes.
     pub(super) fn take(&mut self, data: &[u8]) {
         if self.most == u64::MAX && self.range == LineRange::ALL {
             return self.bytes.extend_from_slice(data);
@@ -49,7 +51,7 @@ impl Part {
         }
     }
 
-    /// What was picked out.
+    /// Returns the collected bytes.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

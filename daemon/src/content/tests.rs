@@ -130,7 +130,7 @@ fn bytes_are_kept_within_the_caps_and_never_of_secrets() {
         assert_eq!(report.keep, None, "{secret}");
         assert!(report.outcome.bytes.is_some(), "{secret}");
     }
-    // Not by an innocent name either.
+    // A secret is not stored under a harmless name either.
     symlink(".env", world.at("innocent")).unwrap();
     let mut order = order("innocent");
     order.keep = true;
@@ -230,7 +230,7 @@ fn what_is_no_file_is_refused_without_opening_it() {
     assert_eq!(kind("p"), "fifo");
     assert_eq!(kind("to-p"), "fifo");
     assert_eq!(kind("s"), "socket");
-    // Had the FIFO been opened for reading, this would find a reader.
+    // Had the FIFO been opened for reading, this open would succeed.
     let writer = rustix::fs::open(
         world.at("p"),
         rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK,
@@ -266,7 +266,8 @@ fn a_size_that_does_not_hold_is_no_hash() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_never_holds_still_is_unstable() {
-    // A file of procfs says that it is empty, and is not, at every try.
+    // procfs reports the size 0 for this file, and reading it returns bytes, at
+    // every attempt.
     let root = Path::new("/proc/self").canonicalize().unwrap();
     let reader = Reader::new(&root, Patterns::new([]).unwrap(), 1000, MAX_BYTES);
     let report = reader.read(&order("status"));

@@ -1,4 +1,5 @@
-//! When a stat vouches for a content that was read at it (FILE-5).
+//! When a stat is enough to prove that a content is unchanged since it was read
+//! (FILE-5).
 
 use std::fs::File;
 use std::path::Path;
@@ -9,12 +10,14 @@ use touchmark_engine::Stamp;
 use crate::system::mounted::{Handle, Mounted, dirty_time, mounted, mounted_home};
 use crate::system::stat::MetadataExt as _;
 
-/// The least time that a stat must lie back, whatever the system says.
+/// How old a stat's times must be at least for it to prove a content, whatever
+/// the system reports.
 const LEAST: Duration = Duration::from_secs(60);
 
-/// How far back a stat must lie; `None` if no stat ever does.
+/// Returns how old a stat's times must be for it to prove that a content is
+/// unchanged, or `None` if no stat ever proves it.
 fn horizon() -> Option<Duration> {
-    // A test that cannot wait a minute says how long it can.
+    // For tests that cannot wait a minute.
     #[cfg(any(debug_assertions, feature = "crash-points"))]
     if let Ok(told) = std::env::var("TOUCHMARK_TEST_HORIZON_MS") {
         return told.parse().ok().map(Duration::from_millis);
@@ -22,12 +25,13 @@ fn horizon() -> Option<Duration> {
     dirty_time().map(|time| time.max(LEAST))
 }
 
-/// What is known of the file systems that are read from.
+/// The file systems that files are read from.
 #[derive(Clone, Debug)]
 pub(super) struct Vouching {
-    /// The device that the workspace is on, and what a stat there is worth.
+    /// The workspace's device, and whether a stat on it can prove a content.
     home: Option<(u64, Mounted)>,
-    /// How far back a stat must lie; `None` if no stat ever does.
+    /// How old a stat's times must be for it to prove a content; `None` if no
+    /// stat ever does.
     horizon: Option<Duration>,
 }
 
@@ -43,18 +47,18 @@ impl Vouching {
         }
     }
 
-    /// The mount that an open file or directory of this device is on.
+    /// Returns the mount that an open file or directory of this device is on.
     pub(super) fn mounted(&self, file: impl Handle, device: u64) -> Mounted {
         match self.home {
-            // Its number is in use, so no other file system can have it.
+            // The device number is in use, so no other file system can have it.
             Some((home, home_mount)) if home == device => home_mount,
             _ => mounted(file),
         }
     }
 
-    /// Whether the times of a stat lay far enough back at that moment: a store
-    /// through a memory map touches them at its first write to a page, and
-    /// then not again until the page has been written back.
+    /// Returns whether the times of a stat were old enough at `moment`. A store
+    /// through a memory map changes them at its first write to a page, and not
+    /// again until the page was written back.
     pub(super) fn is_settled(&self, stamp: &Stamp, moment: SystemTime) -> bool {
         let since = moment.duration_since(UNIX_EPOCH).ok();
         let (Some(horizon), Some(since)) = (self.horizon, since) else {
@@ -103,7 +107,7 @@ mod tests {
         assert!(settled(now - 61 * SECOND, 1));
         assert!(!settled(1, now - 59 * SECOND));
         assert!(!settled(now - 59 * SECOND, 1));
-        // Written in the future, as somebody's clock has it.
+        // The file's time is in the future.
         assert!(!settled(1, now + SECOND));
         let never = Vouching {
             horizon: None,
@@ -120,7 +124,8 @@ mod tests {
         let file = File::open(world.path().join("a")).unwrap();
         let device = stamp(&file.metadata().unwrap()).device;
         assert_eq!(vouching.mounted(&file, device).id, 0);
-        // Of the system's own table there is only one, and no image.
+        // The kernel's own file system for /proc has only one mount, which is
+        // no image.
         let other = File::open("/proc/self/mountinfo").unwrap();
         let device = stamp(&other.metadata().unwrap()).device;
         let first = vouching.mounted(&other, device);

@@ -1,4 +1,4 @@
-//! Limits of the machine, and how much of them is in use.
+//! The limits of the machine, and how much of them is in use.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,14 +8,14 @@ use rustix::process::geteuid;
 
 use super::{Finding, unknown};
 
-/// The queue that a usual kernel gives an instance.
+/// The length of an instance's queue in a usual kernel, in events.
 const USUAL_QUEUE: u64 = 16_384;
 
-/// Instances that other programs may want at any time.
+/// The number of instances that must be left for other programs.
 const SPARE_INSTANCES: u64 = 2;
 
-/// Watches of this user against the limit: without one, a directory's files
-/// are read at query time (LOSS-2).
+/// Compares this user's watches with the limit. Files in a directory without a
+/// watch are read at query time (LOSS-2).
 pub(super) fn watches() -> Finding {
     const CHECK: &str = "watches";
     let Some(most) = limit("max_user_watches") else {
@@ -36,7 +36,7 @@ pub(super) fn watches() -> Finding {
     Finding::good(CHECK, says)
 }
 
-/// Instances of this user against the limit: each daemon needs one.
+/// Compares this user's instances with the limit. Each daemon needs one.
 pub(super) fn instances() -> Finding {
     const CHECK: &str = "watch instances";
     let Some(most) = limit("max_user_instances") else {
@@ -57,7 +57,7 @@ pub(super) fn instances() -> Finding {
     Finding::good(CHECK, says)
 }
 
-/// The queue's length: what does not fit is found by reading everything.
+/// Checks the queue's length. If events do not fit, everything is read instead.
 pub(super) fn queue() -> Finding {
     const CHECK: &str = "event queue";
     let Some(length) = limit("max_queued_events") else {
@@ -85,8 +85,8 @@ fn limit(name: &str) -> Option<u64> {
         .ok()
 }
 
-/// Instances and watches in use by this user's processes, as far as they let
-/// themselves be looked at.
+/// Returns the instances and watches that this user's processes use, as far as
+/// these can be examined.
 fn in_use() -> (u64, u64) {
     let me = geteuid().as_raw();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();

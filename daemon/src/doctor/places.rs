@@ -1,4 +1,4 @@
-//! Directories, socket, lock: who may, and is there room.
+//! Checks of directories, socket and lock: permissions and free space.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use crate::socket::listener::MAX_PATH;
 use crate::system::disk;
 use crate::system::stat::FileTypeExt as _;
 
-/// Whether the workspace can be looked at.
+/// Checks that the workspace can be read.
 pub(super) fn workspace(path: &Path) -> Finding {
     const CHECK: &str = "workspace";
     match disk::may_read(path) {
@@ -25,8 +25,8 @@ pub(super) fn workspace(path: &Path) -> Finding {
     }
 }
 
-/// Whether a directory is this user's alone, and may be written to (SEC-1).
-/// One that is not there is made at the start, if it can be.
+/// Checks that a directory is private to this user and can be written (SEC-1).
+/// A directory that does not exist is created at the start, if possible.
 pub(super) fn private(check: &'static str, path: &Path) -> Finding {
     let Some(nearest) = path.ancestors().find(|path| path.exists()) else {
         return Finding::wrong(check, format!("{} cannot be made", path.display()), "");
@@ -36,7 +36,7 @@ pub(super) fn private(check: &'static str, path: &Path) -> Finding {
     {
         return Finding::wrong(check, error.to_string(), error.hint());
     }
-    // Root may write anywhere but on a read-only mount, which says so.
+    // Root may write anywhere except on a read-only mount, which is reported.
     match disk::may_write(nearest) {
         Ok(()) if nearest == path => Finding::good(check, path.display().to_string()),
         Ok(()) => Finding::good(check, format!("{}, not made yet", path.display())),
@@ -53,7 +53,8 @@ pub(super) fn private(check: &'static str, path: &Path) -> Finding {
     }
 }
 
-/// Whether there is room for at least so many bytes, and for new files.
+/// Checks that at least `least` bytes are free, and that new files can be
+/// created.
 pub(super) fn room(check: &'static str, path: &Path, least: u64) -> Option<Finding> {
     let nearest = path.ancestors().find(|path| path.exists())?;
     let room = disk::room(nearest)?;
@@ -81,7 +82,7 @@ pub(super) fn room(check: &'static str, path: &Path, least: u64) -> Option<Findi
     })
 }
 
-/// Whether the kernel takes a socket path of that length.
+/// Checks that the kernel accepts a socket path of this length.
 pub(super) fn socket_path(socket: &Path) -> Finding {
     const CHECK: &str = "socket path";
     let length = socket.as_os_str().len();
@@ -105,7 +106,8 @@ pub(super) fn socket_path(socket: &Path) -> Finding {
     }
 }
 
-/// Whether somebody holds the lock; a file that nobody holds was left behind.
+/// Checks whether the lock is held. A lock file that no process holds was left
+/// behind.
 pub(super) fn lock(path: &Path) -> Finding {
     const CHECK: &str = "lock";
     let file = match File::open(path) {
@@ -122,7 +124,7 @@ pub(super) fn lock(path: &Path) -> Finding {
         }
     };
     match file.try_lock_shared() {
-        // Let go with the descriptor.
+        // The lock is released with the descriptor.
         Ok(()) => Finding::wrong(
             CHECK,
             format!("{} was left by a daemon that was killed", path.display()),
@@ -137,9 +139,9 @@ pub(super) fn lock(path: &Path) -> Finding {
     }
 }
 
-/// By whom a lock is held, and where they listen: elsewhere than a daemon of
-/// this environment would, if they were started with another runtime
-/// directory.
+/// Returns a text that names the holder of a lock and its socket. The socket
+/// can differ from this environment's, if the daemon was started with another
+/// runtime directory.
 fn held(lock: &Path) -> String {
     let holder = fs::read(lock).ok().and_then(|text| Holder::parse(&text));
     let Some(Holder { pid, socket, .. }) = holder else {
@@ -149,7 +151,7 @@ fn held(lock: &Path) -> String {
     format!("held by pid {pid}, which listens at {}", socket.display())
 }
 
-/// Damaged stores that were set aside (DUR-2).
+/// Reports damaged stores that were set aside (DUR-2).
 pub(super) fn set_aside(state: &Path) -> Option<Finding> {
     let entries = fs::read_dir(state).ok()?;
     let mut found: Vec<String> = entries

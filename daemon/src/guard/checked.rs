@@ -1,6 +1,6 @@
 //! Writing in place after a check: for files with several names, and where
-//! names cannot be exchanged (GUARD-2). A copy of the old content is kept
-//! until it is done.
+//! names cannot be exchanged (GUARD-2). A copy of the old content is stored
+//! until the write is done.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -18,12 +18,12 @@ use super::leased::{Kind, Refused};
 use super::place::{Place, refused};
 use super::{Guard, Job, Stop, step};
 
-/// Up to this size, old and new, a write fits into the time that a lease may
-/// be held.
+/// The largest size, in bytes, of the old and the new content for a write under
+/// a lease. Such a write fits into the time that a lease may be held.
 const UNDER_LEASE: u64 = 256 << 10;
 
 impl Guard {
-    /// Writes over an old file that holds the base.
+    /// Overwrites an old file that has the base content.
     pub(super) fn checked(
         &self,
         job: &Job<'_>,
@@ -32,7 +32,8 @@ impl Guard {
     ) -> Result<WriteOutcome, Stop> {
         let order = job.order;
         let failed = |errno| Stop::from(refused(&order.path, errno));
-        // Tells writers from readers, which a write lease does not.
+        // A read lease is refused while the file is open for writing; a write
+        // lease would be refused for readers as well.
         match Lease::take(&old.file, Kind::Read) {
             Err(Refused::Busy) => return Err(Stop::Busy),
             Ok(_) | Err(Refused::Unavailable) => {}
@@ -40,7 +41,7 @@ impl Guard {
         let identity = old.identity;
         let before = content::bytes(&old.file)?;
         let size = old.size;
-        // A copy that is to stay is there already. A secret is copied into
+        // A copy that has to stay exists already. A secret is copied into
         // memory only (SEC-3).
         let made = if job.copy.is_none() && !self.is_secret(job.paths(place)) {
             Some(self.keep_copy(job, &old.file)?)
@@ -96,7 +97,7 @@ impl Guard {
         let leased = lease.is_some();
         drop(lease);
         if let Err(errno) = written {
-            // There was room for the old content.
+            // There is space for the old content, since the file had it before.
             if let Err(error) = write_over(&file, &before) {
                 tracing::error!(path = %place.real, "{}: not restored: {error}", place.real);
                 intent.end();
@@ -111,7 +112,7 @@ impl Guard {
         }
         let after = content::hash(&file)?.map(|(hash, _)| hash);
         if after != Some(order.hash) {
-            // Somebody else wrote at the same time; the copy stays.
+            // Another process wrote at the same time; the copy stays.
             intent.end();
             return Ok(WriteOutcome::Conflict {
                 found: after,
@@ -129,8 +130,8 @@ impl Guard {
         })
     }
 
-    /// Reverts a write in place that an earlier daemon did not finish, if
-    /// nobody has written since.
+    /// Reverts a write in place that an earlier daemon did not complete, if no
+    /// other process has written since.
     pub(super) fn resume_writing(&self, intent: &Intent, place: &Place) -> Vec<String> {
         let Some(copy) = intent.copy.as_deref().and_then(|id| self.recovery.get(id)) else {
             return Vec::new();
@@ -154,8 +155,9 @@ impl Guard {
             drop_it();
             return Vec::new();
         }
-        // Written from the start: what follows a torn write is still the old
-        // content. Where somebody else has written, hardly anything is.
+        // The write began at the start of the file, so the old content still
+        // follows a torn write. If another process has written since, hardly
+        // any of it is left.
         let tail = now
             .iter()
             .rev()
@@ -171,7 +173,7 @@ impl Guard {
     }
 }
 
-/// Writes from the start and cuts to length, so that a reader never finds an
+/// Writes from the start and then truncates, so that a reader never finds an
 /// empty file.
 fn write_over(file: &File, bytes: &[u8]) -> Result<(), Errno> {
     let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);

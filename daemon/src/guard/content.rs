@@ -1,4 +1,4 @@
-//! What an open file holds, at this moment.
+//! The current content of an open file.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use sha2::{Digest as _, Sha256};
 use touchmark_proto::Hash;
 
-/// What changes when a file is written, as far as the file system tells.
+/// The parts of a stat that change when a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     size: u64,
@@ -18,13 +18,13 @@ pub(super) fn stamp(file: &File) -> io::Result<Stamp> {
     let metadata = file.metadata()?;
     Ok(Stamp {
         size: metadata.len(),
-        // Not the change time: a rename touches that.
+        // Not the change time, since a rename changes that.
         modified: (metadata.mtime(), metadata.mtime_nsec()),
     })
 }
 
-/// The hash of what a file holds; `None` if it was written meanwhile. The
-/// file's own offset is left alone.
+/// Returns the hash of a file's content; `None` if it was written meanwhile.
+/// The file's offset stays.
 pub(super) fn hash(file: &File) -> io::Result<Option<(Hash, Stamp)>> {
     let before = stamp(file)?;
     let mut hasher = Sha256::new();
@@ -37,7 +37,7 @@ pub(super) fn hash(file: &File) -> io::Result<Option<(Hash, Stamp)>> {
     Ok(same.then(|| (Hash(hasher.finalize().into()), before)))
 }
 
-/// All that a file holds.
+/// Returns the whole content of a file.
 pub(super) fn bytes(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     each(file, |data| bytes.extend_from_slice(data))?;

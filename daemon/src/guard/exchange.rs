@@ -1,5 +1,5 @@
-//! The exchange: old and new file swap their names atomically, and what came
-//! out is looked at before it is given up (GUARD-1).
+//! The exchange: the old and the new file exchange names atomically, and the
+//! file that was replaced is checked before it is removed (GUARD-1).
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -18,12 +18,12 @@ use super::place::{Identity, Place, is_missing, refused};
 use super::temporary::Temporary;
 use super::{Guard, Job, Stop, step};
 
-/// Up to this size what came out is hashed under the lease: that takes less
-/// than a lease may be held (GUARD-2).
+/// The largest size, in bytes, of a replaced file that is hashed under the
+/// lease. That takes less time than a lease may be held (GUARD-2).
 const UNDER_LEASE: u64 = 256 << 10;
 
-/// Exchanges with a writer who writes all the time, before what came out last
-/// is kept instead.
+/// The most exchanges in a row, if another process saves all the time. After
+/// that, the file that was replaced last is stored instead.
 const MOST_EXCHANGES: usize = 64;
 
 /// The old file, open for reading.
@@ -35,12 +35,12 @@ pub(super) struct Old {
     pub(super) size: u64,
 }
 
-/// What is by a name.
+/// The file at a name.
 struct Came {
     identity: Identity,
-    /// A regular file that can be read.
+    /// The open file, if it is a regular file that can be read.
     file: Option<File>,
-    /// What it holds, if that can be said.
+    /// The hash of its content, if it could be read.
     hash: Option<Hash>,
 }
 
@@ -58,8 +58,8 @@ impl Came {
         })
     }
 
-    /// Whether this is what was put in: by content, for inodes are exchanged
-    /// and contents are what counts.
+    /// Returns whether the two are the same file, judged by content, since an
+    /// exchange changes which inode has which name.
     fn is(&self, other: &Self) -> bool {
         match (self.hash, other.hash) {
             (Some(hash), Some(other)) => hash == other,
@@ -70,7 +70,7 @@ impl Came {
 }
 
 impl Guard {
-    /// Puts the new content in the place of an old file that holds the base.
+    /// Replaces an old file, which has the base content, by the new content.
     pub(super) fn exchange(
         &self,
         job: &Job<'_>,
@@ -87,8 +87,8 @@ impl Guard {
             Err(Refused::Busy) => return Err(Stop::Busy),
             Err(Refused::Unavailable) => None,
         };
-        // Under the lease nobody can begin to write to it; until then
-        // somebody may have.
+        // Under the lease no process can begin to write to the file; before it,
+        // one may have.
         let same = content::stamp(&old.file)? == old.stamp
             && place
                 .stat(&place.name)
@@ -103,7 +103,8 @@ impl Guard {
             Err(errno) if is_missing(errno) => return Err(Stop::NoExchange),
             Err(errno) => return Err(refused(&job.order.path, errno).into()),
         }
-        // From here on the temporary name holds somebody's bytes.
+        // From here on the temporary name may be that of another process's
+        // content.
         let aside = temporary.into_name();
         step("guard: exchanged");
         let came_out = place.stat(&aside).map(|stat| Identity::from(&stat));
@@ -114,8 +115,9 @@ impl Guard {
             && lease.as_ref().is_none_or(Lease::is_whole)
             && (!small || holds(&old.file, base));
         if !undisturbed {
-            // Whoever waits for the old file is let in when it has its name
-            // again; else they would write into a file that nobody finds.
+            // A process that waits to open the old file continues only when the
+            // file has its name again. Else it would write into a file without
+            // a name.
             let (out, lease) = match (same, lease) {
                 (true, Some(lease)) => (old.came(base), Some(lease)),
                 (_, lease) => {
@@ -145,10 +147,11 @@ impl Guard {
         })
     }
 
-    /// Something else than the base came out of the exchange, and is by the
-    /// name `aside`: gives it its name back. Exchanges until what comes out is
-    /// what the last step put in, for a newer save may arrive meanwhile; the
-    /// newest stays. Every other content is kept.
+    /// Handles that the exchange replaced another file than the base, which now
+    /// has the name `aside`: gives it its name back. This exchange is repeated
+    /// until the file that it replaces is the one that the last exchange put
+    /// there, since a newer save may arrive meanwhile. The newest content
+    /// stays, and every other content is stored.
     fn put_back(
         &self,
         job: &Job<'_>,
@@ -159,14 +162,15 @@ impl Guard {
     ) -> WriteOutcome {
         let mut recovered = Vec::new();
         let Ok(mut out) = out else {
-            // Somebody took it by its temporary name; it is theirs.
+            // Another process took it by its temporary name and now has it.
             return conflict(super::found(place), recovered);
         };
-        // What the last step put under the name; at first that is ours.
+        // The file that the last exchange put at the name; `None` for the new
+        // content.
         let mut under: Option<Came> = None;
         for _ in 0..MOST_EXCHANGES {
             if let Err(errno) = place.exchange(aside) {
-                // Its owner took the name away since.
+                // Another process has removed the name since.
                 tracing::debug!(path = %place.real, "{}: exchanging back: {errno}", place.real);
                 break;
             }
@@ -191,8 +195,8 @@ impl Guard {
         conflict(super::found(place), recovered)
     }
 
-    /// Takes the last name of what came out, after its bytes are kept if
-    /// nobody has seen them.
+    /// Removes the last name of the replaced file. Its bytes are stored first,
+    /// unless they are the new content, or the base and need not be kept.
     fn give_up(
         &self,
         job: &Job<'_>,
@@ -215,7 +219,7 @@ impl Guard {
             ));
         }
         if let Some(file) = came.file {
-            // One that is being written is looked at again in any case.
+            // A file that is being written is looked at again in any case.
             let hash = came.hash.unwrap_or(Hash([0; 32]));
             self.hold(file, job.paths(place), hash);
         }
@@ -248,7 +252,7 @@ impl Guard {
 }
 
 impl Old {
-    /// As what came out of an exchange, known without a look.
+    /// Returns this file as the replaced one, without looking at it again.
     fn came(&self, base: Option<Hash>) -> Result<Came, Errno> {
         let file = self.file.try_clone().ok();
         Ok(Came {
@@ -258,12 +262,13 @@ impl Old {
         })
     }
 
-    /// Opens the file that is to be replaced and sees whether it is the base.
+    /// Opens the file that is to be replaced, and checks that it has the base
+    /// content.
     pub(super) fn open(job: &Job<'_>, place: &Place) -> Result<Self, Stop> {
         let file = match place.open(&place.name, OFlags::RDONLY) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Err(Stop::Changed(None)),
-            // Somebody holds a lease of their own.
+            // Another process has a lease on it.
             Err(Errno::AGAIN) => return Err(Stop::Busy),
             Err(errno) => return Err(refused(&job.order.path, errno).into()),
         };

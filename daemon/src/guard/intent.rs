@@ -1,5 +1,5 @@
-//! What a guarded write is about to do, recorded before it does it, so that
-//! the next start can complete or revert it (GUARD-1).
+//! Records what a guarded write is about to do before it does it, so that the
+//! next start can complete or revert it (GUARD-1).
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -13,44 +13,45 @@ use touchmark_proto::{Hash, RelPath};
 use crate::failpoint;
 use crate::life::usable_directory;
 
-/// How far a write has come.
+/// The progress of a guarded write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Phase {
-    /// The temporary file is being written; its name is the only trace.
+    /// The temporary file is being written. Only its name identifies it.
     Preparing,
-    /// The temporary file is about to take a name that nobody has.
+    /// The temporary file is about to take a name that no file has.
     Creating,
     /// The temporary file and the target are about to be exchanged.
     Exchanging,
     /// The target is about to be written in place.
     Writing,
-    /// The target is about to get the temporary name, and to go.
+    /// The target is about to be renamed to the temporary name and then
+    /// removed.
     Removing,
 }
 
-/// One write.
+/// The record of one guarded write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Intent {
     pub(super) phase: Phase,
-    /// The path as it was asked for.
+    /// The path that was requested.
     pub(super) path: RelPath,
-    /// Where it is written.
+    /// The path that is written, with symbolic links resolved.
     pub(super) real: RelPath,
-    /// The temporary file's name in the same directory.
+    /// The name of the temporary file, in the directory of `real`.
     pub(super) temporary: String,
-    /// The content to be replaced; `None` for no file.
+    /// The hash of the content to be replaced; `None` for no file.
     pub(super) base: Option<Hash>,
-    /// The content to be written.
+    /// The hash of the content to be written.
     pub(super) new: Hash,
-    /// The kept copy of the base, by its id.
+    /// The id of the stored copy of the base; `None` if there is no copy.
     pub(super) copy: Option<String>,
-    /// The copy is to stay, for the session has not seen the base.
+    /// Whether the copy is to stay, since the session has not seen the base.
     pub(super) keep: bool,
 }
 
-/// The directory of intents.
+/// The directory of recorded intents.
 #[derive(Debug)]
 pub(super) struct Intents {
     directory: PathBuf,
@@ -58,7 +59,7 @@ pub(super) struct Intents {
     last: AtomicU64,
 }
 
-/// An intent on record.
+/// An intent with its file on disk.
 #[derive(Debug)]
 pub(super) struct Recorded<'i> {
     intents: &'i Intents,
@@ -76,7 +77,7 @@ impl Intents {
         })
     }
 
-    /// Records an intent.
+    /// Records an intent on disk.
     pub(super) fn record(&self, intent: Intent) -> io::Result<Recorded<'_>> {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let file = self
@@ -91,7 +92,7 @@ impl Intents {
         Ok(recorded)
     }
 
-    /// What an earlier daemon left undone.
+    /// Returns the intents that an earlier daemon recorded and did not end.
     pub(super) fn left(&self) -> Vec<Recorded<'_>> {
         let Ok(entries) = fs::read_dir(&self.directory) else {
             return Vec::new();
@@ -111,7 +112,7 @@ impl Intents {
                     intent,
                 });
             } else {
-                // Half written: what it speaks of has not begun.
+                // The record is incomplete, so its write has not begun.
                 let _gone = fs::remove_file(file);
             }
         }
@@ -146,14 +147,15 @@ impl Recorded<'_> {
         Ok(())
     }
 
-    /// It is done, or nothing of it is left.
+    /// Removes the record of a write that was completed or reverted.
     pub(super) fn end(self) {
         if let Err(error) = fs::remove_file(&self.file) {
-            // The next start finds nothing to do for it.
+            // If the record stays, the next start finds nothing to do for it.
             tracing::warn!("{}: {error}", self.file.display());
         }
-        // An exchange that is done is recognised. A write in place that comes
-        // back after the power did could be taken for a torn one.
+        // The next start recognises a completed exchange. But if the record of
+        // a completed write in place reappeared after a power failure, the
+        // write could be treated as a torn one. So the removal is made durable.
         if self.intents.durable
             && self.intent.phase == Phase::Writing
             && let Err(error) = File::open(&self.intents.directory).and_then(|d| d.sync_data())

@@ -1,4 +1,4 @@
-//! `recovery/*`: lists, shows, restores and deletes kept bytes.
+//! `recovery/*`: lists, shows, restores and deletes stored bytes.
 
 use base64::Engine as _;
 use rustix::fs::OFlags;
@@ -11,10 +11,10 @@ use super::place::refused;
 use super::{Guard, Umask, found, recovery};
 
 impl Guard {
-    /// `recovery/list`.
+    /// Answers `recovery/list`.
     ///
     /// # Errors
-    /// `notFound` for an id that there is not.
+    /// `notFound` for an unknown id.
     pub fn list(&self, id: Option<&str>) -> Result<RecoveryItems, Error> {
         self.look_at_all_moved();
         Ok(RecoveryItems {
@@ -25,10 +25,10 @@ impl Guard {
         })
     }
 
-    /// `recovery/show`: at most `limit` bytes.
+    /// Answers `recovery/show`, with at most `limit` bytes.
     ///
     /// # Errors
-    /// `notFound` for an id that there is not, `storage`.
+    /// `notFound` for an unknown id, `storage`.
     pub fn show(&self, id: &str, limit: u64) -> Result<RecoveryShown, Error> {
         let item = self.item(id)?;
         let (bytes, truncated) = recovery::read(&item, limit).map_err(storage)?;
@@ -47,12 +47,11 @@ impl Guard {
         })
     }
 
-    /// `recovery/restore`: puts kept bytes back. What the file holds until then
-    /// is kept first.
+    /// Answers `recovery/restore`: writes stored bytes back. The file's current
+    /// content is stored first.
     ///
     /// # Errors
-    /// `notFound` for an id that there is not, and whatever a guarded write
-    /// answers.
+    /// `notFound` for an unknown id, and the errors of a guarded write.
     pub fn restore(&self, id: &str, umask: Umask) -> Result<RecoveryRestored, Error> {
         let item = self.item(id)?;
         let bytes = std::fs::read(&item.file).map_err(storage)?;
@@ -94,8 +93,8 @@ impl Guard {
         }
     }
 
-    /// Removes a file that holds `base`, and keeps what it held. A secret may
-    /// not be kept, so it is not removed.
+    /// Removes a file with the content `base`, after storing that content. A
+    /// secret must not be stored, so a file with a secret is not removed.
     pub fn remove_and_keep(
         &self,
         path: &RelPath,
@@ -124,10 +123,10 @@ impl Guard {
         outcome
     }
 
-    /// `recovery/delete`.
+    /// Answers `recovery/delete`.
     ///
     /// # Errors
-    /// `notFound` for an id that there is not, `storage`.
+    /// `notFound` for an unknown id, `storage`.
     pub fn delete(&self, id: &str) -> Result<RecoveryItems, Error> {
         let item = self.item(id)?;
         self.recovery.delete(id).map_err(storage)?;

@@ -1,15 +1,16 @@
-//! Leases: being told that somebody opens a file, before they have it.
+//! Leases: the kernel reports when another process opens a file, and delays
+//! that open.
 //!
-//! The one module with `unsafe` code: neither `rustix` nor another kept safe
-//! crate has `F_SETLEASE`. Three calls of one C function, each with an integer
-//! as its argument; no memory is handed over.
+//! The one module with `unsafe` code: neither `rustix` nor another maintained
+//! safe crate has `F_SETLEASE`. It makes three calls of one C function, each
+//! with an integer as its argument; no memory is passed.
 //!
-//! A lease is granted only while nobody has the file open in a conflicting
-//! way: a read lease while nobody has it open for writing (a shared writable
-//! mapping keeps the file open and counts), a write lease while nobody else
-//! has it open at all. Whoever opens it later in such a way waits until the
-//! lease is given up (or fails at once, if told not to wait). It is given up
-//! here within 5 ms (GUARD-2).
+//! A lease is granted only while no process has the file open in a conflicting
+//! way. For a read lease: no process has it open for writing (a shared writable
+//! mapping keeps the file open and counts). For a write lease: no other process
+//! has it open at all. A process that opens it later in such a way waits until
+//! the lease is released (or fails immediately, if it has asked not to wait).
+//! This module releases it within 5 ms (GUARD-2).
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -19,11 +20,11 @@ use std::os::raw::c_int;
 
 use super::leased::{Kind, Refused};
 
-/// Names the signal that tells of a waiting opener; from the kernel's
+/// The command that names the signal for a waiting open; from the kernel's
 /// `fcntl.h`, which `libc` leaves out.
 const F_SETSIG: c_int = 10;
 
-/// A lease, given up when dropped.
+/// A lease, released when dropped.
 #[derive(Debug)]
 pub(super) struct Lease<'f> {
     file: &'f File,
@@ -36,10 +37,10 @@ impl<'f> Lease<'f> {
     /// # Errors
     /// [`Refused`].
     pub(super) fn take(file: &'f File, kind: Kind) -> Result<Self, Refused> {
-        // The kernel tells of a waiting opener by a signal, SIGIO unless
-        // another is named, and SIGIO ends a process that does not handle it.
-        // SIGURG is ignored unless handled, so nothing can come of it. First,
-        // so that no lease is ever held without it.
+        // The kernel reports a waiting open by a signal, SIGIO unless another
+        // is named, and SIGIO ends a process that does not handle it. SIGURG is
+        // ignored unless handled, so it has no effect. It is named first, so
+        // that no lease is ever held without it.
         control(file.as_fd(), F_SETSIG, libc::SIGURG).map_err(|_| Refused::Unavailable)?;
         match control(file.as_fd(), libc::F_SETLEASE, kind.code()) {
             Ok(_) => Ok(Self { file, kind }),
@@ -48,9 +49,9 @@ impl<'f> Lease<'f> {
         }
     }
 
-    /// Whether nobody has asked for the file since the lease was taken. While
-    /// somebody does, the kernel reports the kind of lease that they would
-    /// leave.
+    /// Returns whether no process has tried to open the file since the lease
+    /// was taken. While one does, the kernel reports the kind of lease that
+    /// would remain.
     pub(super) fn is_whole(&self) -> bool {
         control(self.file.as_fd(), libc::F_GETLEASE, 0).is_ok_and(|kind| kind == self.kind.code())
     }
@@ -58,14 +59,14 @@ impl<'f> Lease<'f> {
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        // Fails only if the kernel has taken it away already.
+        // Fails only if the kernel has already ended the lease.
         let _gone = control(self.file.as_fd(), libc::F_SETLEASE, libc::F_UNLCK as c_int);
     }
 }
 
 impl Kind {
     fn code(self) -> c_int {
-        // Shorts on some systems.
+        // Cast, since the constants are shorts on some systems.
         match self {
             Self::Read => libc::F_RDLCK as c_int,
             Self::Write => libc::F_WRLCK as c_int,
@@ -73,7 +74,7 @@ impl Kind {
     }
 }
 
-/// `fcntl(2)` with an integer argument.
+/// Calls `fcntl(2)` with an integer argument.
 fn control(file: BorrowedFd<'_>, command: c_int, argument: c_int) -> io::Result<c_int> {
     // SAFETY: the descriptor is open for as long as the borrow lasts. All
     // commands used here (F_SETSIG, F_SETLEASE, F_GETLEASE) take an integer or
@@ -109,7 +110,7 @@ mod tests {
         drop(writer);
         let lease = Lease::take(&reader, Kind::Read).unwrap();
         assert!(lease.is_whole());
-        // Readers do not matter.
+        // Readers do not conflict.
         drop(File::open(&path).unwrap());
         assert!(lease.is_whole());
     }
@@ -131,7 +132,7 @@ mod tests {
         });
         drop(lease);
         opener.join().unwrap();
-        // Nothing is left of it.
+        // The lease is released completely.
         Lease::take(&reader, Kind::Read).unwrap();
     }
 

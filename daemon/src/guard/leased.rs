@@ -1,19 +1,19 @@
-//! What a lease is asked for, and why there is none.
+//! The kinds of leases, and why a lease is refused.
 
-/// Which opens a lease is told of.
+/// The opens that a lease reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Opens for writing, and truncation. The descriptor is open for reading
+    /// Opens for writing, and truncation. The file must be open for reading
     /// only.
     Read,
-    /// Every other open.
+    /// All other opens.
     Write,
 }
 
-/// Why there is no lease.
+/// Why a lease was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Somebody has the file open in a conflicting way.
+    /// Another process has the file open in a conflicting way.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Busy,
     /// The system or the file system has no leases, or the file is another

@@ -1,14 +1,15 @@
 //! Guarded writes: compare-and-swap on a file's content (GUARD-1 to GUARD-3).
 //!
-//! - [`place`]: where it goes; [`temporary`]: the new file beside the old.
-//! - [`exchange`]: the two swap names, and what came out is looked at.
-//! - [`checked`]: in place, where names cannot be swapped.
-//! - [`remove`]: the same for a file that is to go.
+//! - [`place`]: the directory and name to write to; [`temporary`]: the new file
+//!   next to the old one.
+//! - [`exchange`]: the two exchange names, and the replaced file is checked.
+//! - [`checked`]: writing in place, where names cannot be exchanged.
+//! - [`remove`]: removing a file.
 //! - [`standing`]: symlinks and permissions.
-//! - [`lease`]: who else has the file open.
+//! - [`lease`]: which other process has the file open.
 //! - [`intent`]: what the next start completes or reverts.
-//! - [`recovery`], [`moved`]: nothing that lost its name is lost; [`kept`]: what
-//!   people ask of it.
+//! - [`recovery`], [`moved`]: storing contents that would be lost; [`kept`]:
+//!   the requests about them.
 
 mod checked;
 mod content;
@@ -62,8 +63,7 @@ const CHANGED: &str = "somebody has changed the file";
 const BUSY: &str = "another program has the file open for writing";
 const SECRET: &str = "the session has not seen all of it, and its content may not be kept";
 
-/// Writes files of one workspace, one after another. May be used from several
-/// threads.
+/// Writes files of one workspace, one at a time. Usable from several threads.
 #[derive(Debug)]
 pub struct Guard {
     root: PathBuf,
@@ -74,9 +74,9 @@ pub struct Guard {
     durable: bool,
     protected: Patterns,
     time: Timeline,
-    /// One write at a time.
+    /// Held during a write.
     gate: Mutex<()>,
-    /// Bytes kept by a second look that nobody has been told of.
+    /// Bytes that a second look has stored and that were not reported yet.
     late: Mutex<Vec<KeptBytes>>,
 }
 
@@ -84,7 +84,7 @@ pub struct Guard {
 struct Job<'o> {
     order: &'o WriteOrder,
     durable: bool,
-    /// The copy of the base that stays.
+    /// The copy of the base that stays after the write.
     copy: Option<RecoveryItem>,
 }
 
@@ -96,13 +96,13 @@ impl Job<'_> {
 
 /// Why nothing was written.
 enum Stop {
-    /// This was there in place of the base.
+    /// The file has this content instead of the base; `None` if it has none.
     Changed(Option<Hash>),
-    /// Somebody has it open.
+    /// Another process has it open.
     Busy,
-    /// It may neither be kept nor overwritten unseen (GUARD-3).
+    /// Its content may neither be stored nor be overwritten unseen (GUARD-3).
     Secret,
-    /// Names cannot be exchanged here.
+    /// The file system cannot exchange names.
     NoExchange,
     Failed(Error),
 }
@@ -113,7 +113,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// What the state directory or an open file refuses.
+/// For errors of the state directory or of an open file.
 impl From<std::io::Error> for Stop {
     fn from(error: std::io::Error) -> Self {
         let cause = error.to_string();
@@ -149,7 +149,7 @@ impl From<Stop> for WriteOutcome {
 
 impl Guard {
     /// Opens the state of guarded writes, and completes or reverts what an
-    /// earlier daemon left undone.
+    /// earlier daemon did not complete.
     ///
     /// # Errors
     /// If the state directory cannot be used.
@@ -181,15 +181,14 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Puts a content in the place of its base; a file or directory that is
-    /// new gets the permissions that this mask leaves. Blocks for as long as
-    /// the disk does.
+    /// Replaces a file's base by a new content. A new file or directory gets
+    /// the permissions that this mask leaves. Blocks on the disk.
     pub fn write(&self, order: &WriteOrder, umask: Umask) -> WriteOutcome {
         self.write_with_mode(order, umask, None)
     }
 
-    /// The same; a file that is new gets these permissions in place of those
-    /// that the mask leaves.
+    /// Replaces a file's base by a new content. A new file gets the permissions
+    /// `mode`, if given, instead of those that the mask leaves.
     pub fn write_with_mode(
         &self,
         order: &WriteOrder,
@@ -202,7 +201,7 @@ impl Guard {
             && error.code == ErrorCode::Storage
             && self.net.give_up(|moved| self.changed(moved))
         {
-            // The files that were given up may have taken the missing room.
+            // The files that were released may have used the missing space.
             result = self.attempt(order, umask, mode);
         }
         result.unwrap_or_else(WriteOutcome::from)
@@ -263,7 +262,7 @@ impl Guard {
             Err(errno) => {
                 intent.end();
                 return match errno {
-                    // The directory is closed; the file may be open.
+                    // The directory is not writable; the file may be.
                     Errno::ACCESS | Errno::PERM | Errno::ROFS => self.checked(job, place, old),
                     errno => Err(refused(&job.order.path, errno).into()),
                 };
@@ -277,7 +276,7 @@ impl Guard {
         }
     }
 
-    /// Gives a new file a name that nobody has.
+    /// Creates a file at a name that does not exist.
     fn create(&self, job: &Job<'_>, place: &Place, like: Like<'_>) -> Result<WriteOutcome, Stop> {
         if place.stat(&place.name).is_ok() {
             return Err(Stop::Changed(found(place)));
@@ -297,7 +296,8 @@ impl Guard {
                         Ok(())
                     }
                     Err(errno) if is_missing(errno) => {
-                        // A second name is as good, and the first one goes.
+                        // A hard link works as well; the temporary name is then
+                        // removed.
                         place.link(temporary.name(), &place.name).map_err(failed)
                     }
                     Err(Errno::EXIST) => Err(Stop::Changed(found(place))),
@@ -321,12 +321,12 @@ impl Guard {
         })
     }
 
-    /// Completes or reverts what an earlier daemon left undone.
+    /// Completes or reverts what an earlier daemon did not complete.
     fn resume(&self) {
         for recorded in self.intents.left() {
             let intent = &recorded.intent;
             let kept = match Place::at(&self.root, &intent.real) {
-                // The directory is gone, and the temporary file with it.
+                // The directory was removed, and the temporary file with it.
                 Err(_) => Vec::new(),
                 Ok(place) => match intent.phase {
                     Phase::Preparing | Phase::Creating => {
@@ -350,8 +350,8 @@ impl Guard {
         }
     }
 
-    /// Where a file is or will be, unless its name is protected, or leads to
-    /// one that is (SEC-10).
+    /// Returns where a file is or will be. Fails if its name is protected or
+    /// resolves to a protected one (SEC-10).
     fn find(&self, path: &RelPath, create_directories: Option<Umask>) -> Result<Place, Error> {
         let may_be = |name: &RelPath| match self.protected.has(name) {
             false => Ok(()),
@@ -391,9 +391,9 @@ impl Guard {
         }
     }
 
-    /// Keeps what is by the name `aside` and takes that name away. What may
-    /// not be kept (SEC-3), or cannot be, stays where it is, in the user's own
-    /// directory, by a name that says so.
+    /// Stores the file at the name `aside` and removes that name. A content
+    /// that must not be stored (SEC-3), or cannot be, stays in its directory,
+    /// under a name that says so.
     fn keep_or_leave(
         &self,
         paths: (&RelPath, &RelPath),
@@ -430,7 +430,7 @@ impl Guard {
             .hold(file, paths, hash, |moved| self.changed(moved));
     }
 
-    /// A file without a name was written: its bytes are kept.
+    /// Stores the bytes of a file without a name that was written to.
     fn changed(&self, moved: &Moved) {
         let paths = (&moved.path, &moved.real);
         if !self.is_secret(paths) {
@@ -444,7 +444,8 @@ impl Guard {
                 }
             }
         }
-        // Into the user's own directory, for they are the user's own bytes.
+        // Left in the user's own directory, since the bytes must not be stored
+        // (SEC-3), or could not be.
         let left = Place::at(&self.root, &moved.real).map(|place| {
             let name = left_name(&place, &self.time);
             let bytes = content::bytes(&moved.file).unwrap_or_default();
@@ -469,7 +470,8 @@ impl Guard {
         }
     }
 
-    /// What a file holds now; `None` for no readable file.
+    /// Returns the hash of a file's current content; `None` if there is no
+    /// readable file.
     pub fn holds(&self, path: &RelPath) -> Option<Hash> {
         self.find(path, None).ok().and_then(|place| found(&place))
     }
@@ -479,23 +481,25 @@ impl Guard {
         self.net.look_at(path, |moved| self.changed(moved));
     }
 
-    /// Looks again at all files that lost their name, and lets those go that
-    /// nobody writes to any more.
+    /// Looks again at all files that lost their name, and releases those that
+    /// no process writes to any more.
     pub fn look_at_all_moved(&self) {
         self.net.look_at_all(|moved| self.changed(moved));
     }
 
-    /// When held files are to be looked at again; `None` if none is held.
+    /// Returns when held files have to be looked at again; `None` if none is
+    /// held.
     pub fn next_look(&self) -> Option<Instant> {
         self.net.next()
     }
 
-    /// Whether they are to be looked at now, by whoever asks.
+    /// Returns whether a look at held files is due now. The caller then has to
+    /// make it.
     pub fn look_is_due(&self, now: Instant) -> bool {
         self.net.is_due(now)
     }
 
-    /// What was kept by second looks since the last call.
+    /// Removes and returns what second looks have stored since the last call.
     pub fn take_late(&self) -> Vec<KeptBytes> {
         std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -517,7 +521,8 @@ impl Job<'_> {
 }
 
 impl Intent {
-    /// The order that it came from, as far as it is told.
+    /// Returns the order of the write that this intent belongs to, as far as
+    /// the intent contains it.
     fn order(&self) -> WriteOrder {
         WriteOrder {
             path: self.path.clone(),
@@ -525,7 +530,7 @@ impl Intent {
             base: self.base,
             bytes: [].into(),
             hash: self.new,
-            // The copy that is to stay was made before the exchange.
+            // The copy that has to stay was made before the exchange.
             keep_base: false,
             base_author: None,
             create_directories: false,
@@ -533,14 +538,15 @@ impl Intent {
     }
 }
 
-/// What a place's own name holds; `None` for no readable file.
+/// Returns the hash of the file at a place; `None` if there is no readable
+/// file.
 fn found(place: &Place) -> Option<Hash> {
     let file = place.open(&place.name, OFlags::RDONLY).ok()?;
     let (hash, _) = content::hash(&file).ok().flatten()?;
     Some(hash)
 }
 
-/// The name of bytes that are left in the user's own directory.
+/// Returns the name for bytes that are left in the user's directory.
 fn left_name(place: &Place, time: &Timeline) -> Vec<u8> {
     let mut name = place.name.clone();
     name.truncate(200);

@@ -1,10 +1,11 @@
-//! The last net: files that have lost their name to a guarded write are held
-//! open for a moment and looked at again. Somebody may have found the old file
-//! just before it was moved and written to it just after (GUARD-1).
+//! Files that have lost their name to a guarded write. They are held open for a
+//! moment and looked at again, since another process may have opened the old
+//! file just before it was moved and written to it just after (GUARD-1).
 //!
-//! Whoever did that has the file open. So a file is let go as soon as nobody
-//! has it open for writing any more, which a lease tells: a file that is held
-//! keeps its file system from being unmounted.
+//! Such a process still has the file open. So a file is released as soon as no
+//! process has it open for writing any more, which a lease shows. It must not
+//! be held longer, since an open file prevents its file system from being
+//! unmounted.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -19,20 +20,22 @@ use super::lease::Lease;
 use super::leased::{Kind, Refused};
 use crate::system::disk;
 
-/// How long a file is held at least. An open that had found the file before it
-/// was moved is done within that time, and is seen from then on.
+/// The minimum time that a file is held. An open that found the file before it
+/// was moved completes within this time, and is visible from then on.
 const FIRST: Duration = Duration::from_millis(250);
 
-/// How long it is held at most, while somebody has it open for writing. Also
-/// where no lease tells whether anybody has; on another file system than the
-/// workspace's, which may be about to be unmounted, only for [`FIRST`] then.
+/// The maximum time that a file is held. It applies while a process has the
+/// file open for writing, and where no lease can show that. In the second case
+/// a file on another file system than the workspace's is held for [`FIRST`]
+/// only, since that file system may have to be unmounted.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
 
-/// Files held at most; the oldest is given up for a new one.
+/// The most files held; the oldest is released for a new one.
 const MOST: usize = 256;
 
-/// Room that they take up at most, in bytes, and of what is left on their file
-/// system one in so many. The oldest are given up first, after a last look.
+/// The most disk space, in bytes, that held files may use, and at most one part
+/// in [`OF_ROOM`] of the space left on their file system. The oldest are
+/// released first, after a last look.
 const MOST_BYTES: u64 = 256 << 20;
 const OF_ROOM: u64 = 4;
 
@@ -40,25 +43,26 @@ const OF_ROOM: u64 = 4;
 #[derive(Debug)]
 pub(super) struct Moved {
     pub(super) file: File,
-    /// As it was asked for, and its own name.
+    /// The path in the request; `real` is the file's own name.
     pub(super) path: RelPath,
     pub(super) real: RelPath,
-    /// What it held when it was looked at last.
+    /// The hash of its content at the last look.
     hash: Hash,
     stamp: Option<Stamp>,
     since: Instant,
-    /// When to look whether it is still needed.
+    /// When to look at it next.
     next: Instant,
 }
 
-/// All that are held.
+/// All files that are held.
 #[derive(Debug, Default)]
 pub(super) struct Net {
     held: Mutex<Vec<Moved>>,
-    /// When the next is due. Told apart, so that the loop need not wait for
-    /// who looks; `None` if nothing is held, or somebody does look.
+    /// When the next look is due. It has a separate lock, so that the loop need
+    /// not wait for a look in progress. `None` if no file is held, or a look is
+    /// in progress.
     next: Mutex<Option<Instant>>,
-    /// The workspace's file system.
+    /// The device of the workspace's file system.
     device: Option<u64>,
 }
 
@@ -70,7 +74,8 @@ impl Net {
         }
     }
 
-    /// Gives up all, since room is short.
+    /// Releases all files, since disk space is short. Returns whether there
+    /// were any.
     pub(super) fn give_up(&self, mut changed: impl FnMut(&Moved)) -> bool {
         let mut held = lock(&self.held);
         let any = !held.is_empty();
@@ -81,8 +86,9 @@ impl Net {
         any
     }
 
-    /// Holds a file that held `hash`. What falls out of the net for it has
-    /// been looked at by `changed`.
+    /// Holds a file whose content has the hash `hash`. Files that are released
+    /// for it are looked at before; `changed` is called for those that were
+    /// written to.
     pub(super) fn hold(
         &self,
         file: File,
@@ -115,8 +121,9 @@ impl Net {
         self.plan(&held);
     }
 
-    /// Looks again at the files of one path; `changed` is told of those that
-    /// hold something else now. Not while others look at all.
+    /// Looks again at the files of one path, and calls `changed` for those with
+    /// another content now. Does nothing while another thread looks at all
+    /// files.
     pub(super) fn look_at(&self, path: &RelPath, mut changed: impl FnMut(&Moved)) {
         let mut held = match self.held.try_lock() {
             Ok(held) => held,
@@ -130,12 +137,13 @@ impl Net {
         }
     }
 
-    /// Looks thoroughly at all, and lets those go that nobody writes to.
+    /// Looks thoroughly at all files, and releases those that no process writes
+    /// to.
     pub(super) fn look_at_all(&self, mut changed: impl FnMut(&Moved)) {
         let mut held = lock(&self.held);
         held.retain_mut(|moved| {
-            // Asked before the look, which then sees all that was written by
-            // whoever has closed the file.
+            // Checked before the look, which then finds everything that was
+            // written by a process that has closed the file.
             let pause = moved.pause(self.device);
             moved.look(true, &mut changed);
             let Some(pause) = pause else { return false };
@@ -145,7 +153,7 @@ impl Net {
         self.plan(&held);
     }
 
-    /// The room that all take up.
+    /// Returns the disk space that all files use, in bytes.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> u64 {
         lock(&self.held)
@@ -154,13 +162,13 @@ impl Net {
             .sum()
     }
 
-    /// When the next is to be looked at.
+    /// Returns when the next look is due.
     pub(super) fn next(&self) -> Option<Instant> {
         *lock(&self.next)
     }
 
-    /// Whether a look is due by now. It is the caller's to see to it that
-    /// [`Self::look_at_all`] is called.
+    /// Returns whether a look is due now. If so, the caller has to call
+    /// [`Self::look_at_all`].
     pub(super) fn is_due(&self, now: Instant) -> bool {
         lock(&self.next).take_if(|next| *next <= now).is_some()
     }
@@ -170,7 +178,7 @@ impl Net {
     }
 }
 
-/// The room that a file takes up.
+/// Returns the disk space that a file uses, in bytes.
 fn taken(file: &File) -> u64 {
     let metadata = file.metadata();
     metadata.map_or(0, |metadata| metadata.blocks().saturating_mul(512))
@@ -181,7 +189,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Moved {
-    /// How long to wait for the next look; `None` if there need be none.
+    /// Returns how long to wait until the next look; `None` if none is needed.
     fn pause(&self, workspace: Option<u64>) -> Option<Duration> {
         let age = self.since.elapsed();
         if age < FIRST {
@@ -190,7 +198,7 @@ impl Moved {
         let left = LONGEST.checked_sub(age)?;
         match Lease::take(&self.file, Kind::Read) {
             Ok(_) => None,
-            // Ever less often: most close it soon.
+            // The waits increase, since most processes close the file soon.
             Err(Refused::Busy) => Some(age.min(left)),
             Err(Refused::Unavailable) => {
                 let device = self.file.metadata().ok().map(|metadata| metadata.dev());
@@ -200,8 +208,8 @@ impl Moved {
     }
 
     fn look(&mut self, thoroughly: bool, mut changed: impl FnMut(&Self)) {
-        // The first store into a file stamps it; later ones through a memory
-        // map may not, for which there is the thorough look.
+        // The first store into a file changes its times. Later ones through a
+        // memory map may not; the thorough look finds those.
         let stamp = content::stamp(&self.file).ok();
         if !thoroughly && stamp.is_some() && stamp == self.stamp {
             return;
@@ -214,8 +222,9 @@ impl Moved {
                     changed(self);
                 }
             }
-            // Still being written: whoever looks next sees more of it, unless
-            // nobody will.
+            // The file is still being written. A thorough look may be the last
+            // one, so its bytes are stored; after any other look a later one
+            // finds more.
             Ok(None) if thoroughly => changed(self),
             Ok(None) => {}
             Err(error) => {

@@ -5,8 +5,8 @@ use touchmark_proto::RelPath;
 pub(super) const PREFIX: &str = ".touchmark-";
 pub(super) const SUFFIX: &str = ".tmp";
 
-/// Whether a path is one of a guarded write's temporary files: nobody tracks
-/// those.
+/// Returns whether a path is that of a guarded write's temporary file. These
+/// are never tracked.
 pub fn is_temporary(path: &RelPath) -> bool {
     let name = path.file_name();
     name.strip_prefix(PREFIX.as_bytes())

@@ -1,5 +1,5 @@
-//! SEC-10 by another name: what has several names is written in place, so a
-//! protected file is written to by whichever of them is asked for.
+//! SEC-10 by another name: a file with several names is written in place, so a
+//! write by any of its names changes the protected file.
 
 use std::collections::VecDeque;
 use std::fs::Metadata;
@@ -11,14 +11,14 @@ use touchmark_proto::RelPath;
 use crate::links::relative;
 use crate::system::look::device;
 
-/// Entries of directories looked at for one write: some 10 ms.
+/// The most directory entries looked at for one write: some 10 ms.
 const MOST: usize = 20_000;
 
-/// Whether a file has another name in the workspace that `is_protected`, as
-/// far as so many entries tell. Where everything in a directory is protected,
-/// that is looked at first, git's objects left out; then the rest, from the
-/// top. A file cannot have names on two file systems, so none of another is
-/// touched.
+/// Returns whether a file has another name in the workspace that
+/// `is_protected`, as far as [`MOST`] entries show. Directories in which
+/// everything is protected are looked at first, without git's objects; then all
+/// others, from the top. Other file systems are not touched, since a file
+/// cannot have names on two.
 pub(super) fn is_protected_by_another(
     root: &Path,
     file: &Metadata,

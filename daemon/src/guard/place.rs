@@ -1,5 +1,6 @@
-//! Where a guarded write goes: the directory that holds the file's own name,
-//! held open, so that whatever is moved meanwhile the names stay together.
+//! The place of a guarded write: the directory that contains the file's own
+//! name. It stays open, so that all names refer to the same directory even if
+//! it is moved meanwhile.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,30 +14,31 @@ use crate::links::{End, absolute, resolve};
 use crate::system::look::LOOK;
 use crate::system::process::Umask;
 
-/// Who may use a new file, before the mask.
+/// The permissions of a new file, before the mask.
 pub(super) const NEW_FILE: u32 = 0o666;
 
-/// The same of a directory.
+/// The permissions of a new directory, before the mask.
 const NEW_DIRECTORY: u32 = 0o777;
 
-/// The attribute of a directory that says who may use what is made in it.
+/// The attribute of a directory with the default access list for new entries.
 pub(super) const DEFAULT_LIST: &str = "system.posix_acl_default";
 
-/// Directories made for one write at most.
+/// The most directories created for one write.
 const MOST_DIRECTORIES: usize = 256;
 
-/// A file's own name, symlinks followed (GUARD-2), in its directory.
+/// The place of a file: its own name, with symlinks followed (GUARD-2), and the
+/// directory that contains it.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) directory: OwnedFd,
-    /// Without any link in it, relative to the workspace.
+    /// The path relative to the workspace, without any link in it.
     pub(super) real: RelPath,
-    /// The last component.
+    /// The last component of `real`.
     pub(super) name: Vec<u8>,
     absolute: PathBuf,
 }
 
-/// What an inode is told by while it is held open.
+/// Identifies an inode while it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity(Dev, u64);
 
@@ -46,16 +48,16 @@ impl From<&Stat> for Identity {
     }
 }
 
-/// The same of an open file's metadata.
+/// Returns the identity of an open file from its metadata.
 pub(super) fn identity(metadata: &std::fs::Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt as _;
     Identity(metadata.dev() as Dev, metadata.ino())
 }
 
 impl Place {
-    /// Follows `path` to where its file is or will be. Directories that are
-    /// missing are made with the mask, if one is given. Nothing is made where
-    /// `may_be` refuses a name without links.
+    /// Finds where the file at `path` is or will be, following links. Creates
+    /// missing directories with the mask, if one is given. Creates nothing if
+    /// `may_be` refuses the name without links.
     pub(super) fn find(
         root: &Path,
         path: &RelPath,
@@ -101,7 +103,7 @@ impl Place {
             match made {
                 Ok(()) => {}
                 Err(Errno::EXIST) if absolute(root, &missing).is_dir() => {}
-                // Something else than a directory lies in the way.
+                // The entry is no directory.
                 Err(Errno::EXIST) => return Err(refused(path, Errno::NOTDIR)),
                 Err(errno) => return Err(refused(path, errno)),
             }
@@ -109,8 +111,8 @@ impl Place {
         Err(refused(path, Errno::LOOP))
     }
 
-    /// The place of a name without links, each directory on the way opened by
-    /// the one above, so that no link can be put in its place.
+    /// Returns the place of a name without links. Each directory on the path is
+    /// opened from the one above, so that no link can replace it.
     pub(super) fn at(root: &Path, real: &RelPath) -> Result<Self, Errno> {
         let flags = LOOK | OFlags::DIRECTORY;
         let mut directory = rustix::fs::open(root, flags, Mode::empty())?;
@@ -128,7 +130,7 @@ impl Place {
         })
     }
 
-    /// Opens a name here, if it is a regular file; never waits.
+    /// Opens a name in this directory, if it is a regular file. Never waits.
     pub(super) fn open(&self, name: &[u8], access: OFlags) -> Result<File, Errno> {
         let stat = self.stat(name)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -143,7 +145,7 @@ impl Place {
         Ok(file.into())
     }
 
-    /// Makes a directory by the place's own name.
+    /// Creates a directory at the place's own name.
     fn create_directory(&self, umask: Umask) -> Result<(), Errno> {
         let name = self.name.as_slice();
         rustix::fs::mkdirat(
@@ -156,12 +158,13 @@ impl Place {
         self.permit(made, NEW_DIRECTORY, umask)
     }
 
-    /// Gives what was just made here the permissions of `usual` that a mask
-    /// leaves. The daemon's own mask has left fewer. Where the directory says
-    /// by a default access list who may what, no mask counts, and the system
-    /// has done as that says already (acl(5)).
+    /// Gives a new entry the permissions of `usual` that a mask leaves, since
+    /// the daemon's own mask may have left fewer. If the directory has a
+    /// default access list, no mask applies, and the system has already set the
+    /// permissions (acl(5)).
     pub(super) fn permit(&self, made: impl AsFd, usual: u32, umask: Umask) -> Result<(), Errno> {
-        // The directory is held without being opened, which has no attributes.
+        // The directory's handle was not opened for reading, so its attributes
+        // cannot be read from it.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut none: [u8; 0] = [];
         let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty())
@@ -174,39 +177,41 @@ impl Place {
         rustix::fs::fchmod(made, Mode::from_raw_mode(mode as RawMode))
     }
 
-    /// Makes a new file here and opens it for writing.
+    /// Creates a file in this directory and opens it for writing.
     pub(super) fn create(&self, name: &[u8], mode: u32) -> Result<File, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode as RawMode);
         Ok(rustix::fs::openat(&self.directory, name, flags, mode)?.into())
     }
 
-    /// What is by a name here, links not followed.
+    /// Returns the stat of a name in this directory, without following links.
     pub(super) fn stat(&self, name: &[u8]) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Renames, if nobody has the other name.
+    /// Renames, if the other name does not exist.
     pub(super) fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
         let at = &self.directory;
         rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE)
     }
 
-    /// Exchanges the file with what is by another name here, atomically.
+    /// Exchanges the file with the one at another name in this directory,
+    /// atomically.
     pub(super) fn exchange(&self, aside: &[u8]) -> Result<(), Errno> {
         let at = &self.directory;
-        // In this order inotify tells that the file's name went and then came.
-        // The other way round it came first, and watchers that sum events up,
-        // as VS Code's does, take it for a file that came and went.
+        // In this order inotify reports the file's name as removed and then as
+        // new. In the other order it is first new, and watchers that combine
+        // events, as VS Code's does, treat it as a file that appeared and was
+        // removed.
         rustix::fs::renameat_with(at, &self.name, at, aside, RenameFlags::EXCHANGE)
     }
 
-    /// Gives a file here a second name, if nobody has that.
+    /// Gives a file in this directory a second name, if that does not exist.
     pub(super) fn link(&self, from: &[u8], to: &[u8]) -> Result<(), Errno> {
         rustix::fs::linkat(&self.directory, from, &self.directory, to, AtFlags::empty())
     }
 
-    /// Whether the file by that name may be written in place.
+    /// Returns whether the file at the place may be written in place.
     pub(super) fn may_write(&self) -> bool {
         self.writable().is_ok()
     }
@@ -216,10 +221,11 @@ impl Place {
         rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, flags)
     }
 
-    /// Refuses a file that its permissions protect. Who may write in the
-    /// directory could replace it all the same; an editor does not (GUARD-6).
+    /// Refuses a file whose permissions do not allow writing. A process that
+    /// may write in the directory could still replace the file; an editor does
+    /// not (GUARD-6).
     pub(super) fn check_writable(&self, path: &RelPath) -> Result<(), Error> {
-        // Other errors are the write's own to meet.
+        // The write itself reports other errors.
         match self.writable() {
             Err(errno @ (Errno::ACCESS | Errno::ROFS)) => Err(Error::new(
                 ErrorCode::ReadOnly,
@@ -234,7 +240,7 @@ impl Place {
         }
     }
 
-    /// Takes a name away; none is none.
+    /// Removes a name, if it exists.
     pub(super) fn unlink(&self, name: &[u8]) {
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -242,13 +248,13 @@ impl Place {
         }
     }
 
-    /// Has the names survive the machine's death.
+    /// Syncs the directory, so that its names survive a power failure.
     pub(super) fn sync(&self) {
         self.sync_from(".");
     }
 
-    /// The same, and those of the directories above, which may be new, up to
-    /// the workspace's.
+    /// Syncs the directory and those above it, which may be new, up to the
+    /// workspace's.
     pub(super) fn sync_all(&self) {
         let depth = self.real.as_bytes().iter().filter(|b| **b == b'/').count();
         let mut way = String::from(".");
@@ -267,7 +273,7 @@ impl Place {
         }
     }
 
-    /// The absolute path of a name here.
+    /// Returns the absolute path of a name in this directory.
     pub(super) fn path_of(&self, name: &[u8]) -> PathBuf {
         self.absolute.with_file_name(native::name(name))
     }
@@ -292,13 +298,14 @@ fn not_a_file(path: &RelPath, metadata: &std::fs::Metadata) -> Error {
     })
 }
 
-/// Whether a file system (or the system) has no such call.
+/// Returns whether an error means that the system or the file system has no
+/// such call.
 pub(super) fn is_missing(errno: Errno) -> bool {
-    // The last two are one on Linux, and two elsewhere.
+    // The last two are the same on Linux, and different elsewhere.
     [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOTSUP].contains(&errno)
 }
 
-/// The system's refusal to write, as an error of the request.
+/// Returns the error of the request for the system's refusal to write.
 pub(super) fn refused(path: &RelPath, errno: Errno) -> Error {
     let cause = std::io::Error::from(errno).to_string();
     let (code, hint) = match errno {

@@ -1,7 +1,6 @@
-//! Kept bytes: contents that would have lost their name without anybody
-//! having seen them (GUARD-1). Each is a file in a directory of its own in
-//! the state directory, with a small description beside it, so that the list
-//! survives whatever happens to the store.
+//! Stored bytes: contents that would have lost their name without having been
+//! seen (GUARD-1). Each is a file in one directory of the state directory, with
+//! a small description next to it. So the list does not depend on the store.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -19,10 +18,11 @@ use crate::failpoint;
 use crate::life::usable_directory;
 use crate::time::Timeline;
 
-/// The longest part of a file's own name in the name it is kept by.
+/// The longest part of a file's own name in the name of its stored copy, in
+/// bytes.
 const LONGEST_NAME: usize = 80;
 
-/// What stands beside kept bytes.
+/// The description next to stored bytes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
     path: RelPath,
@@ -30,11 +30,11 @@ struct Description {
     author: Option<Author>,
     time: Millis,
     size: u64,
-    /// The name of the file in the same directory.
+    /// The name of the stored file in the same directory.
     file: String,
 }
 
-/// The directory of kept bytes. May be used from several threads.
+/// The directory of stored bytes. Usable from several threads.
 #[derive(Debug)]
 pub(super) struct Recovery {
     directory: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Opens the directory, made if it is not there.
+    /// Opens the directory, which is created if it does not exist.
     pub(super) fn open(directory: PathBuf, keep: Keep) -> Result<Self, crate::Error> {
         usable_directory(&directory)?;
         drop_unlisted(&directory);
@@ -55,7 +55,7 @@ impl Recovery {
         })
     }
 
-    /// Keeps what an open file holds. The file's own offset is left alone.
+    /// Stores the content of an open file. The file's offset stays.
     pub(super) fn keep(
         &self,
         path: &RelPath,
@@ -91,7 +91,7 @@ impl Recovery {
                 file: name,
             };
             let text = serde_json::to_vec(&description)?;
-            // Whole or not at all: the list is read from these.
+            // Renamed when complete, since the list is read from these files.
             let part = self.directory.join(format!("r{number}.part"));
             let mut file = private(&part)?;
             file.write_all(&text)?;
@@ -109,7 +109,7 @@ impl Recovery {
         kept
     }
 
-    /// All kept bytes, the newest first.
+    /// Returns all stored bytes, the newest first.
     pub(super) fn list(&self) -> Vec<RecoveryItem> {
         let mut numbers = numbers(&self.directory);
         numbers.sort_unstable_by(|a, b| b.cmp(a));
@@ -119,17 +119,17 @@ impl Recovery {
             .collect()
     }
 
-    /// One of them.
+    /// Returns one item, or `None` for an unknown id.
     pub(super) fn get(&self, id: &str) -> Option<RecoveryItem> {
         self.get_number(number_of(id)?)
     }
 
-    /// Removes one.
+    /// Removes one item.
     pub(super) fn delete(&self, id: &str) -> io::Result<()> {
         let Some(item) = self.get(id) else {
             return Ok(());
         };
-        // The bytes last: what is listed is there.
+        // The bytes are removed last, so that every listed item has its bytes.
         if let Some(number) = number_of(id) {
             fs::remove_file(self.description(number))?;
         }
@@ -137,12 +137,13 @@ impl Recovery {
         fs::remove_file(&item.file)
     }
 
-    /// Removes what is past its age.
+    /// Removes items that are older than the configured age.
     pub(super) fn prune_old(&self, time: &Timeline) {
         self.prune(time.before(self.keep.age), None);
     }
 
-    /// Removes what is from before `oldest` or too much, never `newest`.
+    /// Removes items from before `oldest` and those beyond the size limit, but
+    /// never `newest`.
     fn prune(&self, oldest: Millis, newest: Option<u64>) {
         let mut total = 0_u64;
         for item in self.list() {
@@ -161,7 +162,7 @@ impl Recovery {
     fn get_number(&self, number: u64) -> Option<RecoveryItem> {
         let text = fs::read(self.description(number)).ok()?;
         let description: Description = serde_json::from_slice(&text).ok()?;
-        // Never led out of the directory by what the description says.
+        // A description must not name a file outside the directory.
         if description.file.contains('/') {
             return None;
         }
@@ -189,7 +190,7 @@ impl Recovery {
     }
 }
 
-/// The first bytes of kept bytes, and whether there are more.
+/// Returns the first bytes of an item, and whether there are more.
 pub(super) fn read(item: &RecoveryItem, limit: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     File::open(&item.file)?
@@ -201,7 +202,7 @@ pub(super) fn read(item: &RecoveryItem, limit: u64) -> io::Result<(Vec<u8>, bool
     Ok((bytes, more))
 }
 
-/// Copies all of an open file to a new one, synced.
+/// Copies all of an open file to a new file and syncs that.
 fn copy(from: &File, to: &Path) -> io::Result<(Hash, u64)> {
     let mut to = private(to)?;
     let mut hasher = Sha256::new();
@@ -232,9 +233,9 @@ fn private(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Removes what a daemon that was killed has left of copies not yet listed
-/// (whatever was copied is where it was), or of removals. Else the next number
-/// could not be kept under.
+/// Removes the files of copies that were not listed yet (their originals still
+/// exist), and of unfinished removals, which a killed daemon left. Else the
+/// next number could not be used.
 fn drop_unlisted(directory: &Path) {
     let listed = numbers(directory);
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -250,12 +251,13 @@ fn drop_unlisted(directory: &Path) {
     }
 }
 
-/// Where kept bytes are in a state directory.
+/// Returns the directory of stored bytes in a state directory.
 pub(super) fn directory(state: &Path) -> PathBuf {
     state.join("recovery")
 }
 
-/// How many contents a state directory keeps, whether or not a daemon runs.
+/// Returns the number of items in a state directory, whether or not a daemon
+/// runs.
 pub fn kept(state: &Path) -> usize {
     numbers(&directory(state)).len()
 }
@@ -276,7 +278,8 @@ fn number_of(id: &str) -> Option<u64> {
     id.strip_prefix('r')?.parse().ok()
 }
 
-/// A file's own name as far as every file system and terminal takes it.
+/// Returns a file's own name with only characters that every file system and
+/// terminal supports.
 fn plain_name(path: &RelPath) -> String {
     let mut name: String = String::from_utf8_lossy(path.file_name())
         .chars()
@@ -332,7 +335,7 @@ mod tests {
         recovery.delete("r1").unwrap();
         assert_eq!(ids(&recovery), ["r2"]);
         assert!(recovery.get("r1").is_none());
-        // A number is not used again while a later one is there.
+        // A number is not used again while there is a later one.
         assert_eq!(kept(&recovery, "c", "", 3).id, "r3");
     }
 
@@ -369,7 +372,7 @@ mod tests {
         assert_eq!(ids(&recovery), ["r3", "r2"]);
         kept(&recovery, "d", "1", 16);
         assert_eq!(ids(&recovery), ["r4", "r3"]);
-        // What was kept just now stays, however large.
+        // The newest item stays, however large it is.
         kept(&recovery, "e", "123456789", 17);
         assert_eq!(ids(&recovery), ["r5"]);
     }

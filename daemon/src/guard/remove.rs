@@ -1,5 +1,5 @@
-//! Removing a file that holds a content, and no other (GUARD-7). Its name is
-//! taken away first, and what had it is looked at before it is given up.
+//! Removing a file with a certain content, and no other (GUARD-7). Its name is
+//! removed first, and the file that had it is checked before it is dropped.
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -17,8 +17,8 @@ use super::place::{Place, refused};
 use super::{Guard, Job, Stop, found, step, temporary};
 
 impl Guard {
-    /// Removes a file that holds `base`. What anybody saves there meanwhile
-    /// stays, or comes back. Blocks for as long as the disk does.
+    /// Removes a file with the content `base`. A file that another process
+    /// saves there meanwhile stays, or is restored. Blocks on the disk.
     pub fn remove(&self, path: &RelPath, base: Hash) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.take_away(path, base)
@@ -90,8 +90,8 @@ impl Guard {
         })
     }
 
-    /// Gives a file its name back, or keeps it where that is somebody else's by
-    /// now.
+    /// Gives a file its name back, or stores its content if the name is another
+    /// file's now.
     fn give_back(&self, path: &RelPath, place: &Place, aside: &[u8]) -> Vec<String> {
         match place.rename(aside, &place.name) {
             Ok(()) | Err(Errno::NOENT) => Vec::new(),
@@ -103,8 +103,8 @@ impl Guard {
         }
     }
 
-    /// Reverts a removal that an earlier daemon did not finish: nobody was told
-    /// of it.
+    /// Reverts a removal that an earlier daemon did not complete and so did not
+    /// report.
     pub(super) fn resume_removing(&self, intent: &Intent, place: &Place) -> Vec<String> {
         self.give_back(&intent.path, place, intent.temporary.as_bytes())
     }

@@ -1,36 +1,37 @@
-//! What a guard is told, and what it tells of kept bytes.
+//! The settings of a guard, and the type of its reports.
 
 use std::path::PathBuf;
 
 use touchmark_engine::patterns::Patterns;
 use touchmark_proto::{Millis, RelPath};
 
-/// How much is kept for how long: `recovery.keep`.
+/// How much is stored for how long: `recovery.keep`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// Older ones go.
+    /// Items older than this are removed, in milliseconds.
     pub age: Millis,
-    /// While there is more than this in bytes, the oldest goes.
+    /// The size limit of all items in bytes. Beyond it, the oldest are removed.
     pub bytes: u64,
 }
 
-/// Bytes that were kept: of which file, and their absolute path.
+/// Bytes that were stored: the path of their file, and the absolute path of the
+/// copy.
 pub type KeptBytes = (RelPath, String);
 
-/// What a guard is to know.
+/// The settings of a guard.
 #[derive(Debug)]
 pub struct Settings {
     /// The canonical path of the workspace.
     pub root: PathBuf,
     /// The state directory.
     pub state: PathBuf,
-    /// How much is kept for how long.
+    /// How much is stored for how long.
     pub keep: Keep,
-    /// Everything is synced (DUR-1, `durability = "power"`).
+    /// All writes are synced (DUR-1, `durability = "power"`).
     pub durable: bool,
-    /// The state directory can be written to. If not, nothing that was left
-    /// undone is settled: what that takes could not be kept (LOSS-3).
+    /// The state directory can be written to. If not, writes that were not
+    /// completed stay as they are, since nothing could be stored (LOSS-3).
     pub writable: bool,
-    /// What is not written to (SEC-10).
+    /// Paths that are never written to (SEC-10).
     pub protected: Patterns,
 }

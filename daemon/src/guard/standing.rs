@@ -1,6 +1,5 @@
-//! What stands under a name beside its bytes: symlinks and permissions, for an
-//! undo (SCOPE-7). No link is followed to what it leads to, and none is made
-//! where something is.
+//! Symlinks and permissions, which an undo restores (SCOPE-7). No link is
+//! followed, and none is created at a name that exists.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, PoisonError};
@@ -17,7 +16,7 @@ use super::{Guard, Stop, found, step, temporary};
 use crate::system::process::Umask;
 use crate::system::stat;
 
-/// Directories in one another that are taken away at most.
+/// The greatest depth of nested empty directories that are removed.
 const DEEPEST: usize = 64;
 
 const DONE: WriteOutcome = WriteOutcome::Done {
@@ -27,8 +26,8 @@ const DONE: WriteOutcome = WriteOutcome::Done {
 };
 
 impl Guard {
-    /// What is there: the content, that of a link being the name that it leads
-    /// to, and the mode.
+    /// Returns the hash of the content at a name, and its mode. The content of
+    /// a link is the path that it points to.
     pub fn stands(&self, path: &RelPath) -> (Option<Hash>, Option<FileMode>) {
         let Ok(place) = Place::at(&self.root, path) else {
             return (None, None);
@@ -44,7 +43,7 @@ impl Guard {
         (hash, mode)
     }
 
-    /// Removes a symlink that leads to `base`.
+    /// Removes a symlink that points to `base`.
     pub fn remove_link(&self, path: &RelPath, base: Hash) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.unlink(path, base).unwrap_or_else(WriteOutcome::from)
@@ -67,7 +66,7 @@ impl Guard {
             }
             Err(Errno::NOENT) => Err(Stop::Changed(None)),
             _ => {
-                // Somebody else's: it gets its name back.
+                // The link is another one, so it gets its name back.
                 self.resume_removing(&intent.intent, &place);
                 Err(Stop::Changed(found(&place)))
             }
@@ -79,11 +78,11 @@ impl Guard {
         result
     }
 
-    /// Makes a symlink where nothing is.
+    /// Creates a symlink at a name that does not exist.
     pub fn make_link(&self, path: &RelPath, to: &[u8], umask: Umask) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || -> Result<WriteOutcome, Stop> {
-            // Its directories are made, if they are missing.
+            // Missing directories are created.
             let place = self.find(path, Some(umask))?;
             if place.real != *path {
                 return Err(Stop::Changed(None));
@@ -103,7 +102,7 @@ impl Guard {
         made().unwrap_or_else(WriteOutcome::from)
     }
 
-    /// Gives a file these permissions, if it has those.
+    /// Gives a file the permissions `mode`, if it has the permissions `was`.
     pub fn permit(&self, path: &RelPath, was: FileMode, mode: FileMode) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let permitted = || -> Result<WriteOutcome, Stop> {
@@ -123,8 +122,8 @@ impl Guard {
         permitted().unwrap_or_else(WriteOutcome::from)
     }
 
-    /// Takes away an empty directory, and empty ones in it, where a file is to
-    /// be.
+    /// Removes an empty directory, and empty ones in it, at a name where a file
+    /// has to be written.
     pub fn make_room(&self, path: &RelPath) {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(place) = self.itself(path) {
@@ -135,7 +134,7 @@ impl Guard {
         }
     }
 
-    /// The place of a name, which is not followed.
+    /// Returns the place of a name, without following a link there.
     fn itself(&self, path: &RelPath) -> Result<Place, Error> {
         if self.protected.has(path) {
             return Err(Error::path(ErrorCode::Protected, path, "it is protected"));
@@ -145,7 +144,7 @@ impl Guard {
 }
 
 impl Place {
-    /// Where a symlink here leads; `None` where there is none.
+    /// Returns the path that a symlink here points to; `None` if there is none.
     fn link_to(&self, name: &[u8]) -> Option<Vec<u8>> {
         let to = rustix::fs::readlinkat(&self.directory, name, Vec::new());
         Some(to.ok()?.into_bytes())
@@ -155,15 +154,15 @@ impl Place {
         rustix::fs::symlinkat(to, &self.directory, self.name.as_slice())
     }
 
-    /// Removes a directory with directories alone in it; nothing of one with
-    /// anything else.
+    /// Removes a directory that contains only directories. Removes nothing if
+    /// it contains anything else.
     fn remove_empty(&self, name: &[u8], deepest: usize) -> Result<(), Errno> {
         empty(&self.directory, name, deepest)?;
         remove(&self.directory, name)
     }
 }
 
-/// Whether there are directories alone below.
+/// Fails unless there are only directories below a directory.
 fn empty(above: impl AsFd, name: &[u8], deepest: usize) -> Result<(), Errno> {
     for (below, handle) in directories(above, name, deepest)? {
         empty(&handle, &below, deepest - 1)?;
@@ -178,10 +177,11 @@ fn remove(above: &impl AsFd, name: &[u8]) -> Result<(), Errno> {
     rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)
 }
 
-/// A directory's name, and a handle of the one that holds it.
+/// A directory's name, and a handle of the directory that contains it.
 type Below = (Vec<u8>, Arc<OwnedFd>);
 
-/// The directories in one, each with a handle of the one that holds it.
+/// Returns the directories in a directory, each with a handle of the directory
+/// that contains it.
 fn directories(above: impl AsFd, name: &[u8], deepest: usize) -> Result<Vec<Below>, Errno> {
     if deepest == 0 {
         return Err(Errno::NOTEMPTY);

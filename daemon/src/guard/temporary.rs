@@ -1,5 +1,5 @@
-//! The temporary file beside the target, and what it takes over from the old
-//! file (GUARD-2).
+//! The temporary file next to the target, and the attributes that it gets from
+//! the old file (GUARD-2).
 
 use std::fs::{File, Metadata};
 use std::io::Write as _;
@@ -12,29 +12,30 @@ use super::names::{PREFIX, SUFFIX};
 use super::place::{NEW_FILE, Place};
 use crate::system::process::Umask;
 
-/// Attributes larger than this are not copied; no file system's are.
+/// The largest attribute, in bytes, that is copied. No file system has larger
+/// ones.
 const LARGEST_ATTRIBUTE: usize = 64 << 10;
 
-/// A name that nobody has.
+/// Returns a random name for a temporary file.
 pub(super) fn new_name() -> String {
     use std::hash::{BuildHasher as _, RandomState};
-    // Two hashers with random keys of the system's.
+    // Two hashers with random keys from the system.
     let random = || RandomState::new().hash_one(std::process::id());
     format!("{PREFIX}{:016x}{:016x}{SUFFIX}", random(), random())
 }
 
-/// Whose permissions a file gets.
+/// Which permissions a file gets.
 #[derive(Clone, Copy)]
 pub(super) enum Like<'a> {
-    /// Owner, attributes and mode of the file that it replaces.
+    /// The owner, the attributes and the mode of the file that it replaces.
     Old(&'a File, &'a Metadata),
-    /// It is new, and made with this mask.
+    /// The permissions that this mask leaves; the file is new.
     New(Umask),
-    /// It is new, and gets exactly these.
+    /// Exactly these permissions; the file is new.
     Mode(u32),
 }
 
-/// The temporary file; its name goes when this is dropped.
+/// The temporary file. Its name is removed when this is dropped.
 pub(super) struct Temporary<'p> {
     place: &'p Place,
     name: Option<Vec<u8>>,
@@ -50,7 +51,7 @@ impl<'p> Temporary<'p> {
         durable: bool,
     ) -> Result<Self, Errno> {
         let mode = match like {
-            // Until it is known who may read it, nobody may.
+            // No other user may read it until its permissions are set.
             Like::Old(..) | Like::Mode(_) => 0o600,
             Like::New(_) => NEW_FILE,
         };
@@ -79,7 +80,7 @@ impl<'p> Temporary<'p> {
         self.name.as_deref().unwrap_or_default()
     }
 
-    /// The name is somebody else's from now on.
+    /// Returns the name. It is not removed any more when this is dropped.
     pub(super) fn into_name(mut self) -> Vec<u8> {
         self.name.take().unwrap_or_default()
     }
@@ -93,9 +94,9 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Gives a new file the owner (where possible), attributes and mode of the
-/// old one. Where the group that shares a file would lose it, and it can be
-/// written as it stands, that is the better way: `PERM`.
+/// Gives a new file the owner (if possible), attributes and mode of the old
+/// one. Returns `PERM` if the file would lose its group and can be written in
+/// place, which is then better.
 fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Result<(), Errno> {
     let own = file.metadata().ok();
     let (user, group) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
@@ -103,21 +104,21 @@ fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Res
     if own.is_none_or(|own| (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()))
         && rustix::fs::fchown(file, Some(user), Some(group)).is_err()
     {
-        // An ordinary user can give a file to a group of their own only.
+        // An ordinary user can only give a file to one of their own groups.
         let group_kept = rustix::fs::fchown(file, None, Some(group)).is_ok();
         if !group_kept && place.may_write() {
             return Err(Errno::PERM);
         }
-        // Whoever owns it now must not lend another's rights.
+        // The new owner must not pass on another user's rights.
         mode &= if group_kept { !0o4000 } else { !0o6000 };
     }
     copy_attributes(file, old);
-    // Last: a change of owner or of an access list touches the mode.
+    // Last, since a change of owner or of an access list changes the mode.
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))
 }
 
-/// Copies extended attributes, access lists among them. One that may not be
-/// copied (`security.*` as an ordinary user) is the system's to set.
+/// Copies extended attributes, including access lists. The system sets those
+/// that an ordinary user may not copy (`security.*`).
 fn copy_attributes(file: &File, old: &File) {
     let mut names = vec![0; LARGEST_ATTRIBUTE];
     let Ok(length) = rustix::fs::flistxattr(old, names.as_mut_slice()) else {

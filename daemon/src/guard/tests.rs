@@ -1,4 +1,4 @@
-//! What a guarded write does to files of every kind, with nobody in between.
+//! What a guarded write does to files of every kind, without concurrent writes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod interleaved;
@@ -66,7 +66,7 @@ impl World {
         self.guard.write(&order(name, base, new), UMASK)
     }
 
-    /// Everything that is kept, sorted.
+    /// Returns the contents of all stored bytes, sorted.
     fn kept(&self) -> Vec<String> {
         let mut kept: Vec<String> = self
             .guard
@@ -80,7 +80,7 @@ impl World {
         kept
     }
 
-    /// The names in the workspace's own directory, sorted.
+    /// Returns the names in the workspace's top directory, sorted.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(&self.guard.root)
             .unwrap()
@@ -91,7 +91,7 @@ impl World {
     }
 }
 
-/// Of whoever asks.
+/// The mask of the client's process.
 const UMASK: Umask = Umask(0o027);
 
 fn order(name: &str, base: Option<&str>, new: &str) -> WriteOrder {
@@ -177,8 +177,8 @@ fn whoever_watches_sees_the_name_go_and_come() {
             seen.push(event.events());
         }
     }
-    // The other way round VS Code's watcher takes it for a file that came and
-    // went, and shows the old text on.
+    // In the other order VS Code's watcher would treat it as a file that
+    // appeared and was removed, and keep showing the old text.
     assert_eq!(seen, [ReadFlags::MOVED_FROM, ReadFlags::MOVED_TO]);
 }
 
@@ -201,8 +201,8 @@ fn a_new_file_takes_no_name_that_somebody_has() {
         [mode("d"), mode("d/e"), mode("d/e/f")],
         [0o750, 0o750, 0o640]
     );
-    // A directory that says by a default access list who may what: all of its
-    // group, and no others.
+    // A directory with a default access list: its group may do everything,
+    // others nothing.
     fs::create_dir(world.path("shared")).unwrap();
     fs::set_permissions(world.path("shared"), Permissions::from_mode(0o2775)).unwrap();
     let mut list = 2u32.to_le_bytes().to_vec();
@@ -242,7 +242,7 @@ fn whoever_has_the_file_open_for_writing_is_not_robbed() {
     writer.write_all(b"+").unwrap();
     drop(writer);
     assert_eq!(fs::read(&path).unwrap(), b"old+");
-    // A reader is no hindrance.
+    // A reader does not prevent the write.
     let _reader = File::open(&path).unwrap();
     assert_eq!(
         world.write("f", Some("old+"), "new"),
@@ -331,7 +331,7 @@ fn a_file_with_several_names_keeps_them() {
     assert_eq!(fs::read(world.path("g")).unwrap(), b"new");
     assert_eq!(path.metadata().unwrap().nlink(), 2);
     assert!(world.kept().is_empty(), "the copy is gone");
-    // A reader is in the way of a write lease, not of the write.
+    // A reader prevents a write lease, and not the write.
     let reader = File::open(&path).unwrap();
     assert_eq!(
         world.write("f", Some("new"), "newer"),
@@ -369,7 +369,7 @@ fn what_is_overwritten_unseen_is_kept_or_not_overwritten() {
     assert_eq!(cause(&world.guard.write(&forced, UMASK)), SECRET);
     assert_eq!(fs::read(secret).unwrap(), b"key");
     assert_eq!(world.kept(), ["unseen", "unseen"]);
-    // Seen, it may be written.
+    // A secret that the session has seen may be overwritten.
     assert_eq!(
         world.write(".env", Some("key"), "new"),
         done(Way::Exchange, true)
@@ -380,7 +380,7 @@ fn what_is_overwritten_unseen_is_kept_or_not_overwritten() {
 fn a_late_write_to_the_old_file_is_kept() {
     let world = World::new();
     let path = world.file("f", "old");
-    // Found before the exchange, opened after it.
+    // The path is resolved before the exchange, and the file opened after it.
     let found = rustix::fs::open(
         &path,
         OFlags::PATH | OFlags::CLOEXEC,
@@ -429,7 +429,7 @@ fn kept_bytes_get_their_name_back() {
     );
 }
 
-/// The loop's part: looks when it is time to, until nothing is held.
+/// Does what the loop does: looks when a look is due, until no file is held.
 fn look_until_nothing_is_held(guard: &Guard) {
     while let Some(next) = guard.next_look() {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -447,7 +447,8 @@ fn the_old_file_is_held_only_while_somebody_may_write_to_it() {
     look_until_nothing_is_held(&world.guard);
     assert!(world.kept().is_empty());
 
-    // Opened by who had found it before, and written to much later.
+    // The path is resolved before the write, and the file written to much
+    // later.
     let found = fs::File::open(&path).unwrap();
     world.write("f", Some("new"), "newer");
     let late = {
@@ -466,14 +467,16 @@ fn the_old_file_is_held_only_while_somebody_may_write_to_it() {
     assert_eq!(world.kept(), ["late"]);
 }
 
-/// They take up room that nobody sees: bytes count, not only files.
+/// Held files use disk space without being visible, so their bytes are limited,
+/// not only their number.
 #[test]
 fn old_files_that_are_held_take_up_bounded_room() {
     let world = World::new();
     let size = 32_usize << 20;
     let content = |number: usize| vec![b'a' + u8::try_from(number).unwrap(); size];
     fs::write(world.path("f"), content(0)).unwrap();
-    // Each is open for writing, so that none is let go of by itself.
+    // Each is open for writing, so that none is released because no process
+    // writes to it.
     let mut writers = Vec::new();
     for number in 0..12 {
         let (old, new) = (content(number), content(number + 1));
@@ -494,7 +497,8 @@ fn old_files_that_are_held_take_up_bounded_room() {
     }
     let held = world.guard.net.held_bytes();
     assert!((32 << 20..=256 << 20).contains(&held), "{held} bytes");
-    // Written to, and given up for a newer one: looked at first.
+    // A file that was written to is looked at before it is released for a newer
+    // one.
     let last = writers.last_mut().unwrap();
     children::unshared(|| last.write_all(b"late")).unwrap();
     let mut late = 0;
@@ -521,7 +525,7 @@ fn guard7_only_the_content_that_was_meant_is_removed() {
         remove("f", "mine\n"),
         WriteOutcome::Conflict { .. }
     ));
-    // By a link, nothing is removed.
+    // Nothing is removed through a link.
     let path = world.file("g", "mine\n");
     symlink(&path, world.path("link")).unwrap();
     assert!(matches!(remove("link", "mine\n"), WriteOutcome::Failed(_)));

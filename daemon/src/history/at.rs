@@ -1,4 +1,5 @@
-//! Which version a name means (HIST-1).
+//! Finds the versions and moments that names like a hash, a clock or a time
+//! refer to (HIST-1).
 
 use jiff::tz::TimeZone;
 use touchmark_proto::checkpoints::CheckpointList;
@@ -11,29 +12,29 @@ use touchmark_proto::{
 
 use super::Past;
 
-/// A moment of the whole workspace.
+/// A moment in the history of the whole workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// When that was the newest fact.
+    /// The moment when this fact was the newest.
     Fact(u64),
-    /// By the clock on the wall.
+    /// A time of the wall clock.
     Time(Millis),
 }
 
-/// Where a name leads in a file's versions.
+/// The result of finding a version of a file by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// To that one.
+    /// The version with this index.
     Version(usize),
-    /// Before the first.
+    /// The time before the first version.
     Before,
 }
 
 impl Moment {
-    /// The version that a file had then.
+    /// Returns the version that a file had at this moment.
     fn place(self, versions: &[Version]) -> Place {
         let had = versions.iter().rposition(|version| match self {
-            // When what is recorded nowhere came, nobody knows.
+            // An unrecorded version has no known time.
             _ if version.clock.n == 0 => false,
             Self::Fact(n) => version.clock.n <= n,
             Self::Time(time) => version.time <= time,
@@ -43,11 +44,11 @@ impl Moment {
 }
 
 impl Past {
-    /// The version that a name means.
+    /// Returns the version that a name refers to.
     ///
     /// # Errors
     /// `notFound` for a version that the file never had, `unknownClock`,
-    /// `unknownSession`, `invalidParams` where several may be meant.
+    /// `unknownSession`, `invalidParams` if several match.
     pub(super) async fn place(
         &self,
         versions: &[Version],
@@ -76,8 +77,8 @@ impl Past {
         }
     }
 
-    /// The moment that a name means; `None` for one that only means something
-    /// with a file (a hash, what a session saw) and for now.
+    /// Returns the moment that a name refers to, or `None` for now and for a
+    /// name that needs a file (a hash, what a session saw).
     pub(super) async fn moment(&self, at: &At) -> Result<Option<Moment>, Error> {
         Ok(Some(match at {
             At::Now | At::Hash(_) | At::Seen(_) => return Ok(None),
@@ -154,7 +155,8 @@ impl Past {
         Ok(row.map(|row| row.clock.n))
     }
 
-    /// What a session saw of a file last; `None` where it removed it.
+    /// Returns the hash that a session saw of a file last; `None` if the
+    /// session removed it.
     async fn seen(&self, session: &SessionId, path: &ClientPath) -> Result<Option<Hash>, Error> {
         let ask = FileStatus {
             session: session.clone(),
@@ -180,7 +182,8 @@ fn missing(message: String) -> Error {
         .hint("`file/log` has a file's versions (`touchmark log PATH`)")
 }
 
-/// The newest version that held the one content whose hash begins so.
+/// Returns the newest version whose hash begins with these digits, if only one
+/// content matches.
 fn of_hash(versions: &[Version], digits: &str) -> Result<usize, Error> {
     let begins = |version: &Version| {
         let hash = version.hash?;
@@ -251,7 +254,7 @@ mod tests {
             of_hash(&versions, "000000").unwrap_err().code,
             ErrorCode::NotFound
         );
-        // Every hash begins so.
+        // Every hash begins with no digits.
         let several = of_hash(&versions, "").unwrap_err();
         assert_eq!(several.code, ErrorCode::InvalidParams);
         assert_eq!(several.data.candidates.unwrap().len(), 2);

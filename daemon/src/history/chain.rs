@@ -1,4 +1,4 @@
-//! One file's versions, with what they held.
+//! The versions of one file, with their contents.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,29 +18,30 @@ use crate::inside::Inside;
 use crate::store::Reader;
 use crate::system::stat::{MetadataExt as _, modified_ms};
 
-/// Versions asked for at once.
+/// The number of versions in one request.
 const PAGE: u32 = 1_000;
 
-/// Bytes of contents looked at in one go. Older versions than these hold count
-/// as not kept: their lines are nobody's.
+/// The most bytes of contents that one history reads, newest first. Older
+/// contents count as not stored, so their lines have no known author.
 const MOST: usize = 256 << 20;
 
 /// A file's history.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// Its versions, oldest first, the log's beginning before them; corrections
-    /// are put into what they correct. The last is what the file holds now, with
-    /// the clock 0 where that is not on record.
+    /// All versions, oldest first, beginning with the log's baseline.
+    /// Corrections are merged into the versions that they correct. The last
+    /// version is the file's current content; its clock is 0 if it is not
+    /// recorded.
     pub(crate) versions: Vec<Version>,
-    /// What each held.
+    /// The content of each version.
     pub(crate) steps: Vec<Step>,
-    /// The mode of what is there now; `None` where nothing is.
+    /// The mode of the current file; `None` if there is none.
     pub(crate) mode: Option<FileMode>,
 }
 
 impl Chain {
-    /// Gathers what is known of a file as of now. It has no versions where
-    /// nobody ever named it.
+    /// Collects the history of a file up to now. It has no versions if the file
+    /// was never tracked.
     ///
     /// # Errors
     /// Those of `file/history`.
@@ -78,7 +79,7 @@ impl Chain {
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
             let mut steps = steps(&contents, &versions);
-            // What is there need not be kept.
+            // The current content was read from disk, so it need not be stored.
             if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
                 *last = Step::Held(now.into());
             }
@@ -92,13 +93,13 @@ impl Chain {
         })
     }
 
-    /// Whether a symlink stood under the name at any time (SCOPE-7).
+    /// Returns whether there was a symlink at this name at any time (SCOPE-7).
     pub(crate) fn has_links(&self) -> bool {
         self.versions.iter().any(is_link)
     }
 
-    /// The mode that the file would have without the versions that are meant:
-    /// the last that somebody else gave it.
+    /// Returns the mode that the file would have without the versions that
+    /// `meant` selects: the last mode that another version gave it.
     pub(crate) fn mode_without(&self, meant: impl Fn(usize) -> bool) -> Option<FileMode> {
         let (mut value, mut last) = (None, None);
         for (at, version) in self.versions.iter().enumerate() {
@@ -114,14 +115,15 @@ impl Chain {
             }
             last = after;
         }
-        // A change since the newest version is not recorded yet.
+        // The file's mode was changed since the newest version, which is not
+        // recorded yet.
         match self.mode.filter(|_| self.mode != last && last.is_some()) {
             Some(now) => Some(now),
             None => value,
         }
     }
 
-    /// The lines of all versions.
+    /// Returns the lines of all versions.
     pub(crate) fn weave(&self) -> Weave {
         Weave::new(&self.steps)
     }
@@ -136,18 +138,19 @@ fn mode_of(place: &Path) -> Option<FileMode> {
     FileMode::new(found.mode()).filter(|_| !found.is_dir())
 }
 
-/// The versions of a name under which a symlink stood at some time, or a
-/// directory stands now, or that is gone behind a link, oldest first; `None` of
-/// any other. They are of the
-/// name, whatever the link leads to. The last is what is there now, with its
-/// bytes where those are at hand.
+/// Returns the versions of a name, oldest first, if a symlink was at it at any
+/// time, a directory is at it now, or a link replaced a directory above it;
+/// `None` for any other name. The versions are those of the name, whatever the
+/// link resolves to. The last is the current one, with its bytes if they are
+/// available.
 fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, Option<Vec<u8>>)> {
     let place = &root.join(native::name(path.as_bytes()));
     let limit = PAGE as usize;
     let records = log.history(path, None, limit + 1).ok()?;
     let rows = recall::history(0, &records, limit, &Marks::default()).versions;
     let is_directory = || place.symlink_metadata().is_ok_and(|found| found.is_dir());
-    // A link stands where its directory was: what that leads to is not it.
+    // A link has replaced a directory above: the file behind the link is
+    // another file.
     let newest = rows.first()?;
     let came = |found: std::fs::Metadata| {
         let later = newest.hash.is_none() || modified_ms(&found) > newest.time;
@@ -182,8 +185,9 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
     Some((versions, bytes))
 }
 
-/// All versions of a file as of now, oldest first, corrections put into what
-/// they correct. The last has the clock 0 where nobody has recorded it.
+/// Returns all versions of a file up to now, oldest first. Corrections are
+/// merged into the versions that they correct. The last has the clock 0 if it
+/// is not recorded.
 ///
 /// # Errors
 /// Those of `file/history`.
@@ -207,7 +211,7 @@ pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<V
         }
     }
     let mut versions = corrected(all);
-    // Nobody may have tracked it lately.
+    // The file may not have been tracked lately.
     if let Some(last) = versions.last() {
         let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
         if last.hash != now.hash {
@@ -217,8 +221,8 @@ pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<V
     Ok(versions)
 }
 
-/// Versions in their order, each by the author that its newest correction
-/// names.
+/// Returns the versions in their order, each with the author of its newest
+/// correction.
 fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
     let mut corrections: HashMap<Clock, Version> = HashMap::new();
     let mut versions = Vec::with_capacity(newest_first.len());
@@ -241,8 +245,8 @@ fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
     versions
 }
 
-/// What a file holds that was changed while nobody tracked it: no fact has
-/// that number.
+/// Returns the version for a content that was written while the file was not
+/// tracked. Its clock is 0, since no fact has that number.
 fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
     Version {
         clock: Clock { n: 0, ..last.clock },
@@ -264,8 +268,8 @@ fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
     }
 }
 
-/// What versions held, as far as that is kept and within [`MOST`]. A content
-/// that comes again is looked up once.
+/// Returns the contents of versions, as far as they are stored and within
+/// [`MOST`]. A content that several versions have is looked up once.
 fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
     let mut known: HashMap<Hash, Step> = HashMap::new();
     let mut left = MOST;
@@ -291,7 +295,7 @@ fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
     steps
 }
 
-/// What a version held; `None` if that is not kept.
+/// Returns the content of a version; `None` if it is not stored.
 pub(crate) fn held(contents: &Reader, version: &Version, hash: &Hash) -> Option<Arc<[u8]>> {
     match contents.content(hash) {
         Ok(Some(bytes)) => Some(bytes),

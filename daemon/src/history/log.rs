@@ -13,20 +13,21 @@ use touchmark_proto::{Error, Evidence, Hash, RelPath, Version, native};
 use super::{Past, chain};
 use crate::store::Reader;
 
-/// Versions in an answer, unless told otherwise (LIM-2).
+/// The number of versions in an answer, unless the request names another
+/// (LIM-2).
 const MOST: usize = 1_000;
 
-/// Versions of the log looked at in one go.
+/// The number of versions read from the log together.
 const STEP: usize = 1_000;
 
-/// A version, and what its file held before it.
+/// A version, and its file's previous content.
 struct Found {
     version: Version,
     before: Option<Hash>,
 }
 
 impl Past {
-    /// `file/log`.
+    /// Answers `file/log`.
     pub(crate) async fn log(&self, ask: FileLog) -> Result<LogEntries, Error> {
         let now = self.inside.ask(Sync {}).await?.clock;
         let since = match &ask.since {
@@ -93,7 +94,7 @@ impl Past {
     }
 }
 
-/// A file's versions, without what was there before touchmark looked.
+/// Returns a file's versions, without its baseline.
 fn of_file(versions: Vec<Version>) -> Vec<Found> {
     let mut before = None;
     let mut found = Vec::with_capacity(versions.len());
@@ -108,7 +109,8 @@ fn of_file(versions: Vec<Version>) -> Vec<Found> {
     found
 }
 
-/// The newest versions of all files below some directories, or of all.
+/// Returns the newest versions of all files below some directories, or of all
+/// files.
 fn of_all(
     log: &Reader,
     epoch: u64,
@@ -124,8 +126,8 @@ fn of_all(
     };
     let mut corrections: HashMap<u64, Record> = HashMap::new();
     let mut found = Vec::new();
-    // What corrects a version comes after it: those that this page begins
-    // with may be corrected on the one before.
+    // A correction is a later fact than its version, so one page beyond the end
+    // is read for corrections.
     let mut at = match span.end {
         u64::MAX => u64::MAX,
         end => end.saturating_add(STEP as u64),
@@ -171,7 +173,8 @@ fn of_all(
     Ok(found)
 }
 
-/// Lines that a version added and removed.
+/// Returns the number of lines that a version added and removed; `None` if one
+/// of the contents is not stored.
 fn counted(log: &Reader, one: &Found) -> Option<touchmark_proto::LineCounts> {
     let content = |hash: Option<Hash>| match hash {
         None => Some([].into()),

@@ -22,17 +22,17 @@ use super::chain::{self, Chain};
 use super::writers::{Writers, line};
 use super::{Past, aside, clock, spoken};
 
-/// Lines of one answer, so that it fits into a message (LIM-1).
+/// The most lines in one answer, so that it fits into a message (LIM-1).
 const MOST_LINES: usize = 40_000;
 
-/// Bytes of a content that fit into a message, also as base64.
+/// The most bytes of a content that fit into a message, also as base64.
 const MOST_BYTES: usize = 11 << 20;
 
-/// Files in an answer, unless told otherwise.
+/// The number of files in an answer, unless the request names another.
 const MOST_FILES: usize = 1_000;
 
 impl Past {
-    /// `file/content`.
+    /// Answers `file/content`.
     pub(crate) async fn content(&self, ask: FileContent) -> Result<ContentAt, Error> {
         let at = ask.at.unwrap_or(At::Now);
         if at == At::Now {
@@ -57,7 +57,7 @@ impl Past {
         told(version.path.clone(), clock(version), hash, &bytes)
     }
 
-    /// The version that a name means.
+    /// Returns the version that a name refers to.
     pub(super) async fn version<'a>(
         &self,
         versions: &'a [Version],
@@ -77,7 +77,7 @@ impl Past {
             .hint("`file/log` has a file's versions (`touchmark log PATH`)"))
     }
 
-    /// What a version held.
+    /// Returns the content of a version.
     pub(super) async fn kept(&self, version: Version) -> Result<std::sync::Arc<[u8]>, Error> {
         let Some(hash) = version.hash else {
             return Ok([].into());
@@ -89,7 +89,8 @@ impl Past {
         if let Some(bytes) = held {
             return Ok(bytes);
         }
-        // It may be what the file holds now; what is a secret stays one.
+        // The version may be the file's current content, which needs no stored
+        // copy. A secret is not returned even then.
         let path = spoken(&version.path);
         match self.on_disk(&path).await {
             Ok((_, now, bytes, _)) if now == hash && !is_secret => Ok(bytes),
@@ -97,7 +98,7 @@ impl Past {
         }
     }
 
-    /// `file/blame`.
+    /// Answers `file/blame`.
     pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
         let chain = self.chain(&ask.path).await?;
         let at = ask.at.unwrap_or(At::Now);
@@ -166,7 +167,7 @@ impl Past {
         .await?
     }
 
-    /// `file/diff`.
+    /// Answers `file/diff`.
     pub(crate) async fn diff(&self, ask: FileDiff) -> Result<FileDiffs, Error> {
         let to = ask.to.unwrap_or(At::Now);
         let context = ask.context.map_or(3, |lines| lines as usize);
@@ -206,7 +207,8 @@ impl Past {
                 diffs.more = last.map(|last| STANDARD.encode(last.as_bytes()));
                 break;
             }
-            // What cannot be shown of one file keeps no other from being shown.
+            // An error about one file does not prevent the other files from
+            // being shown.
             let found = match self
                 .compared(&spoken(&path), &ask.from, &to, context)
                 .await?
@@ -224,7 +226,7 @@ impl Past {
         Ok(diffs)
     }
 
-    /// The files that may differ, by path.
+    /// Returns the files that may differ, by path.
     async fn candidates(
         &self,
         paths: Option<Vec<ClientPath>>,
@@ -266,7 +268,7 @@ impl Past {
         Ok(changed)
     }
 
-    /// The newest fact at a moment.
+    /// Returns the number of the newest fact at a moment.
     pub(super) async fn fact(&self, moment: Moment) -> Result<u64, Error> {
         match moment {
             Moment::Fact(n) => Ok(n),
@@ -308,7 +310,7 @@ impl Past {
         }
     }
 
-    /// The files whose copies a session holds that are not what they were.
+    /// Returns the files of which a session's copy is not current.
     async fn known_to(
         &self,
         session: &touchmark_proto::SessionId,
@@ -336,8 +338,8 @@ impl Past {
         }
     }
 
-    /// What changed in one file; `None` if nothing did. The inner error is
-    /// about this file alone.
+    /// Returns the difference of one file, or `None` if there is none. The
+    /// inner error concerns this file alone.
     async fn compared(
         &self,
         path: &ClientPath,
@@ -375,9 +377,9 @@ impl Past {
     }
 }
 
-/// A version that is compared: its place in the weave, content and clock.
-/// Before the first version there was no file, if that is its creation; else
-/// what it held is as far back as is known.
+/// Returns one end of a comparison: its index in the weave, its content and its
+/// clock. Before the first version there was no file, if that version created
+/// it. Else the first version's content is the oldest known one and is used.
 fn end(
     chain: &Chain,
     place: Place,
@@ -407,7 +409,7 @@ fn difference(
     }
     let (mut from, mut to) = (from, to);
     if from.is_none() || to.is_none() {
-        // A version of its own, in which there was no file.
+        // An additional version at which there was no file.
         let mut none = chain.versions[0].clone();
         (none.hash, none.size) = (None, 0);
         chain.versions.insert(0, none);
@@ -506,7 +508,7 @@ fn too_many(path: &RelPath) -> Error {
     .hint("take the whole text by `file/content`, or ask `file/blame` for a `range`")
 }
 
-/// A file of which nothing can be shown.
+/// Returns the entry for a file that cannot be compared.
 fn not_compared(path: &RelPath, error: Error) -> FileDifference {
     FileDifference {
         path: path.clone(),

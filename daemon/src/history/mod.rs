@@ -1,6 +1,6 @@
-//! Files as they were, line by line: what `file/content`, `file/diff`,
-//! `file/blame`, `file/log`, `file/restore` and `undo` look at. All of it runs
-//! in tasks aside.
+//! Earlier contents of files, line by line, for `file/content`, `file/diff`,
+//! `file/blame`, `file/log`, `file/restore` and `undo`. All of it runs in
+//! separate tasks.
 
 mod at;
 mod chain;
@@ -26,32 +26,32 @@ use crate::store;
 
 pub(crate) use chain::Chain;
 
-/// What a question about files as they were is answered with.
+/// What is needed to answer a request about earlier contents of files.
 pub(crate) struct Past {
-    /// Its own place at the loop.
+    /// A connection to the loop.
     pub(crate) inside: Inside,
-    /// The log and kept contents.
+    /// The log and the stored contents.
     pub(crate) contents: Arc<Mutex<store::Reader>>,
-    /// The disk.
+    /// Reads files from disk.
     pub(crate) files: content::Reader,
-    /// What is given back goes through it.
+    /// Writes restored contents.
     pub(crate) guard: Arc<Guard>,
-    /// What new files are made with.
+    /// The mask for the mode of new files.
     pub(crate) umask: Umask,
     /// The workspace's canonical path.
     pub(crate) root: Arc<[u8]>,
-    /// Now.
+    /// The current time.
     pub(crate) now: Millis,
-    /// The life of the state.
+    /// The current epoch.
     pub(crate) epoch: u64,
-    /// Contents larger than this are not kept.
+    /// The size limit of stored contents, in bytes.
     pub(crate) largest: u64,
 }
 
 impl Past {
-    /// A file's versions with what they held; the newest is what the file
-    /// holds. Of a file that nobody has named there is one, without a clock
-    /// ([`clock`]).
+    /// Returns a file's versions with their contents. The newest is the current
+    /// content. For a file that was never tracked it is the only version, and
+    /// has no clock ([`clock`]).
     async fn chain(&self, path: &ClientPath) -> Result<Chain, Error> {
         let root = Path::new("").join(native::name(&self.root));
         let mut chain = Chain::of(&self.inside, &self.contents, &root, path).await?;
@@ -75,7 +75,8 @@ impl Past {
         Ok(chain)
     }
 
-    /// What a file holds now, whether or not that may be kept.
+    /// Returns a file's current name, hash, content and modification time,
+    /// whether or not the content may be stored.
     async fn on_disk(
         &self,
         path: &ClientPath,
@@ -108,12 +109,13 @@ impl Past {
         }
     }
 
-    /// A path as it was named.
+    /// Returns the workspace path for a client's path.
     fn name(&self, path: &ClientPath) -> Result<RelPath, Error> {
         within(path, &self.root)
     }
 
-    /// Looks something up in the log, or among kept contents.
+    /// Runs a lookup in the log or the stored contents, on a thread that may
+    /// block.
     async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&store::Reader) -> T + Send + 'static,
@@ -122,7 +124,7 @@ impl Past {
         aside(move || look(&contents.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    /// `notKept`, with the reason (HIST-3).
+    /// Returns the error `notKept` with the reason (HIST-3).
     fn not_kept(&self, version: &Version, is_secret: bool) -> Error {
         let Version { path, clock, .. } = version;
         let (cause, hint) = if is_secret || self.files.is_secret(path) {
@@ -159,13 +161,13 @@ impl Past {
     }
 }
 
-/// Runs what blocks.
+/// Runs work that blocks, on a separate thread.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
 
-/// What a file holds that nobody has named.
+/// Returns the version for the content of a file that was never tracked.
 fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
     Version {
         clock: Clock { epoch: 0, n: 0 },
@@ -191,12 +193,13 @@ fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
     }
 }
 
-/// A version's clock; `None` for what nobody has named: no fact has the number 0.
+/// Returns a version's clock; `None` for an unrecorded version, since no fact
+/// has the number 0.
 fn clock(version: &Version) -> Option<Clock> {
     Some(version.clock).filter(|clock| clock.n > 0)
 }
 
-/// A path as clients speak it.
+/// Returns the path in the form in which clients use it.
 fn spoken(path: &RelPath) -> ClientPath {
     ClientPath::new(path.as_bytes())
 }

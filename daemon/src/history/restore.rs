@@ -1,4 +1,4 @@
-//! `file/restore`: a file gets back what it held (HIST-4).
+//! `file/restore`: gives a file an earlier content (HIST-4).
 
 use std::sync::Arc;
 
@@ -9,11 +9,12 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
 use super::{Past, aside, chain, clock};
 
-/// How often somebody may save meanwhile.
+/// The most attempts, if the file is saved meanwhile.
 const TRIES: usize = 5;
 
 impl Past {
-    /// `file/restore`. What is there now is kept first, whoever wrote it.
+    /// Answers `file/restore`. The current content is stored first, whoever
+    /// wrote it.
     pub(crate) async fn restore(&self, ask: FileRestore) -> Result<Restored, Error> {
         let name = self.name(&ask.path)?;
         let mut tries = 0;
@@ -30,7 +31,7 @@ impl Past {
         }
     }
 
-    /// The inner error is that of the guarded write.
+    /// Writes one version. The inner error is that of the guarded write.
     async fn restored(
         &self,
         name: &RelPath,
@@ -76,7 +77,7 @@ impl Past {
         let removes = version.hash.is_none();
         let outcome = aside(move || match order.base.filter(|_| removes) {
             Some(base) => guard.remove_and_keep(&order.path, base, order.base_author),
-            // One that is there keeps its own.
+            // A file that exists keeps its mode.
             None => guard.write_with_mode(&order, umask, mode),
         })
         .await?;

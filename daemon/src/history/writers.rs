@@ -1,4 +1,4 @@
-//! Who wrote which line, as it is told.
+//! The author that is shown for each line.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,15 +8,15 @@ use touchmark_proto::{Author, Evidence, Version};
 
 use super::{Chain, clock};
 
-/// Who wrote each version, as far as that can be told: what was between two
-/// versions and is not kept counts with the newer, whose author is only named
-/// if all of them are his (HIST-2).
+/// The author of each version, as far as it is known. A change whose content is
+/// not stored counts as part of the next newer version, whose author is then
+/// named only if all of these changes are by that author (HIST-2).
 pub(super) struct Writers<'a> {
     versions: &'a [Version],
     known: Vec<bool>,
 }
 
-/// Who wrote one of them.
+/// The author of one version.
 pub(super) struct Writer<'a> {
     pub(super) version: &'a Version,
     pub(super) author: Author,
@@ -87,8 +87,8 @@ impl<'a> Writers<'a> {
     }
 }
 
-/// A line as it travels: without its line feed; its bytes, where they are not
-/// UTF-8; whether it has no line feed.
+/// Returns a line as it is sent: its text without the line feed; its bytes, if
+/// they are not UTF-8; `Some(true)` if it has no line feed.
 pub(super) fn line(bytes: &[u8]) -> (String, Option<String>, Option<bool>) {
     let (bytes, no_newline) = match bytes.strip_suffix(b"\n") {
         Some(bytes) => (bytes, None),

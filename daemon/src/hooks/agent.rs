@@ -1,7 +1,7 @@
-//! An agent is a row of [`rows`]: how it names its events, its tools and their
-//! fields, and what it takes for an answer. [`read`] reads any agent's event by
-//! its row. So a new agent is a row here, one in `cli/src/settings/rows.rs`, and
-//! a voice in `tests/voices`.
+//! An agent is a row of [`rows`]: the names of its events, its tools and their
+//! fields, and the answers it accepts. [`read`] reads any agent's event by its
+//! row. A new agent is a row here, one in `cli/src/settings/rows.rs`, and
+//! recorded events in `tests/voices`.
 
 mod answers;
 mod read;
@@ -17,52 +17,55 @@ use touchmark_proto::hooks::HookPrinted;
 
 use super::{Happened, Verdict};
 
-/// How one agent speaks.
+/// The format of one agent's events and answers.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    /// As in `touchmark hook NAME` and `hooks.gates`.
+    /// The name in `touchmark hook NAME` and in `hooks.gates`.
     pub(crate) name: &'static str,
-    /// As its sessions name their program.
+    /// The program's name in its sessions.
     program: &'static str,
-    /// Of the models that it uses.
+    /// The provider of the models that it uses.
     provider: &'static str,
     events: &'static [Event],
-    /// Further events that its documents name, and that say nothing here. Any
-    /// other is not understood.
+    /// The names of other documented events, which have no effect here,
+    /// separated by blanks. An event that is in neither list counts as not
+    /// understood.
     ignored: &'static str,
     fields: Fields,
     tools: &'static [(&'static str, Does)],
-    /// Further tools of its own, which do nothing that concerns files. Tools of
-    /// MCP servers are in no table.
+    /// The names of its other tools, which do nothing that concerns files,
+    /// separated by blanks. Tools of MCP servers are in no list.
     other_tools: &'static str,
     arguments: Arguments,
     answers: Answers,
-    /// Agents that run this one's hook files beside their own.
+    /// Other agents that also run this agent's hook files.
     also: &'static [&'static str],
-    /// Whether an event is this agent's that came by such a file.
+    /// Whether an event that arrived through another agent's hook file is this
+    /// agent's.
     is_own: fn(&Value) -> bool,
-    /// A field without which what an answer tells does not reach the model.
+    /// The field that an event must have for the answer's text to reach the
+    /// model; `None` if no field is needed.
     told_with: Option<&'static str>,
-    /// A tool's output is a text that holds JSON.
+    /// Whether a tool's output is a text that contains JSON.
     output_in_text: bool,
-    /// A hook can have the agent ask its user.
+    /// Whether a hook can make the agent ask its user.
     pub(crate) asks: bool,
-    /// A hook may put another output in the place of a tool's.
+    /// Whether a hook can replace a tool's output.
     replaces: bool,
 }
 
-/// One event.
+/// One event of an agent.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     name: &'static str,
     is: Is,
-    /// Its answer can carry a text for the model.
+    /// Whether its answer can contain a text for the model.
     tells: bool,
-    /// The tool, where the event's name says it.
+    /// The tool, if the event's name implies it.
     tool: Option<&'static str>,
 }
 
-/// An event after which the model may be told something.
+/// Returns an event whose answer can contain a text for the model.
 const fn tells(name: &'static str, is: Is) -> Event {
     Event {
         name,
@@ -72,7 +75,7 @@ const fn tells(name: &'static str, is: Is) -> Event {
     }
 }
 
-/// An event after which it may not.
+/// Returns an event whose answer cannot contain a text for the model.
 const fn mute(name: &'static str, is: Is) -> Event {
     Event {
         name,
@@ -83,7 +86,7 @@ const fn mute(name: &'static str, is: Is) -> Event {
 }
 
 impl Event {
-    /// That of one tool.
+    /// Returns this event for one tool.
     const fn of(self, tool: &'static str) -> Self {
         Self {
             tool: Some(tool),
@@ -92,7 +95,7 @@ impl Event {
     }
 }
 
-/// What an event is.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Is {
     Start,
@@ -100,40 +103,41 @@ enum Is {
     Prompt,
     Before,
     After,
-    /// After a tool, whether it failed or not: its output says so.
+    /// A tool has ended, in success or failure; its output shows which.
     AfterOrFailed,
     Failed,
     Declined,
     BatchEnd,
     Compacted,
-    /// The same, where only what the user asked for is one.
+    /// The context was compacted, but only if the user requested it.
     CompactedByHand,
     ChildStart,
     ChildEnd,
     Stop,
     Interrupted,
     ModelUsed,
-    /// A file's content goes to the model.
+    /// A file's content is sent to the model.
     Attached,
 }
 
-/// Where an event says what: the first of these fields that is there counts.
+/// The names of an event's fields. Of several names, the first that the event
+/// has counts.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
     event: Names,
     session: Names,
-    /// The sub-agent whose event it is.
+    /// The sub-agent to which the event belongs.
     child: Names,
     /// The session that started this one.
     parent: Names,
     cwd: Names,
-    /// Its first element is the directory where `cwd` is not said.
+    /// A list of directories; the first one is used if `cwd` is missing.
     roots: Names,
     version: Names,
     model: Names,
     mode: Names,
     prompt: Names,
-    /// The name of the prompt, and so of the model's answers to it.
+    /// The id of the prompt, and so of the model's answers to it.
     turn: Names,
     tool: Names,
     call: Names,
@@ -142,10 +146,10 @@ struct Fields {
     error: Names,
 }
 
-/// Names of a field, the likeliest first.
+/// Names of a field, the most likely one first.
 type Names = &'static [&'static str];
 
-/// As Claude Code has them, and with it most, in one spelling or the other.
+/// The field names of Claude Code, which most agents share, in both spellings.
 const FIELDS: Fields = Fields {
     event: &["hook_event_name", "hookEventName"],
     session: &["session_id", "sessionId"],
@@ -168,38 +172,39 @@ const FIELDS: Fields = Fields {
 /// What a tool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// Shows lines of a file: `offset` counts from `first`, and without a
-    /// limit so many are shown.
+    /// Shows lines of a file. `offset` is counted from `first`; without a
+    /// limit, `lines` lines are shown, or all if that is `None`.
     Read {
         first: u32,
         lines: Option<u32>,
     },
-    /// Puts a text in a file's place.
+    /// Replaces the content of a file.
     Whole,
     /// Replaces one text in a file.
     Replace,
-    /// Replaces several.
+    /// Replaces several texts in files.
     Replaces,
-    /// Changes a file in a way that nobody can say.
+    /// Changes a file; the result is not known in advance.
     Rewrite,
     Delete,
-    /// Applies a patch.
+    /// Applies a patch to files.
     Patch,
     Shell,
-    /// The same, where a command may be a patch.
+    /// Runs a command, which may be a patch.
     ShellOrPatch,
 }
 
-/// How the tools' arguments are called.
+/// The names of the tools' arguments.
 #[derive(Clone, Copy, Debug)]
 struct Arguments {
     path: Names,
     offset: Names,
     limit: Names,
-    /// The first line and the last, from 1.
+    /// The first line, from 1.
     from: Names,
+    /// The last line, from 1.
     to: Names,
-    /// Both in a list.
+    /// The first and the last line, as a list.
     range: Names,
     content: Names,
     old: Names,
@@ -208,11 +213,11 @@ struct Arguments {
     edits: Names,
     patch: Names,
     command: Names,
-    /// Where a command runs.
+    /// The directory in which a command runs.
     directory: Names,
 }
 
-/// As most have them.
+/// The argument names that most agents share.
 const ARGUMENTS: Arguments = Arguments {
     path: &["file_path", "notebook_path", "path"],
     offset: &["offset"],
@@ -230,7 +235,7 @@ const ARGUMENTS: Arguments = Arguments {
     directory: &["dir_path", "directory", "workdir"],
 };
 
-/// What most rows say alike.
+/// The defaults that most rows share.
 const BASE: Agent = Agent {
     name: "",
     program: "",
@@ -250,42 +255,43 @@ const BASE: Agent = Agent {
     replaces: false,
 };
 
-/// What became of reading an event.
+/// The result of reading an event.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// What happened; `None` for what says nothing here.
+    /// The event; `None` if it has no effect here.
     pub(super) happened: Option<Happened>,
-    /// What in it is not understood.
+    /// What was not understood in it; `None` if all was.
     pub(super) odd: Option<Odd>,
 }
 
-/// What is not understood.
+/// Something in an event that was not understood.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Odd {
-    /// It names no event, or is no JSON object.
+    /// The input names no event, or is no JSON object.
     NoEvent,
-    /// An event of no known name.
+    /// The event's name is not known.
     Event(String),
-    /// A tool of no known name.
+    /// The tool's name is not known.
     Tool(String),
-    /// An event without a field that it has to have, or with one of another
-    /// type.
+    /// An event or tool lacks a required field, or the field has another type:
+    /// the name of the event or tool, and of the field.
     Field(&'static str, &'static str),
 }
 
 impl Agent {
-    /// The agent of this name.
+    /// Returns the agent of this name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         AGENTS.iter().find(|agent| agent.name == name)
     }
 
-    /// All names, for people.
+    /// Returns all agents' names, for people.
     pub(crate) fn names() -> String {
         let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
         names.join(", ")
     }
 
-    /// Whose event it is that came by this agent's hook.
+    /// Returns the agent to which an event belongs that arrived through this
+    /// agent's hook.
     pub(crate) fn speaker(&'static self, input: &Value) -> &'static Self {
         let also = self.also.iter().filter_map(|name| Self::named(name));
         also.into_iter()
@@ -293,23 +299,24 @@ impl Agent {
             .unwrap_or(self)
     }
 
-    /// Where the workspace of an event is looked for: at the file that it is
-    /// about, or where the agent works.
+    /// Returns where to look for the workspace of an event: at the file that it
+    /// names, or in the agent's working directory.
     pub(super) fn place(&self, input: &Value) -> Option<PathBuf> {
         read::place(self, input)
     }
 
-    /// Reads an event.
+    /// Translates an event of this agent from its JSON.
     pub(super) fn read(&self, input: &Value) -> Heard {
         read::read(self, input)
     }
 
-    /// What says a verdict.
+    /// Returns what the hook must print to express a verdict.
     pub(super) fn print(&self, event: &str, verdict: Verdict) -> HookPrinted {
         self.answers.print(event, verdict)
     }
 
-    /// Whether an event says that all tools of a turn have run.
+    /// Returns whether one of the agent's events reports that all tools of a
+    /// turn have run.
     fn ends_batches(&self) -> bool {
         self.events.iter().any(|event| event.is == Is::BatchEnd)
     }

@@ -1,6 +1,7 @@
-//! Which process an agent is, so that what its tools had begun ends with it
-//! (HOOK-3): the nearest one above two of a session's hooks. A shell or a
-//! runner between the agent and its hook is another one for each event.
+//! Finds the process of each agent, so that what its tools had begun ends with
+//! it (HOOK-3). It is the nearest common ancestor of two of a session's hooks.
+//! A shell or a runner between the agent and its hook is a different process
+//! for each event.
 
 use std::collections::VecDeque;
 
@@ -11,33 +12,35 @@ use super::{Happened, Tool, What, rules};
 use crate::system::proc;
 use crate::system::process::Process;
 
-/// Sessions whose agents are known; the one that was heard of first goes.
+/// The maximum number of sessions whose agents are known; the oldest is
+/// forgotten first.
 const SESSIONS: usize = 1_024;
 
 /// The agents of all sessions.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
     known: VecDeque<(SessionId, Above)>,
-    /// Hooks heard so far.
+    /// The number of hooks so far.
     heard: u64,
 }
 
-/// What stands above the hooks of a session.
+/// What is known of the processes above a session's hooks.
 #[derive(Debug, Default)]
 struct Above {
-    /// Processes above each hook so far, the nearest first.
+    /// The processes above all hooks so far, the nearest first.
     common: Vec<Process>,
-    /// Whose end is waited for.
+    /// The agent's process, whose end is waited for; `None` until it is known.
     agent: Option<Process>,
     /// The first word of the agent's name.
     program: String,
-    /// It is a sub-agent's.
+    /// Whether the session is a sub-agent's.
     is_child: bool,
-    /// The newest of its hooks.
+    /// The number of the session's newest hook.
     heard: u64,
 }
 
-/// The first word of a program's name: `claude-code` and `Claude` are one.
+/// Returns the first word of a program's name: `claude-code` and `Claude` are
+/// the same agent.
 fn first_word(name: &str) -> String {
     let word = name
         .split(|letter: char| !letter.is_ascii_alphanumeric())
@@ -46,9 +49,10 @@ fn first_word(name: &str) -> String {
 }
 
 impl Agents {
-    /// A hook has run below these, the nearest first; with `anew`, of an agent
-    /// that may be another than before. The process whose end is to be waited
-    /// for from now on; `None` if that is no news.
+    /// Notes that a hook has run below these processes, the nearest first. With
+    /// `anew`, the agent may be another process than before. Returns the
+    /// process whose end must be waited for from now on; `None` if it has not
+    /// changed.
     fn heard(&mut self, session: &SessionId, above: Vec<Process>, anew: bool) -> Option<Process> {
         if anew {
             self.forget(session);
@@ -77,7 +81,8 @@ impl Agents {
         nearest
     }
 
-    /// A process has ended; whether it was the session's agent.
+    /// Notes that a process has ended. Returns whether it was the session's
+    /// agent.
     fn ended(&mut self, session: &SessionId, process: Process) -> bool {
         let own = |(whose, above): &(_, Above)| whose == session && above.agent == Some(process);
         let is_agent = self.known.iter().any(own);
@@ -87,7 +92,7 @@ impl Agents {
         is_agent
     }
 
-    /// What is known of the agent beside its process.
+    /// Notes the agent's name and whether it is a sub-agent.
     fn describe(&mut self, happened: &Happened) {
         let is_it = |(whose, _): &&mut (SessionId, Above)| *whose == happened.session;
         if let Some((_, known)) = self.known.iter_mut().find(is_it) {
@@ -96,13 +101,13 @@ impl Agents {
         }
     }
 
-    /// The process of a session's agent.
+    /// Returns the process of a session's agent.
     pub(super) fn agent(&self, session: &SessionId) -> Option<Process> {
         let known = self.known.iter().find(|(whose, _)| whose == session)?;
         known.1.agent
     }
 
-    /// The first word of the agent's name.
+    /// Returns the first word of the agent's name; empty if it is not known.
     pub(super) fn program(&self, session: &SessionId) -> String {
         let known = self.known.iter().find(|(whose, _)| whose == session);
         known
@@ -110,10 +115,11 @@ impl Agents {
             .unwrap_or_default()
     }
 
-    /// The session of the agent that an MCP client of this name runs below, by
-    /// the processes above its server: of the nearest agent, the conversation
-    /// that was heard of last. Another program in between has hooks of its own,
-    /// or none.
+    /// Returns the session of the agent below which an MCP client of this name
+    /// runs, by the processes above the client's server. Of the nearest agent's
+    /// conversations it is the one with the newest hook. If that agent is
+    /// another program, the result is `None`: the client has other hooks, or
+    /// none.
     pub(super) fn above_client(&self, above: &[Process], client: &str) -> Option<SessionId> {
         let place = |known: &Above| above.iter().position(|one| known.agent == Some(*one));
         let program = first_word(client);
@@ -132,7 +138,8 @@ impl Agents {
     }
 }
 
-/// Has the end of the agent noticed whose event this is.
+/// Notes the processes above an event's hook, and waits for the end of its
+/// agent.
 pub(super) fn follow(daemon: &DaemonHandle, happened: &Happened, is_own_tool: bool) {
     if matches!(happened.what, What::End | What::ChildEnd) {
         daemon
@@ -187,7 +194,7 @@ mod tests {
     fn the_agent_is_the_nearest_above_two_hooks() {
         let mut agents = Agents::default();
         let session = SessionId::new("s").unwrap();
-        // hook, its shell, agent, terminal
+        // The processes are: hook, its shell, agent, terminal.
         assert_eq!(agents.heard(&session, above(&[11, 10, 5, 2]), true), None);
         let agent = above(&[5]).pop();
         assert_eq!(agents.heard(&session, above(&[21, 20, 5, 2]), false), agent);
@@ -220,7 +227,7 @@ mod tests {
                 agents.describe(&happened);
             }
         };
-        // Two agents in one terminal, 2; the first has a sub-agent.
+        // Two agents run in one terminal, process 2; the first has a sub-agent.
         hear(&mut agents, "a", [&[11, 5, 2], &[12, 5, 2]], false);
         hear(&mut agents, "b", [&[21, 6, 2], &[22, 6, 2]], false);
         hear(&mut agents, "a/child", [&[13, 5, 2], &[14, 5, 2]], true);
@@ -237,9 +244,10 @@ mod tests {
             Some("b")
         );
         assert_eq!(of(&agents, &[33, 7, 2], "claude-code"), None);
-        // Another program that the agent runs, without hooks of its own.
+        // Another program that the agent runs, without hooks.
         assert_eq!(of(&agents, &[34, 8, 5, 2], "codex-mcp-client"), None);
-        // A new conversation in the same process; the old one has not ended.
+        // A new conversation begins in the same process; the old one has not
+        // ended.
         hear(&mut agents, "c", [&[15, 5, 2], &[16, 5, 2]], false);
         assert_eq!(
             of(&agents, &[31, 5, 2], "Claude Code").as_deref(),
@@ -253,7 +261,7 @@ mod tests {
         let session = SessionId::new("s").unwrap();
         agents.heard(&session, above(&[11, 5, 2]), true);
         agents.heard(&session, above(&[12, 5, 2]), false);
-        // Not the terminal, which both have run in.
+        // The terminal is not the agent, though both agents ran in it.
         assert_eq!(agents.heard(&session, above(&[13, 6, 2]), true), None);
         let agent = agents.heard(&session, above(&[14, 6, 2]), false);
         assert_eq!(agent, above(&[6]).pop());

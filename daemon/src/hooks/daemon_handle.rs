@@ -1,5 +1,5 @@
-//! How a hook's rules ask the daemon: as a client inside it, by the loop's own
-//! channel.
+//! How a hook's rules make requests to the daemon: as a client inside it,
+//! through the loop's channel.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,129 +20,135 @@ use crate::event::Event;
 use crate::inside::Inside;
 use crate::system::clock;
 
-/// What a hook's rules want of the loop.
+/// A question of a hook's rules to the loop.
 #[derive(Debug)]
 pub(crate) enum Consult {
     /// A request like any client's.
     Ask {
-        /// On whose behalf.
+        /// The connection on whose behalf it is made.
         connection: ConnectionId,
-        /// What is asked.
+        /// The request.
         ask: Request,
-        /// The answer is worthless after that.
+        /// The time after which the answer is not needed; `None`: never.
         until: Option<Millis>,
         /// Where the answer goes.
         answer: oneshot::Sender<Result<Reply, Error>>,
     },
-    /// How a session stands.
+    /// Requests the state of a session.
     Standing {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// Where the answer goes.
         answer: oneshot::Sender<Standing>,
     },
-    /// A command window ends, and what was done in it is told by
+    /// Ends a command window. The changes in it are reported by
     /// `modified/take`.
     EndWindow(String),
-    /// The first process of a window's command began then.
+    /// Reports when the first process of a window's command began.
     CommandBegan(String, Millis),
-    /// The same of one whose command never ran: it has claimed nothing.
+    /// Ends the window of a command that never ran: it has claimed nothing.
     WithdrawWindow(String),
-    /// The files of the workspace are looked at before the first command waits
-    /// for it (SCOPE-5).
+    /// Compares the workspace's files by stat, before the first command has to
+    /// wait for it (SCOPE-5).
     LookAround,
-    /// What one session knows is in another's context as well.
+    /// Adds what one session knows to another one, which has it in its context
+    /// as well.
     Inherit {
-        /// Whose context.
+        /// The session that gets the knowledge.
         session: SessionId,
-        /// Which other session.
+        /// The session that has the knowledge.
         from: SessionId,
-        /// That one is over.
+        /// Whether the session `from` is over.
         over: bool,
     },
-    /// A hook of this session had to let its agent go on unanswered.
+    /// Counts a hook of this session that had to let its agent continue without
+    /// an answer.
     Unanswered(SessionId),
-    /// This session is to remember that.
+    /// Stores a note for this session.
     Noted(SessionId, Note),
-    /// A hook's event was not understood, of this session if that is known.
+    /// Counts a hook's event that was not understood, for this session if it is
+    /// known.
     NotUnderstood(Option<SessionId>),
-    /// A content, where it is kept.
+    /// Requests a content, if it is stored.
     Content {
-        /// Which.
+        /// The content's hash.
         hash: Hash,
         /// Where the answer goes.
         answer: oneshot::Sender<Option<Arc<[u8]>>>,
     },
-    /// How many lines differ between two contents, where both are kept.
+    /// Requests the number of lines that differ between two contents, if both
+    /// are stored.
     Lines {
-        /// The older.
+        /// The older content.
         old: Hash,
-        /// The newer.
+        /// The newer content.
         new: Hash,
         /// Where the answer goes.
         answer: oneshot::Sender<Option<LineCounts>>,
     },
 }
 
-/// How a session stands before an event takes effect.
+/// The state of a session before an event takes effect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
-    /// It is known.
+    /// Whether the session is known.
     pub(crate) known: bool,
-    /// It is open.
+    /// Whether the session is open.
     pub(crate) open: bool,
-    /// Calls whose edits are open.
+    /// The ids of calls whose edits are open.
     pub(crate) edits: Vec<String>,
-    /// The command windows that calls have left open: the call, and the
-    /// window's name.
+    /// The command windows that are still open: the id of the call, and the id
+    /// of the window.
     pub(crate) windows: Vec<(String, String)>,
-    /// How many checkpoints it keeps.
+    /// The number of checkpoints that are stored for the session.
     pub(crate) checkpoints: usize,
-    /// The oldest of them.
+    /// The oldest checkpoint; `None` if there is none.
     pub(crate) oldest_checkpoint: Option<String>,
-    /// The message of the newest.
+    /// The message of the newest checkpoint; `None` if there is none.
     pub(crate) last_message: Option<String>,
 }
 
-/// What the configuration says about hooks.
+/// The configuration for hooks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// `hooks.replace_repeats`.
     pub(crate) replace_repeats: bool,
-    /// `hooks.gate`, or that of the agent in `hooks.gates`.
+    /// `hooks.gate`, or the agent's entry in `hooks.gates`.
     pub(crate) gate: Gate,
-    /// `hooks.unsaved`, as far as the agent can do it.
+    /// `hooks.unsaved`, as far as the agent supports it.
     pub(crate) unsaved: Unsaved,
 }
 
-/// One hook's place at the loop.
+/// The access of one hook event to the loop and to the state of all hooks.
 #[derive(Debug)]
 pub(crate) struct DaemonHandle {
-    /// This hook's own.
+    /// The client through which this event makes requests.
     pub(crate) inside: Inside,
-    /// The process that asked, if the system tells.
+    /// The process that sent the event; `None` if the system does not report
+    /// it.
     pub(crate) process: Option<u32>,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
-    /// Where the daemon keeps its state, and hooks what was not answered.
+    /// The state directory of the daemon. Unanswered events are stored there
+    /// too.
     pub(crate) state: PathBuf,
-    /// What earlier events left.
+    /// What earlier events have left.
     pub(crate) memory: Arc<Memory>,
-    /// What the configuration says.
+    /// The configuration for hooks.
     pub(crate) settings: Settings,
-    /// Now.
+    /// The daemon's time when the event arrived.
     pub(crate) now: Millis,
-    /// How long the system had been running then.
+    /// How long the system had been running when the event arrived.
     pub(crate) running: Duration,
 }
 
 impl DaemonHandle {
-    /// Asks as any client does.
+    /// Makes a request, as any client does.
     pub(super) async fn ask<M: Method>(&self, ask: M) -> Result<M::Result, Error> {
         self.inside.ask(ask).await
     }
 
-    /// A file's state for a session; `None` where the daemon cannot say.
+    /// Returns a file's state for a session; `None` if the request fails.
     pub(super) async fn status(&self, session: &SessionId, path: &ClientPath) -> Option<FileState> {
         let ask = FileStatus {
             session: session.clone(),
@@ -158,8 +164,8 @@ impl DaemonHandle {
         Some(file)
     }
 
-    /// The same for what has happened already: it takes effect however late,
-    /// and also if nobody waits for the answer any more.
+    /// Returns a handle for what has already happened: its requests take effect
+    /// however late, even if no client waits for the answer any more.
     pub(super) fn at_leisure(&self) -> Self {
         Self {
             inside: Inside {
@@ -191,7 +197,7 @@ impl DaemonHandle {
             .flatten()
     }
 
-    /// A content, where it is kept: that of a secret is not (SEC-3).
+    /// Returns a content, if it is stored; that of a secret is not (SEC-3).
     pub(super) async fn content(&self, hash: Hash) -> Option<Arc<[u8]>> {
         self.inside
             .consult(|answer| Consult::Content { hash, answer })
@@ -211,7 +217,7 @@ impl DaemonHandle {
         let _loop_has_ended = self.inside.events.send(Event::Consult(consult));
     }
 
-    /// The present time, by the daemon's clock.
+    /// Returns the current time, by the daemon's clock.
     pub(super) fn present(&self) -> Millis {
         let since = clock::running().saturating_sub(self.running);
         self.now + Millis::try_from(since.as_millis()).unwrap_or_default()
@@ -241,7 +247,7 @@ impl DaemonHandle {
         let _loop_has_ended = self.inside.events.send(Event::Consult(consult));
     }
 
-    /// A path as a tool named it, if it may lie in the workspace.
+    /// Returns a path as a tool named it, if it can be in the workspace.
     pub(super) async fn place(&self, cwd: Option<&Path>, path: &str) -> Option<ClientPath> {
         let path = Path::new(path);
         let absolute = if path.is_absolute() {
@@ -253,7 +259,7 @@ impl DaemonHandle {
         if self.is_inside(&spoken) {
             return Some(spoken);
         }
-        // The agent may have come by a link.
+        // The agent may have used a name with a symlink.
         let real = tokio::task::spawn_blocking(move || real(&absolute))
             .await
             .ok()??;
@@ -261,8 +267,8 @@ impl DaemonHandle {
         self.is_inside(&real).then_some(real)
     }
 
-    /// Whether the agent itself works in this workspace: only then does this
-    /// daemon hear of its prompts and of what leaves its context.
+    /// Returns whether the agent itself works in this workspace. Only then does
+    /// this daemon receive its prompts and the events about its context.
     pub(super) async fn is_home(&self, cwd: Option<&Path>) -> bool {
         let Some(cwd) = cwd else { return true };
         if cwd.starts_with(&self.root) {
@@ -281,7 +287,8 @@ impl DaemonHandle {
     }
 }
 
-/// A path with the links in its directory followed, as far as it exists.
+/// Returns a path with the symlinks in its directory resolved, as far as it
+/// exists.
 fn real(path: &Path) -> Option<PathBuf> {
     let mut rest = vec![path.file_name()?];
     let mut directory = path.parent()?;

@@ -1,6 +1,6 @@
-//! Whether a tool would destroy what a session has not seen (HOOK-4): by where
-//! the file differs from what the session saw, and where it will differ from
-//! what it is now.
+//! Whether a tool would destroy what a session has not seen (HOOK-4). This is
+//! decided by two comparisons: of the file with what the session saw, and of
+//! the file's future content with its current one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,28 +9,29 @@ use touchmark_engine::Hunk;
 use touchmark_proto::LineRange;
 use touchmark_proto::quoting::escaped;
 
-/// Places of one file that are shown at most.
+/// The maximum number of places of one file that are shown.
 const PLACES: usize = 8;
 
-/// Lines of them.
+/// The maximum number of lines of these places.
 const LINES: usize = 24;
 
-/// Characters of one line.
+/// The maximum length of one line, in characters.
 const WIDTH: usize = 160;
 
-/// A text as a session saw it, as it is now, and as it will be, with where each
-/// differs from the one before.
+/// A text as a session saw it and as it will be after an edit, with the
+/// differences to its current content.
 pub(super) struct Texts<'a> {
     pub(super) seen: &'a [u8],
     pub(super) result: &'a [u8],
-    /// Where what is there now differs from what was seen.
+    /// The differences of the current text from the one that was seen.
     pub(super) changed: &'a [Hunk],
-    /// Where what will be differs from what is there now.
+    /// The differences of the future text from the current one.
     pub(super) edit: &'a [Hunk],
 }
 
 impl Texts<'_> {
-    /// Whether lines that came would go, or lines that went would come back.
+    /// Returns whether the edit removes lines that the session has not seen, or
+    /// brings back lines that were removed since.
     pub(super) fn destroy(&self) -> bool {
         let goes = |came: &Hunk| {
             let until = came.new_start + came.new_lines;
@@ -51,7 +52,8 @@ impl Texts<'_> {
             self.result,
             comes.map(|hunk| (hunk.new_start, hunk.new_lines)),
         );
-        // Blank lines and brackets come back by themselves.
+        // Blank lines and brackets occur everywhere, so they do not count as
+        // lines that come back.
         let says = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
         went.iter()
             .filter(|line| says(line))
@@ -59,7 +61,7 @@ impl Texts<'_> {
     }
 }
 
-/// Some lines of a text, without their ends.
+/// Returns some lines of a text, without their line ends.
 fn of(text: &[u8], places: impl Iterator<Item = (u32, u32)>) -> BTreeSet<&[u8]> {
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     places
@@ -68,8 +70,8 @@ fn of(text: &[u8], places: impl Iterator<Item = (u32, u32)>) -> BTreeSet<&[u8]> 
         .collect()
 }
 
-/// The lines of a text at the places where it has changed: around the seam
-/// where lines were taken out.
+/// Returns the lines of a text at the places where it has changed. Where lines
+/// were removed, these are the lines around the place.
 pub(super) fn places(changed: &[Hunk], lines: u32) -> Vec<LineRange> {
     let mut places: Vec<LineRange> = Vec::new();
     for hunk in changed {
@@ -87,8 +89,8 @@ pub(super) fn places(changed: &[Hunk], lines: u32) -> Vec<LineRange> {
     places
 }
 
-/// The lines that an edit takes out, or between which it puts others: whoever
-/// named them knows them.
+/// Returns the lines that an edit removes, or between which it inserts. An edit
+/// that names lines proves that they are known.
 pub(super) fn touched(edit: &[Hunk], lines: u32) -> Vec<LineRange> {
     let as_new = |hunk: &Hunk| Hunk {
         new_start: hunk.old_start,
@@ -99,18 +101,18 @@ pub(super) fn touched(edit: &[Hunk], lines: u32) -> Vec<LineRange> {
     places(&edit, lines)
 }
 
-/// Lines to be shown to a model.
+/// Lines that are shown to a model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// With their numbers, each on a line of its own.
+    /// The lines with their numbers.
     pub(super) text: String,
-    /// Which.
+    /// The ranges of these lines.
     pub(super) lines: Vec<LineRange>,
-    /// There are more places.
+    /// Whether more places have changed.
     pub(super) more: bool,
 }
 
-/// Shows some lines of a text, within bounds.
+/// Returns some lines of a text, within the limits.
 pub(super) fn shown(text: &str, places: &[LineRange]) -> Shown {
     let all: Vec<&str> = text.lines().collect();
     let mut shown = Shown {
@@ -185,7 +187,7 @@ mod tests {
             ("a\nB\nc\nd\ne\n", "x\n"),
             ("a\nB\nc\nd\ne\n", seen),
             ("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nd\nE\n"),
-            // The lines that were taken out come back.
+            // The lines that were removed come back.
             ("a\nc\nd\ne\n", seen),
             ("a\nc\nd\ne\n", "a\nb\nC\nd\ne\n"),
             ("a\nb\nc\nd\n", "a\nb\nc\nD\ne\n"),

@@ -1,5 +1,5 @@
-//! What a file will hold when a tool has done what it was told, as far as
-//! that can be known before.
+//! The contents that a file may have after a tool has done its work, as far as
+//! they can be computed in advance.
 
 use touchmark_engine::text::replace::{Replaced, Wanted, replace};
 use touchmark_proto::writes::Matched;
@@ -7,15 +7,16 @@ use touchmark_proto::{Hash, HashOrAbsent};
 
 use super::{Change, Replacement, patch};
 
-/// Contents computed for one edit at most.
+/// The maximum number of contents that are computed for one edit.
 const CANDIDATES: usize = 8;
 
-/// Changes announced together that are reckoned with, and contents on the way.
+/// The maximum number of changes announced together that are combined.
 const TOGETHER: usize = 4;
+/// The maximum number of intermediate contents when changes are combined.
 const WAYS: usize = 64;
 
-/// What may come of a change; nothing where nobody can say. The likeliest is
-/// the first.
+/// Returns the possible results of a change, the most likely one first; none if
+/// they cannot be known.
 pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate> {
     if *change == Change::Delete {
         return vec![Candidate {
@@ -33,7 +34,7 @@ pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate
     candidates
 }
 
-/// What will most likely come of a change of these bytes.
+/// Returns the most likely result of a change of these bytes.
 pub(super) fn likeliest(change: &Change, bytes: &[u8]) -> Option<Vec<u8>> {
     contents(change, Some(bytes)).into_iter().next()
 }
@@ -52,9 +53,9 @@ fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
     }
 }
 
-/// What may come of changes of one file that were announced together, in
-/// whatever order and however many of them are carried out: for each change,
-/// the contents that it has a part in.
+/// Returns the possible results of changes to one file that were announced
+/// together, in any order and with any number of them executed: for each
+/// change, the contents to which it contributed.
 pub(super) fn together(changes: &[&Change], bytes: &[u8]) -> Vec<Vec<Candidate>> {
     let changes = changes.get(..changes.len().min(TOGETHER)).unwrap_or(&[]);
     let mut found = vec![Vec::new(); changes.len()];
@@ -86,12 +87,13 @@ pub(super) fn together(changes: &[&Change], bytes: &[u8]) -> Vec<Vec<Candidate>>
     found
 }
 
-/// One content that a tool may leave behind.
+/// A content that a tool may leave behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Which.
+    /// The hash of the content; `Absent` if the file is removed.
     pub(super) hash: HashOrAbsent,
-    /// What is the same after a formatter, if it is a text.
+    /// The hash of the words, which a formatter does not change; `None` if the
+    /// content is no text.
     pub(super) words: Option<Hash>,
 }
 
@@ -104,8 +106,8 @@ impl Candidate {
     }
 }
 
-/// What a formatter leaves as it is: the words of a text, in whatever order
-/// and whatever stands between them. Who types changes them.
+/// Returns a hash of the words of a text, whatever their order and what
+/// separates them. A formatter does not change it; a person who types does.
 pub(super) fn words(content: &[u8]) -> Option<Hash> {
     let text = std::str::from_utf8(content).ok()?.to_lowercase();
     let mut words: Vec<&str> = text
@@ -129,11 +131,11 @@ fn replaced(bytes: Option<&[u8]>, replacements: &[Replacement]) -> Vec<Vec<u8>> 
     contents
 }
 
-/// The ways in which tools carry out one replacement.
+/// Returns the results of the ways in which tools execute one replacement.
 fn ways(bytes: &[u8], one: &Replacement) -> Vec<Vec<u8>> {
     let Replacement { old, new, all } = one;
     if old.is_empty() {
-        // In place of nothing: the file is made.
+        // An empty old text means that the file is created.
         return match bytes.is_empty() {
             true => vec![new.as_bytes().to_vec()],
             false => Vec::new(),
@@ -149,17 +151,17 @@ fn ways(bytes: &[u8], one: &Replacement) -> Vec<Vec<u8>> {
             },
         )
         .ok()
-        // What becomes of quotation marks differs from tool to tool.
+        // Tools differ in how they treat quotation marks.
         .filter(|done: &Replaced| done.matched != Matched::Quotes)
         .map(|done| done.bytes)
     };
     let mut found = Vec::new();
-    // Claude takes the line end with a text that is replaced by nothing.
+    // Claude removes the line end too when a text is replaced by nothing.
     if new.is_empty() && !old.ends_with('\n') {
         found.extend(by(&format!("{old}\n"), ""));
     }
     found.extend(by(old, new));
-    // And the white space off the ends of new lines.
+    // Claude also removes white space at the ends of new lines.
     let trimmed = without_trailing_space(new);
     if trimmed != *new {
         found.extend(by(old, &trimmed));
@@ -205,7 +207,7 @@ mod tests {
         let mut found = together(&[&one, &two], b"a b").into_iter().map(hashes);
         assert_eq!(found.next().unwrap(), of(&["x b", "x y"]));
         assert_eq!(found.next().unwrap(), of(&["a y", "x y"]));
-        // One that has been carried out already has nothing left to do.
+        // A replacement that was already executed has no effect.
         let found = together(&[&one, &two], b"x b");
         assert_eq!(hashes(found.concat()), of(&["x y"]));
     }

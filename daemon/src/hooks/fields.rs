@@ -1,14 +1,14 @@
-//! Looking for fields in JSON of a shape that may have grown since.
+//! Finds fields in JSON whose format may have grown since.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use touchmark_proto::{FreeJson, Hash, SessionId};
 
-/// The longest name of a call that the engine keeps, in bytes.
+/// The maximum length of a call's id in the engine, in bytes.
 const MAX_CALL: usize = 200;
 
-/// The first of these fields that is a text and not empty.
+/// Returns the first of these fields that is a text and not empty.
 pub(super) fn text<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
     names
         .iter()
@@ -16,22 +16,22 @@ pub(super) fn text<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
         .find(|text| !text.is_empty())
 }
 
-/// The same, of texts that may be empty.
+/// Returns the first of these fields that is a text, which may be empty.
 pub(super) fn content<'a>(value: &'a Value, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| value.get(name)?.as_str())
 }
 
-/// The first of these fields that is there and not null.
+/// Returns the first of these fields that exists and is not null.
 pub(super) fn present<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
     let mut found = names.iter().filter_map(|name| value.get(name));
     found.find(|value| !value.is_null())
 }
 
-/// The first of these fields that is a number of lines.
+/// Returns the first of these fields that is a number of lines.
 pub(super) fn number(value: &Value, names: &[&str]) -> Option<u32> {
     names.iter().find_map(|name| {
         let number = value.get(name)?;
-        // Some models write `10.0`, some "10".
+        // Some models write `10.0`, others `"10"`.
         let whole = number
             .as_f64()
             .or_else(|| number.as_str()?.trim().parse().ok())?;
@@ -39,19 +39,20 @@ pub(super) fn number(value: &Value, names: &[&str]) -> Option<u32> {
     })
 }
 
-/// Whether a field is true.
+/// Returns whether one of these fields is true.
 pub(super) fn flag(value: &Value, names: &[&str]) -> bool {
     names
         .iter()
         .any(|name| value.get(name).and_then(Value::as_bool) == Some(true))
 }
 
-/// A session by the agent's name for it.
+/// Returns the session with the agent's id for it.
 pub(super) fn session(name: &str) -> Option<SessionId> {
     SessionId::new(name).ok()
 }
 
-/// A sub-agent's session: what it read is its own (SEEN-5).
+/// Returns the session of a sub-agent, which has read separately from its
+/// parent (SEEN-5).
 pub(super) fn child(parent: &SessionId, agent: &str) -> Option<SessionId> {
     let name = format!("{parent}/{agent}");
     SessionId::new(&name)
@@ -59,8 +60,8 @@ pub(super) fn child(parent: &SessionId, agent: &str) -> Option<SessionId> {
         .ok()
 }
 
-/// The directory the agent works in: a field that says it, or the first of a
-/// list.
+/// Returns the directory in which the agent works: the field with its path, or
+/// the first of a list.
 pub(super) fn cwd(value: &Value, names: &[&str], lists: &[&str]) -> Option<PathBuf> {
     let first = || present(value, lists)?.as_array()?.first()?.as_str();
     let absolute = |path: &&str| Path::new(path).is_absolute();
@@ -70,7 +71,8 @@ pub(super) fn cwd(value: &Value, names: &[&str], lists: &[&str]) -> Option<PathB
         .map(PathBuf::from)
 }
 
-/// A tool call's name: the agent's, or, where it gives none, what it is for.
+/// Returns a tool call's id: the agent's or, if it gives none, a hash of the
+/// tool and its arguments.
 pub(super) fn call(id: Option<&str>, tool: &str, arguments: &Value) -> String {
     match id {
         Some(id) if id.len() <= MAX_CALL => id.to_owned(),
@@ -82,7 +84,7 @@ pub(super) fn call(id: Option<&str>, tool: &str, arguments: &Value) -> String {
     }
 }
 
-/// The text in a tool's output, wherever it is.
+/// Returns the text in a tool's output, in whichever field it is.
 pub(super) fn output_text(value: &Value) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());

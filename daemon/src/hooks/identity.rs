@@ -1,10 +1,11 @@
-//! One agent is one session, by its hooks and by its MCP calls (HOOK-9).
+//! Makes one session of an agent's hooks and its MCP calls (HOOK-9).
 //!
 //! A hook that announces a call of one of touchmark's own tools names the
-//! session, or the sub-agent's, that the call will come from. The call is known
-//! again by the agent's name for it, where MCP servers are told that, else by
-//! its tool and arguments, from below the same agent. Where no hook announces
-//! it, the agent that the MCP server runs below tells whose it is.
+//! session, or the sub-agent's session, from which the call will come. The call
+//! is recognised by the agent's id for it if MCP servers receive that id;
+//! otherwise by its tool and arguments, if it comes from below the same agent.
+//! If no hook announces the call, the session is that of the agent below which
+//! the MCP server runs.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,8 @@ use super::{Happened, What};
 use crate::system::proc;
 use crate::system::process::Process;
 
-/// Announced calls that are remembered; one that was declined is never made.
+/// The maximum number of announced calls that are remembered; a call that was
+/// declined is never made.
 const CALLS: usize = 256;
 
 /// A call of one of touchmark's tools that a hook has announced.
@@ -48,8 +50,9 @@ impl Calls {
         }
     }
 
-    /// Whose call it is that an MCP server was asked; each counts once. `may_be`
-    /// says `None` of a session of which it is not known where its agent runs.
+    /// Returns the session whose announced call an MCP server received, and
+    /// forgets the announcement. `may_be` returns whether the call can come
+    /// from a session's agent; `None` if that agent's process is not known.
     fn made(
         &mut self,
         asked: &HookJoin,
@@ -76,10 +79,11 @@ impl Calls {
     }
 }
 
-/// The tool of touchmark's MCP server that an agent calls by this name.
+/// Returns the tool of touchmark's MCP server that an agent calls by this name;
+/// `None` if it is none of them.
 fn own_tool(name: &str) -> Option<&str> {
     let name = name.trim_start_matches("mcp__").trim_start_matches("mcp_");
-    // As a plug-in's server Claude Code names it so.
+    // Claude Code adds this prefix if the server comes from a plug-in.
     let name = name.trim_start_matches("plugin_touchmark_");
     let tool = name.strip_prefix("touchmark")?;
     let after = ["__", "_", ".", "/"];
@@ -88,7 +92,7 @@ fn own_tool(name: &str) -> Option<&str> {
 
 fn fingerprint(arguments: Option<&Value>) -> Hash {
     let all = arguments.cloned().unwrap_or_default();
-    // None and no arguments are the same.
+    // Missing arguments and empty arguments are the same.
     let all = match all.is_null() {
         true => Value::Object(serde_json::Map::new()),
         false => all,
@@ -96,8 +100,8 @@ fn fingerprint(arguments: Option<&Value>) -> Hash {
     Hash::of(FreeJson(all).canonical().as_bytes())
 }
 
-/// Remembers a call of one of touchmark's own tools, if that is what the event
-/// announces. Whether it is.
+/// Remembers a call of one of touchmark's own tools, if the event announces
+/// one. Returns whether it does.
 pub(super) fn announce(daemon: &DaemonHandle, happened: &Happened, input: &Value) -> bool {
     let What::Before { call, .. } = &happened.what else {
         return false;
@@ -118,8 +122,8 @@ pub(super) fn announce(daemon: &DaemonHandle, happened: &Happened, input: &Value
     true
 }
 
-/// The hooks' session of an MCP client's call, if one is known. What the MCP
-/// server's own session knew is the hooks' session's from then on.
+/// Returns the session of the hooks to which an MCP client's call belongs, if
+/// one is known. That session inherits what the MCP server's own session knew.
 pub(super) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> Option<SessionId> {
     let above: Vec<Process> = daemon.process.map(proc::and_above).unwrap_or_default();
     let below = |session: &SessionId| {
@@ -200,7 +204,8 @@ mod tests {
         let nobody = |_: &SessionId| Some(false);
         assert_eq!(calls.made(&asked(None, a.clone()), nobody), None);
         assert_eq!(calls.made(&asked(Some("1"), json!({})), nobody), None);
-        // By arguments alone only where the agent is known.
+        // A call is recognised by its arguments alone only if the agent is
+        // known.
         assert_eq!(calls.made(&asked(None, a.clone()), |_| None), None);
         let made = calls.made(&asked(None, a.clone()), anybody);
         assert_eq!(by_name(made).as_deref(), Some("one"));

@@ -1,5 +1,5 @@
-//! The last event of each agent, so that a person can see whether its hooks
-//! run (`touchmark doctor`). It is lost with the daemon.
+//! The last event of each agent, so that a person can check whether its hooks
+//! run (`touchmark doctor`). It is lost when the daemon ends.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use touchmark_proto::{Millis, SessionId};
 use super::Happened;
 use super::memory::Memory;
 
-/// What was heard, by the agent's name.
+/// The last events, by the agent's name.
 #[derive(Debug, Default)]
 pub(super) struct LastEvents(BTreeMap<&'static str, Last>);
 
@@ -21,11 +21,11 @@ struct Last {
     at: Millis,
 }
 
-/// A name of an event is kept up to here; it comes from outside.
+/// The maximum length of an event's name, in characters; it comes from outside.
 const MOST: usize = 100;
 
 impl Memory {
-    /// An agent has told something.
+    /// Notes an event of an agent.
     pub(super) fn heard(&self, agent: &'static str, happened: &Happened, now: Millis) {
         self.last_events(|heard| {
             let events = heard.0.get(agent).map_or(0, |last| last.events) + 1;
@@ -39,7 +39,7 @@ impl Memory {
         });
     }
 
-    /// What was heard of each agent.
+    /// Returns the last event of each agent.
     pub(crate) fn of_agents(&self, now: Millis) -> Vec<AgentHeard> {
         self.last_events(|heard| {
             let all = heard.0.iter();

@@ -1,6 +1,6 @@
-//! What is remembered between the events of one tool call. It is lost with
-//! the daemon: then less is claimed, never more. Turns, and what is still to be
-//! said, are facts as well.
+//! What is remembered between the events of one tool call. It is lost when the
+//! daemon ends; after that less is claimed, never more. Turns and pending texts
+//! are stored as facts as well.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,17 +20,18 @@ use super::scopes::Scopes;
 use super::{Change, Happened, What, odd, twice};
 use crate::inside::Inside;
 
-/// Calls under way that are remembered; a call that never came back goes when
-/// that many others came.
+/// The maximum number of running calls that are remembered. A call that never
+/// returns is forgotten after that many others.
 const CALLS: usize = 4_096;
 
-/// Late words that are remembered, of all sessions.
+/// The maximum number of pending texts that are remembered, over all sessions.
 const LATE: usize = 256;
 
-/// Bytes of files that are remembered for commands under way.
+/// The maximum size of file contents that are remembered for running commands,
+/// in bytes.
 const TEXTS: usize = 16 << 20;
 
-/// Reads answered by a message that are remembered.
+/// The maximum number of reads answered by a message that are remembered.
 const REPLACED: usize = 4_096;
 
 /// A file as it was before a tool read it.
@@ -46,18 +47,19 @@ pub(super) struct Before {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Marked {
     pub(super) path: ClientPath,
-    /// What it held when the mark was set.
+    /// The file's content when the mark was set; `None` if there was no file or
+    /// it is not known.
     pub(super) began: Option<Hash>,
-    /// What it may hold when the tool has done what it was told.
+    /// The contents that the file may have once the tool is done.
     pub(super) candidates: Vec<Candidate>,
     /// What the tool was told to do.
     pub(super) change: Arc<Change>,
-    /// Another call on the file was announced beside it: which of them came
-    /// first is not known, and so not what was there in between.
+    /// Whether another call on the file was announced at the same time. Then
+    /// the order of the two is not known, nor the content in between.
     pub(super) beside: bool,
 }
 
-/// A file as a tool has left it, for a moment.
+/// A file as a tool has left it. It is remembered for a short time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) path: ClientPath,
@@ -73,7 +75,7 @@ pub(super) struct InDenial {
     pub(super) lines: Vec<LineRange>,
 }
 
-/// A file that a command names, as it was before it ran.
+/// A file that a command names, as it was before the command ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Noted {
     pub(super) before: Before,
@@ -87,7 +89,7 @@ pub(super) struct Call {
     pub(super) read: Option<Before>,
     /// When a command was announced.
     pub(super) began: Option<SystemTime>,
-    /// The files that it may print.
+    /// The files that a command may print.
     pub(super) noted: Vec<Noted>,
     pub(super) marked: Vec<Marked>,
 }
@@ -99,15 +101,16 @@ pub(crate) struct Memory {
     agents: Mutex<Agents>,
     last_events: Mutex<LastEvents>,
     heard_of: Mutex<twice::Heard>,
-    /// What was not understood.
+    /// The kinds of events that were not understood and that are already
+    /// logged.
     pub(super) odd: odd::Said,
     calls: Mutex<Calls>,
     commands: Mutex<Commands>,
     scopes: Mutex<Scopes>,
-    /// Sessions between a prompt and the end of its turn.
+    /// The sessions that are between a prompt and the end of its turn.
     turns: Mutex<BTreeSet<SessionId>>,
-    /// Locked while kept events are replayed, so that no two hooks replay the
-    /// same one.
+    /// Locked while stored events are replayed, so that two hooks never replay
+    /// the same event.
     pub(super) making_up: tokio::sync::Mutex<()>,
 }
 
@@ -123,12 +126,13 @@ struct Remembered {
     in_denials: VecDeque<(u64, InDenial)>,
     unread: VecDeque<(SessionId, ClientPath)>,
     unsaved: VecDeque<(SessionId, ClientPath)>,
-    /// Bytes of all that is noted.
+    /// The size of all noted contents, in bytes.
     texts: usize,
 }
 
 impl Memory {
-    /// What is remembered over restarts; the rest is lost with the daemon.
+    /// Restores what is stored over restarts; everything else is lost when the
+    /// daemon ends.
     pub(crate) fn new(state: &State) -> Self {
         let memory = Self::default();
         let mut turns = memory.turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +191,7 @@ impl Memory {
         found
     }
 
-    /// What the session's other calls under way do to a file.
+    /// Returns what the session's other running calls do to a file.
     pub(super) fn beside(
         &self,
         session: &SessionId,
@@ -203,7 +207,8 @@ impl Memory {
         .collect()
     }
 
-    /// A call on a file has got company: this may come of it, too.
+    /// Notes that another call on the file was announced, with further contents
+    /// that may result.
     pub(super) fn join(
         &self,
         session: &SessionId,
@@ -228,7 +233,8 @@ impl Memory {
         }
     }
 
-    /// Remembers how a tool has left a file, until a formatter has had its time.
+    /// Remembers how a tool has left a file, until a formatter has had time to
+    /// run.
     pub(super) fn leave(&self, session: &SessionId, left: Left) {
         let mut kept = self.kept();
         kept.left
@@ -239,7 +245,7 @@ impl Memory {
         }
     }
 
-    /// How the session's tools have left files since it was last asked.
+    /// Returns and forgets how the session's tools have left files.
     pub(super) fn left(&self, session: &SessionId) -> Vec<Left> {
         let mut kept = self.kept();
         let (own, others) = std::mem::take(&mut kept.left)
@@ -250,8 +256,8 @@ impl Memory {
         own.into_iter().map(|(_, left)| left).collect()
     }
 
-    /// Whether a repeated read may be answered by a message: not twice in a
-    /// row, since an agent that asks again needs the text.
+    /// Returns whether a repeated read may be answered by a message. It may not
+    /// twice in a row, since an agent that repeats the read needs the text.
     pub(super) fn may_replace(&self, session: &SessionId, path: &ClientPath) -> bool {
         let mut kept = self.kept();
         let key = (session.clone(), path.clone());
@@ -267,14 +273,15 @@ impl Memory {
         true
     }
 
-    /// An event has come by an agent's hook; whether by no other's before.
+    /// Notes an event that arrived through an agent's hook. Returns whether it
+    /// arrived through no other hook before.
     pub(super) fn is_first(&self, happened: &Happened, hook: &'static str) -> bool {
         let heard = self.heard_of.lock();
         let mut heard = heard.unwrap_or_else(PoisonError::into_inner);
         heard.is_first(happened, hook)
     }
 
-    /// An event has come.
+    /// Notes that an event of a call has arrived.
     pub(super) fn hear(&self, happened: &Happened) {
         if let Some(key) = key(happened) {
             let mut kept = self.kept();
@@ -285,12 +292,13 @@ impl Memory {
         }
     }
 
-    /// Whether an event of a call has come, though its answer was too late.
+    /// Returns whether an event of a call has arrived, even if its answer was
+    /// too late.
     pub(super) fn has_heard(&self, happened: &Happened) -> bool {
         key(happened).is_some_and(|key| self.kept().heard.contains(&key))
     }
 
-    /// A turn of a session begins, or is over.
+    /// Notes that a session's turn begins or has ended.
     pub(super) fn turn(&self, inside: &Inside, session: &SessionId, begins: bool) {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = match begins {
@@ -302,13 +310,13 @@ impl Memory {
         }
     }
 
-    /// Whether a session is in a turn, as far as its hooks say.
+    /// Returns whether a session is in a turn, as far as its hooks report it.
     pub(crate) fn is_in_turn(&self, session: &SessionId) -> bool {
         let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.contains(session)
     }
 
-    /// What a session's next event is to say as well.
+    /// Adds a text to the answer to a session's next event.
     pub(crate) fn say_later(&self, inside: &Inside, session: &SessionId, text: Option<String>) {
         if let Some(text) = text {
             let noted = text.clone();
@@ -321,14 +329,14 @@ impl Memory {
         }
     }
 
-    /// All of that, the oldest first.
+    /// Returns a session's pending texts, the oldest first.
     pub(super) fn late(&self, session: &SessionId) -> Vec<String> {
         let kept = self.kept();
         let own = kept.late.iter().filter(|(whose, _)| whose == session);
         own.map(|(_, text)| text.clone()).collect()
     }
 
-    /// The oldest so many were said.
+    /// Forgets the oldest `count` pending texts, which were delivered.
     pub(super) fn said(&self, inside: &Inside, session: &SessionId, count: usize) {
         let noted = count as u64;
         inside.note(session, Note::Said { count: noted });
@@ -340,8 +348,9 @@ impl Memory {
         });
     }
 
-    /// A session edits a file that it has not read, by words that it knows: of
-    /// the rest it knows nothing, though what it wrote counts as seen.
+    /// Notes that a session edits a file that it has not read, by naming words
+    /// in it. The session does not know the other lines, though what it writes
+    /// counts as seen.
     pub(super) fn edits_unread(&self, session: &SessionId, path: &ClientPath) {
         let mut kept = self.kept();
         kept.unread.push_back((session.clone(), path.clone()));
@@ -350,13 +359,14 @@ impl Memory {
         }
     }
 
-    /// It is shown the file.
+    /// Notes that the session was shown the file.
     pub(super) fn shown(&self, session: &SessionId, path: &ClientPath) {
         let is_it = |(whose, what): &(SessionId, ClientPath)| whose == session && what == path;
         self.kept().unread.retain(|known| !is_it(known));
     }
 
-    /// Whether all that it knows of a file is what it wrote there.
+    /// Returns whether all that a session knows of a file is what it wrote
+    /// there.
     pub(super) fn is_unread(&self, session: &SessionId, path: &ClientPath) -> bool {
         let kept = self.kept();
         kept.unread
@@ -364,8 +374,8 @@ impl Memory {
             .any(|(whose, what)| whose == session && what == path)
     }
 
-    /// A tool is about to write to a file with unsaved changes; whether its
-    /// session has not been warned of them.
+    /// Notes that a tool is about to write to a file with unsaved changes.
+    /// Returns whether its session was not warned of them before.
     pub(super) fn warns_of_unsaved(&self, session: &SessionId, path: &ClientPath) -> bool {
         let mut kept = self.kept();
         let key = (session.clone(), path.clone());
@@ -379,13 +389,14 @@ impl Memory {
         true
     }
 
-    /// It has none any more.
+    /// Notes that a file has no unsaved changes any more.
     pub(super) fn saved(&self, session: &SessionId, path: &ClientPath) {
         let is_it = |(whose, what): &(SessionId, ClientPath)| whose == session && what == path;
         self.kept().unsaved.retain(|known| !is_it(known));
     }
 
-    /// Remembers what a denial shows until it has arrived; its number.
+    /// Remembers what a denial shows until it is delivered. Returns the
+    /// denial's number.
     pub(super) fn deny(&self, shown: InDenial) -> u64 {
         let mut kept = self.kept();
         kept.denials += 1;
@@ -397,7 +408,7 @@ impl Memory {
         number
     }
 
-    /// A denial has arrived.
+    /// Returns and forgets what a denial has shown, since it was delivered.
     pub(super) fn denied(&self, number: u64) -> Option<InDenial> {
         let mut kept = self.kept();
         let at = kept
@@ -407,7 +418,7 @@ impl Memory {
         kept.in_denials.remove(at).map(|(_, shown)| shown)
     }
 
-    /// Which process each session's agent is.
+    /// Accesses the processes of the sessions' agents.
     pub(super) fn agents<T>(&self, with: impl FnOnce(&mut Agents) -> T) -> T {
         with(&mut self.agents.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -417,17 +428,17 @@ impl Memory {
         with(&mut events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Calls of touchmark's own tools that were announced.
+    /// Accesses the announced calls of touchmark's own tools.
     pub(super) fn calls<T>(&self, with: impl FnOnce(&mut Calls) -> T) -> T {
         with(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sub-agents without a name of their own.
+    /// Accesses the sub-agents without a separate id.
     pub(super) fn scopes<T>(&self, with: impl FnOnce(&mut Scopes) -> T) -> T {
         with(&mut self.scopes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Commands that were announced and have not come back.
+    /// Accesses the commands that were announced and have not returned.
     pub(super) fn commands<T>(&self, with: impl FnOnce(&mut Commands) -> T) -> T {
         let commands = self.commands.lock();
         with(&mut commands.unwrap_or_else(PoisonError::into_inner))
@@ -439,7 +450,8 @@ impl Memory {
     }
 }
 
-/// The key of a call's event: its session, its name and the call.
+/// Returns the key of a call's event: its session, its name and the call;
+/// `None` for other events.
 fn key(happened: &Happened) -> Option<(SessionId, String, String)> {
     let (What::Before { call, .. }
     | What::After { call, .. }

@@ -1,4 +1,4 @@
-//! What agents' hooks say, and what they are answered.
+//! The events of agents' hooks, and the answers to them.
 //!
 //! ```text
 //!  agent's JSON ─► its agent's row ─► Happened ─► rules ─► Verdict ─► agent's JSON
@@ -6,11 +6,11 @@
 //!                                             ordinary requests
 //! ```
 //!
-//! [`agent`] only translates, by a table. [`rules`] say what each event
-//! does, the same for all agents, and do it by asking the daemon what any
-//! client could ask ([`DaemonHandle`]), so that every decision is the engine's. An
-//! event that is not understood is answered with `{}`: a hook never stands in
-//! its agent's way.
+//! [`agent`] translates between an agent's JSON and [`Happened`], by a table.
+//! [`rules`] decide what each event does, in the same way for all agents. They
+//! do it with the requests that any client could make ([`DaemonHandle`]), so
+//! that every decision is the engine's. An event that is not understood is
+//! answered with `{}`: a hook never blocks its agent.
 
 mod agent;
 mod agents;
@@ -50,42 +50,42 @@ use unanswered::Held;
 pub use unanswered::Unanswered;
 pub(crate) use unanswered::waiting;
 
-/// An event of an agent's, in words of no agent. Kept without contents where
-/// its hook is not answered ([`Unanswered`]).
+/// An agent's event, in terms that are the same for all agents. If its hook
+/// gets no answer in time, it is stored without contents ([`Unanswered`]).
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Happened {
-    /// The event's own name, as the answer has to spell it.
+    /// The event's name, as the answer must spell it.
     event: String,
     session: SessionId,
-    /// The session that started this one.
+    /// The session that started this one; `None` for a main conversation.
     parent: Option<SessionId>,
     program: Program,
     cwd: Option<PathBuf>,
     model: Option<Model>,
-    /// The answer can carry a text for the model.
+    /// Whether the answer can contain a text for the model.
     can_tell: bool,
     what: What,
 }
 
-/// A model in use.
+/// A model that an agent uses.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Model {
     id: String,
     provider: String,
     mode: String,
-    /// The message it answers.
+    /// The message that the model answers; `None` if unknown.
     message: Option<String>,
 }
 
-/// What happened.
+/// What an event reports.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 enum What {
-    /// A conversation begins; with `kept`, what was read before is still in
-    /// its context.
+    /// A conversation begins. With `kept`, what it read before is still in its
+    /// context.
     Start { kept: bool },
-    /// It ends.
+    /// The conversation ends.
     End,
-    /// The user has said something.
+    /// The user has sent a prompt.
     Prompt {
         id: Option<String>,
         #[serde(skip)]
@@ -93,7 +93,8 @@ enum What {
     },
     /// A tool is about to run.
     Before { call: String, tool: Tool },
-    /// A tool has run; with `batch_end`, no event of a batch's end follows.
+    /// A tool has run. With `batch_end`, no separate event for the end of the
+    /// batch follows.
     After {
         call: String,
         tool: Tool,
@@ -101,7 +102,7 @@ enum What {
         output: Output,
         batch_end: bool,
     },
-    /// A tool was announced and never ran: nobody permitted it.
+    /// A tool was announced and will never run, since it was not permitted.
     Declined { call: String },
     /// A tool has failed or was interrupted.
     Failed {
@@ -110,23 +111,24 @@ enum What {
         #[serde(skip)]
         output: Output,
     },
-    /// All tools that one turn of the model called have run, or never will.
+    /// All tools that one turn of the model called have run or will never run.
     BatchEnd,
-    /// What was read is no longer in the context.
+    /// What was read before is no longer in the context.
     Compacted,
     /// A sub-agent begins.
     ChildStart,
     /// A sub-agent has ended.
     ChildEnd,
-    /// The agent has said its last word for now. `tasks` go on.
+    /// The agent has ended its answer. `tasks` continue in the background;
+    /// `None` if the agent does not list them.
     Stop { tasks: Option<Vec<Background>> },
-    /// The user has interrupted it.
+    /// The user has interrupted the agent.
     Interrupted,
     /// A model has answered.
     ModelUsed,
-    /// Nothing that matters here.
+    /// An event without an effect here.
     Nothing,
-    /// A file's content goes to the model without a tool.
+    /// A file's content is sent to the model without a tool.
     Attached {
         path: String,
         #[serde(skip)]
@@ -134,7 +136,7 @@ enum What {
     },
 }
 
-/// A task that goes on in the background.
+/// A task in the background.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Background {
     id: String,
@@ -143,29 +145,30 @@ struct Background {
     command: Option<String>,
 }
 
-/// What a tool does, as far as it concerns files.
+/// What a tool does to files.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 enum Tool {
     /// Puts lines of a file into the context.
     Read(Reading),
     /// Changes files.
     Write { name: String, files: Vec<Writing> },
-    /// Runs something that may write anywhere.
+    /// Runs a command that may write anywhere.
     Shell {
         #[serde(serialize_with = "masked")]
         command: String,
     },
-    /// Nothing of all that.
+    /// Does nothing that concerns files.
     Other,
 }
 
-/// Where an event is kept, its command is so without secrets (SEC-3).
+/// Serialises a command without the secrets in it (SEC-3), for events that are
+/// stored.
 fn masked<S: Serializer>(command: &str, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_str(&tokens::masked(command))
 }
 
 impl Tool {
-    /// A tool that changes one file.
+    /// Returns a tool that changes one file.
     fn write(name: &str, path: &str, change: Change) -> Self {
         Self::Write {
             name: name.to_owned(),
@@ -177,13 +180,13 @@ impl Tool {
     }
 }
 
-/// Which lines of which file.
+/// The lines of a file that a tool reads.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Reading {
     path: String,
-    /// The first line, from 1.
+    /// The first line, from 1; `None` for the beginning of the file.
     start: Option<u32>,
-    /// At most this many lines.
+    /// The maximum number of lines; `None` for all.
     limit: Option<u32>,
 }
 
@@ -195,34 +198,35 @@ struct Writing {
     change: Change,
 }
 
-/// How.
+/// How a tool changes a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 enum Change {
-    /// It will hold this.
+    /// The file's new content is this text.
     Whole(String),
-    /// Texts in it are replaced, one after the other.
+    /// Texts in the file are replaced, one after the other.
     Replace(Vec<Replacement>),
-    /// Hunks of a patch are applied to it, or to the file of another name.
+    /// Hunks of a patch are applied to the file, or to the file `from`, whose
+    /// result gets this name.
     Patch {
         from: Option<String>,
         hunks: Vec<patch::Hunk>,
     },
-    /// It will be gone.
+    /// The file is removed.
     Delete,
-    /// Nobody can say.
+    /// The result is not known in advance.
     #[default]
     Unknown,
 }
 
 impl Change {
-    /// Whether it says which lines become others, so that the file's bytes are
-    /// needed to know what comes of it.
+    /// Returns whether the change is given by lines, so that the file's bytes
+    /// are needed to compute the result.
     fn names_lines(&self) -> bool {
         matches!(self, Self::Replace(_) | Self::Patch { .. })
     }
 }
 
-/// One text in place of another.
+/// One replacement of a text by another.
 #[derive(Clone, Debug, PartialEq)]
 struct Replacement {
     old: String,
@@ -230,46 +234,48 @@ struct Replacement {
     all: bool,
 }
 
-/// What a tool has answered.
+/// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Output {
-    /// As the agent handed it on.
+    /// The result as JSON, as the agent sent it.
     raw: Value,
-    /// The text of it.
+    /// The text in the result; `None` if none was found.
     text: Option<String>,
-    /// Of a file: the first line shown, how many, and how many it has.
+    /// For a read: the first line shown, the number of lines shown, and the
+    /// number of lines of the file.
     shown: Option<(u32, u32, u32)>,
-    /// The agent lets a hook put another output in its place.
+    /// Whether a hook may replace this output.
     replaceable: bool,
 }
 
-/// What the rules came to.
+/// The decision of the rules about an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 enum Verdict {
-    /// Nothing to say.
+    /// The answer is empty.
     #[default]
     Nothing,
-    /// The tool must not run; why.
+    /// The tool must not run, with the reason.
     Deny(String),
-    /// The agent's user decides whether it runs; what he is told. Only for
-    /// agents of which `Agent::asks` is true.
+    /// The agent's user decides whether the tool runs, with the text to show.
+    /// Only for agents with `Agent::asks`.
     Ask(String),
     /// A text for the model.
     Tell(String),
-    /// This in place of the tool's output.
+    /// This value replaces the tool's output.
     Replace(Value),
 }
 
-/// What became of an event.
+/// The result of processing an event.
 #[derive(Debug)]
 pub(crate) struct Answered {
-    /// For the hook.
+    /// What the hook prints.
     pub(crate) printed: HookPrinted,
-    /// What takes back what it has begun, if nobody hears the answer.
+    /// The requests that revert what was begun, if the agent no longer waits
+    /// for the answer.
     pub(crate) undo: Vec<Request>,
 }
 
-/// What a hook prints that has nothing to say.
+/// Returns the output of a hook that has no answer.
 pub(crate) fn silence() -> HookPrinted {
     HookPrinted {
         stdout: "{}".to_owned(),
@@ -279,14 +285,15 @@ pub(crate) fn silence() -> HookPrinted {
     }
 }
 
-/// Where the workspace of an event is looked for: at the file that it is about,
-/// or where its agent works; the agent by the name of its command.
+/// Returns where to look for the workspace of an event: at the file that it
+/// names, or in the agent's working directory. `agent` is the name of the
+/// hook's command.
 pub fn place(agent: &str, input: &Value) -> Option<PathBuf> {
     Agent::named(agent)?.speaker(input).place(input)
 }
 
-/// Lets an event of `agent` take effect that came by the hook of `hook`, mostly
-/// the same, and says what the hook is to print.
+/// Processes an event of `agent` that arrived through the hook of `hook`,
+/// usually the same agent. Returns what the hook must print.
 pub(crate) async fn answer(
     hook: &'static Agent,
     agent: &'static Agent,
@@ -342,10 +349,10 @@ pub(crate) async fn answer(
     answered
 }
 
-/// Hears that what a hook printed was delivered.
+/// Handles a client's report that what a hook printed was delivered.
 ///
 /// # Errors
-/// For a token that no answer named.
+/// `ack` is not a token that an answer named.
 pub(crate) async fn acknowledge(
     daemon: &DaemonHandle,
     ack: &str,
@@ -353,7 +360,7 @@ pub(crate) async fn acknowledge(
     rules::acknowledge(daemon, ack).await
 }
 
-/// Says which session an MCP client's call belongs to.
+/// Returns which session an MCP client's call belongs to.
 pub(crate) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> HookJoined {
     HookJoined {
         session: identity::join(daemon, asked).await,

@@ -1,5 +1,6 @@
 //! Which files a command may print: those that it names, and those that its
-//! output names. Looks at the disk, within bounds; waits for nothing else.
+//! output names. The functions look at the disk, within limits, and block for
+//! nothing else.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,58 +10,64 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 
-/// Files looked at for one command, and bytes of one.
+/// The maximum number of files for one command.
 pub(super) const FILES: usize = 16;
+/// The maximum size of one file, in bytes.
 const BYTES: u64 = 1 << 20;
 
-/// Words of a command or an output that are tried.
+/// The maximum number of words of a command or an output that are tried as
+/// names.
 const WORDS: usize = 256;
 
-/// Bytes of one, and of the command.
+/// The maximum length of a word, in bytes.
 const WORD: usize = 1_024;
+/// The maximum length of a command, in bytes.
 const COMMAND: usize = 64 << 10;
 
-/// Directories from which names are taken to go.
+/// The maximum number of directories to which names may be relative.
 const BASES: usize = 8;
 
-/// Entries looked at where a command finds its files itself, and how deep.
+/// The maximum number of entries that are searched for a command that searches
+/// directories itself.
 const ENTRIES: usize = 2_000;
+/// The maximum depth of directories in such a search.
 const DEPTH: usize = 8;
 
-/// Programs that print what they find themselves.
+/// Programs that print files which they find themselves.
 const FINDERS: [&str; 6] = ["find", "fd", "xargs", "ls-files", "for", "while"];
 
-/// Programs whose output's lines need not be the file's, though they look it.
+/// Programs that change lines, so that a line of their output may only look
+/// like the file's.
 const CHANGING: [&str; 13] = [
     "tr", "cut", "sort", "uniq", "rev", "shuf", "tac", "fold", "column", "paste", "perl", "gsub",
     "sub",
 ];
 
-/// A file that may be shown.
+/// A file that an output may show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) path: PathBuf,
-    /// How an output may spell it.
+    /// The names by which an output may refer to it.
     pub(super) names: Vec<String>,
 }
 
-/// Where names go from.
+/// The directories to which names are relative.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) root: &'a Path,
     pub(super) cwd: &'a Path,
 }
 
-/// The files that a command names.
+/// Returns the files that a command names.
 pub(super) fn in_command(place: Place<'_>, command: &str) -> Vec<Named> {
     let words = words(command);
     let bases = bases(place, &words);
     files(place, &bases, words.iter().map(String::as_str))
 }
 
-/// The files that an output names before lines of theirs, and those that a
-/// command finds by patterns or by looking through directories; without those
-/// known already.
+/// Returns the files that an output names before their lines, and those that a
+/// command finds by patterns or by searching directories, without the files
+/// that are known already.
 pub(super) fn in_output(
     place: Place<'_>,
     command: &str,
@@ -86,8 +93,8 @@ pub(super) fn in_output(
     found
 }
 
-/// How many lines in a row have to be a file's at least: one, unless the
-/// command makes other lines of them.
+/// Returns the minimum number of consecutive lines that must be a file's: one,
+/// unless the command changes lines.
 pub(super) fn shortest(command: &str) -> usize {
     let changes = |word: &str| {
         CHANGING.contains(&word)
@@ -106,9 +113,9 @@ pub(super) fn shortest(command: &str) -> usize {
     }
 }
 
-/// The words of a command as a shell reads them, and what stands between the
-/// signs that separate names elsewhere: in a program within a program, after a
-/// `:` or a `=`.
+/// Returns the words of a command as a shell reads them, and the parts between
+/// other separators of names: in a script within the command, after a `:` or a
+/// `=`.
 fn words(command: &str) -> Vec<String> {
     let mut cut = command.len().min(COMMAND);
     while !command.is_char_boundary(cut) {
@@ -118,7 +125,7 @@ fn words(command: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut known: HashSet<String> = HashSet::new();
     let mut add = |word: &str| {
-        // What stands before the first `/` may be a variable's.
+        // What is before the first `/` may be a variable.
         let word = match word.starts_with('$') {
             true => word.split_once('/').map_or("", |(_, rest)| rest),
             false => word,
@@ -150,7 +157,8 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The directory the command runs in, and those that it names.
+/// Returns the directory in which the command runs, and the directories that it
+/// names.
 fn bases(place: Place<'_>, words: &[String]) -> Vec<PathBuf> {
     let mut bases = vec![place.cwd.to_owned()];
     for word in words {
@@ -170,7 +178,7 @@ fn is_near(place: Place<'_>, path: &Path) -> bool {
     path.starts_with(place.root) || path.starts_with(place.cwd)
 }
 
-/// The files that words name.
+/// Returns the files that words name.
 fn files<'a>(
     place: Place<'_>,
     bases: &[PathBuf],
@@ -202,7 +210,7 @@ fn files<'a>(
     found
 }
 
-/// A path without `.` and `..`.
+/// Returns a path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -215,8 +223,8 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// How an output may spell a file: from each directory, from the root, as it
-/// was named, and whole.
+/// Returns the names by which an output may refer to a file: relative to each
+/// directory and to the root, as the command named it, and absolute.
 fn names(place: Place<'_>, bases: &[PathBuf], path: &Path, word: Option<&str>) -> Vec<String> {
     let below = bases.iter().map(PathBuf::as_path).chain([place.root]);
     let below = below.filter_map(|base| path.strip_prefix(base).ok());
@@ -230,8 +238,8 @@ fn names(place: Place<'_>, bases: &[PathBuf], path: &Path, word: Option<&str>) -
     names
 }
 
-/// Names that an output gives for lines of theirs: `a:3:`, `+++ b/a`,
-/// `==> a <==`, `--> a:3:4`, and lines that may be a name.
+/// Returns the names that an output gives for lines: `a:3:`, `+++ b/a`, `==> a
+/// <==`, `--> a:3:4`, and lines that may be a name.
 fn spelled(output: &str) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     let mut known: HashSet<&str> = HashSet::new();
@@ -268,7 +276,8 @@ fn spelled(output: &str) -> Vec<&str> {
     found
 }
 
-/// Files that a command finds by patterns, or by looking through directories.
+/// Returns the files that a command finds by patterns, or by searching
+/// directories.
 fn looked_up(bases: &[PathBuf], words: &[String], named: bool) -> Vec<PathBuf> {
     let is_pattern = |word: &str| {
         let sign = word.contains(['*', '?', '[']) || (word.contains('{') && word.contains(','));

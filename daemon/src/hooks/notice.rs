@@ -1,5 +1,5 @@
-//! Sentences for models: what is so, not what to think of it. Names come from
-//! anywhere, so they stand quoted and are cut where they are long (SEC-4).
+//! Sentences for models. They state facts and give no opinion. Names can come
+//! from anywhere, so they are quoted, and cut if they are long (SEC-4).
 
 use std::fmt::Write as _;
 
@@ -11,27 +11,29 @@ use touchmark_proto::{
     Millis, RelPath, SessionId, Version, VersionKind,
 };
 
-/// Files named in one notice at most.
+/// The maximum number of files in one notice.
 pub(super) const FILES: usize = 20;
 
-/// Ranges of lines named of one file.
+/// The maximum number of ranges of lines for one file.
 const LINES: usize = 3;
 
-/// Characters of one name.
+/// The maximum length of a name, in characters.
 const NAME: usize = 200;
 
-/// Characters of what a client noted with a warning.
+/// The maximum length of a client's note about a warning, in characters.
 const NOTE: usize = 500;
 
-/// Bytes of the rows of one notice; agents cut off or drop longer ones.
+/// The maximum length of the rows of one notice, in bytes; agents cut off or
+/// drop longer ones.
 const NOTICE: usize = 5_500;
 
 fn path(path: &RelPath) -> String {
     quoted(&path.to_string_lossy(), NAME)
 }
 
-/// By whom something was done. What no agent claims is the user's only where an
-/// editor says so: it may be a build's, or a tool's that nobody announced.
+/// Returns by whom something was done. A change that no agent claims is called
+/// the user's only if an editor reported it: it may come from a build, or from
+/// a tool that was not announced.
 fn author(author: &Author, evidence: &[Evidence]) -> String {
     let editors = evidence.contains(&Evidence::Editor) && !evidence.contains(&Evidence::Unmarked);
     match (author.kind, &author.session) {
@@ -48,15 +50,15 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
     }
 }
 
-/// Takes the reader's own name out of a list of authors: what is not known to
-/// be its edit and yet put down to it was written while its command ran.
+/// Removes the reader's own session from a list of authors. Such a change is
+/// not known to be its edit; it was written while its command ran.
 pub(super) fn without_own(authors: &mut [Author], own: &SessionId) {
     for author in authors.iter_mut().filter(|author| author.is(own)) {
         (author.session, author.label) = (None, None);
     }
 }
 
-/// A session by its label, where it has one.
+/// Returns a session's label, or its id if it has none.
 fn name(session: &SessionId, label: Option<&str>) -> String {
     quoted(label.unwrap_or_else(|| session.as_str()), 80)
 }
@@ -82,7 +84,7 @@ fn lines(counts: LineCounts) -> String {
     )
 }
 
-/// The time of day in the local zone.
+/// Returns the time of day in the local zone.
 fn time(at: Millis) -> String {
     let local = i64::try_from(at)
         .unwrap_or(0)
@@ -97,8 +99,8 @@ fn time(at: Millis) -> String {
     )
 }
 
-/// Why a write is refused: who, when, how much, what to do. `None` for an
-/// error that says nothing about other people's changes.
+/// Returns why a write is refused: who changed the file, when, how much, and
+/// what to do. `None` for an error that does not concern changes by others.
 pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<String> {
     let data = error.files.first().unwrap_or(&error.data);
     let file = path(data.path.as_ref()?);
@@ -140,8 +142,8 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
     Some(sentence + &others)
 }
 
-/// Why a write is refused that would destroy what has changed, and what that
-/// is.
+/// Returns why a write is refused that would destroy changes, and what these
+/// changes are.
 pub(super) fn would_destroy(file: &FileState, counts: Option<LineCounts>, shown: &Shown) -> String {
     let size = counts
         .map(|counts| format!(" ({})", lines(counts)))
@@ -153,13 +155,14 @@ pub(super) fn would_destroy(file: &FileState, counts: Option<LineCounts>, shown:
     )
 }
 
-/// What has changed in a file beside what a tool was allowed to write.
+/// Returns what has changed in a file in addition to what a tool was allowed to
+/// write.
 pub(super) fn changed_elsewhere(file: &FileState, shown: &Shown) -> String {
     let what = changed(file);
     format!("{what}, elsewhere than your edit. {}", are_now(shown, ""))
 }
 
-/// Why a file is not replaced that the session has not read.
+/// Returns why a file is not replaced that the session has not read.
 pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
     let name = path(&file.path);
     let (lines, size) = (file.line_count, file.size);
@@ -176,8 +179,8 @@ pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
     }
 }
 
-/// What an agent's user is asked before a tool writes to a file in which he
-/// has unsaved changes.
+/// Returns the question to an agent's user before a tool writes to a file in
+/// which the user has unsaved changes.
 pub(super) fn asks_over_unsaved(file: &FileState) -> String {
     let lines = match &file.unsaved_lines {
         Some(lines) => format!(" ({})", at(lines)),
@@ -189,7 +192,7 @@ pub(super) fn asks_over_unsaved(file: &FileState) -> String {
     )
 }
 
-/// Why a tool is not to write what the user is changing.
+/// Returns why a tool must not write the lines that the user is changing.
 pub(super) fn writes_over_unsaved(file: &FileState, lines: LineRange) -> String {
     format!(
         "{} has unsaved changes in an editor ({}), where this tool would write. The next save there would overwrite it: have the user save first, or repeat the call if it still is what you want.",
@@ -213,7 +216,7 @@ fn changed(file: &FileState) -> String {
     )
 }
 
-/// Some lines of a file, each on a line of its own.
+/// Lists some lines of a file, each on a separate line.
 fn are_now(shown: &Shown, end: &str) -> String {
     let more = match shown.more {
         true => "\nMore lines have changed: read the file.",
@@ -235,7 +238,7 @@ fn are_now(shown: &Shown, end: &str) -> String {
     }
 }
 
-/// What an answer that came too late would have said.
+/// Returns what an answer that came too late would have contained.
 pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
     let when = time(at);
     format!(
@@ -243,7 +246,8 @@ pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
     )
 }
 
-/// What others did to files that the session holds.
+/// Returns what others did to files that the session has read; `None` if there
+/// is nothing to report.
 pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String> {
     let mut text = String::new();
     if reset {
@@ -258,9 +262,9 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
-/// What became of them while the session's own command ran. Nothing tells a
-/// command's write from a person's save beside it (ATTR-6), so neither is said
-/// to be the one.
+/// Returns what changed in files while the session's own command ran. A
+/// command's write cannot be distinguished from a person's save at the same
+/// time (ATTR-6), so the text names both.
 pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     (!list.is_empty()).then(|| {
         format!(
@@ -270,9 +274,10 @@ pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     })
 }
 
-/// `own` if they are about the session's own command.
+/// Lists changes. With `own`, they are those during the session's own command.
 fn listed(list: &[Change], more: bool, own: bool) -> String {
-    // A row is left out whole: half a name would be without its closing quote.
+    // A row that does not fit is left out as a whole: a cut name would lack its
+    // closing quote.
     let mut room = NOTICE;
     let rows = list.iter().take(FILES).map(|change| row(change, own));
     let rows = rows.take_while(|row| {
@@ -293,7 +298,7 @@ fn listed(list: &[Change], more: bool, own: bool) -> String {
     text
 }
 
-/// How a lost version can be had again, where it was ever read.
+/// Returns how a lost version can be restored; empty if it was never read.
 fn back(lost: &Version) -> String {
     let command = match lost.unobserved {
         Some(true) => None,
@@ -308,7 +313,8 @@ fn row(change: &Change, own: bool) -> String {
     let file = path(&change.path);
     let who = authors(&change.changed_by, &change.evidence);
     if let Some(lost) = &change.lost {
-        // Under a mark of the session's own nobody can tell who it was.
+        // With an open mark of the session itself, the writer cannot be
+        // determined.
         if lost.candidates.is_some() {
             return format!(
                 "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen{})",
@@ -354,7 +360,7 @@ fn row(change: &Change, own: bool) -> String {
     }
 }
 
-/// ` of lines 10-14, 20`; nothing where there are none.
+/// Returns ` of lines 10-14, 20`; empty if there are no lines.
 fn of_lines(lines: &[LineRange]) -> String {
     let shown: Vec<String> = lines.iter().take(LINES).map(range).collect();
     if shown.is_empty() {
@@ -367,7 +373,7 @@ fn of_lines(lines: &[LineRange]) -> String {
     format!(" of lines {}{more}", shown.join(", "))
 }
 
-/// `10-14`, or `10`.
+/// Returns `10-14`, or `10` for a single line.
 fn range(range: &LineRange) -> String {
     match range.start == range.end {
         true => range.start.to_string(),
@@ -375,7 +381,7 @@ fn range(range: &LineRange) -> String {
     }
 }
 
-/// A warning that waits for the session.
+/// Returns a pending warning of the session.
 pub(super) fn warning(warning: &Warning) -> String {
     let names: Vec<String> = warning.files.iter().take(FILES).map(path).collect();
     let note = warning
@@ -481,7 +487,8 @@ mod tests {
             told(&lost("src/a.rs", None)),
             "x; it can be had again by `touchmark restore \"src/a.rs@17\"`"
         );
-        // Never read, so never kept; a name that is no part of a command.
+        // The first was never read, so it is not stored; the second has a name
+        // that cannot be part of a command.
         assert_eq!(told(&lost("src/a.rs", Some(true))), "x");
         assert_eq!(told(&lost("$(reboot)", None)), "x");
     }

@@ -1,5 +1,5 @@
-//! What in agents' events is not understood: a line in the log for each kind,
-//! once, and a number in `stats` for all.
+//! Parts of agents' events that are not understood: one line in the log for
+//! each kind, and a count of all in `stats`.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -11,25 +11,25 @@ use super::agent::{Agent, Odd};
 use super::daemon_handle::{Consult, DaemonHandle};
 use crate::event::Event;
 
-/// Kinds that are told apart; what comes after them is only counted.
+/// The maximum number of kinds that are logged; further kinds are only counted.
 const KINDS: usize = 256;
 
-/// Letters of a name in the log.
+/// The maximum length of a name in the log, in characters.
 const NAME: usize = 80;
 
-/// What was said already.
+/// The kinds that were already logged, with their agents.
 #[derive(Debug, Default)]
 pub(super) struct Said(Mutex<HashSet<(&'static str, Odd)>>);
 
 impl Said {
-    /// Whether to say it.
+    /// Returns whether to log this kind, and notes it.
     fn is_news(&self, agent: &'static str, odd: &Odd) -> bool {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.len() < KINDS && said.insert((agent, odd.clone()))
     }
 }
 
-/// An event of an agent's was not understood, or something in it.
+/// Logs and counts something in an agent's event that was not understood.
 pub(super) fn heard(daemon: &DaemonHandle, agent: &Agent, session: Option<SessionId>, odd: &Odd) {
     if daemon.memory.odd.is_news(agent.name, odd) {
         let what = match odd {

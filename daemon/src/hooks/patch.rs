@@ -1,22 +1,23 @@
-//! The patches of Codex and those who took them over: which files they name,
-//! and what comes of them where they apply cleanly.
+//! The patches of Codex and of agents that adopted their format: which files
+//! they name, and the result if they apply cleanly.
 
 use super::{Change, Writing};
 
-/// Files of one patch at most.
+/// The maximum number of files in one patch.
 const FILES: usize = 1_000;
 
-/// Some lines in place of others.
+/// A replacement of some lines by others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Hunk {
-    /// A line that stands before it.
+    /// A line that must come before the replaced lines; `None` if there is
+    /// none.
     after: Option<String>,
     old: Vec<String>,
     new: Vec<String>,
     at_end: bool,
 }
 
-/// The files of a patch; `None` if it is none.
+/// Returns the files of a patch; `None` if the text is no patch.
 pub(super) fn parse(text: &str) -> Option<Vec<Writing>> {
     let mut lines = text
         .lines()
@@ -48,7 +49,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Writing>> {
             add_line(&mut files.last_mut()?.change, line)?;
         }
     }
-    // Models forget the last line; the tool minds.
+    // Models sometimes forget the last line; the tool then refuses the patch.
     None
 }
 
@@ -98,7 +99,8 @@ fn add_line(change: &mut Change, line: &str) -> Option<()> {
     Some(())
 }
 
-/// What comes of a text, if every hunk fits as it is.
+/// Returns the result of the hunks; `None` if one of them does not match
+/// exactly.
 pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Option<String> {
     let mut lines: Vec<&str> = text.split('\n').collect();
     if lines.last() == Some(&"") {
@@ -199,7 +201,7 @@ mod tests {
         );
         assert_eq!(apply(text, &hunks("@@\n-B\n+x")), None);
         assert_eq!(apply("", &hunks("@@\n-B\n+x")), None);
-        // A missing last newline is put there, as the tool does.
+        // A missing newline at the end is added, as the tool does.
         assert_eq!(apply("a", &hunks("@@\n-a\n+b")), Some("b\n".into()));
     }
 }

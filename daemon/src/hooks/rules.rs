@@ -1,4 +1,4 @@
-//! What each event does, the same for all agents.
+//! What each event does, in the same way for all agents.
 
 mod gate;
 mod late;
@@ -23,19 +23,20 @@ use super::{Happened, Tool, Verdict, What, notice, running};
 
 pub(super) use late::{make_up, with_late};
 
-/// Bytes of a command that are kept as its window's label.
+/// The maximum length of the command that is a window's label, in bytes.
 const LABEL: usize = 200;
 
-/// What the acknowledgement of a denial begins with that has shown lines.
+/// The beginning of the acknowledgement of a denial that has shown lines.
 const DENIAL: &str = "denial ";
 
-/// What the rules came to.
+/// The result of the rules.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) verdict: Verdict,
-    /// Comes back once the verdict has been delivered.
+    /// The token that the client returns once the verdict was delivered; `None`
+    /// if no acknowledgement is needed.
     pub(super) ack: Option<String>,
-    /// What takes back what was begun.
+    /// The requests that revert what was begun.
     pub(super) undo: Vec<Request>,
 }
 
@@ -48,7 +49,7 @@ impl From<Verdict> for Outcome {
     }
 }
 
-/// Texts for the model, and what they have to be acknowledged by.
+/// Texts for the model, and what is acknowledged once they were delivered.
 #[derive(Debug, Default)]
 struct Told {
     texts: Vec<String>,
@@ -78,7 +79,7 @@ impl Told {
     }
 }
 
-/// Lets an event take effect.
+/// Executes the rules for an event and returns the outcome.
 pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome {
     let Happened {
         session,
@@ -90,8 +91,8 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         what,
         ..
     } = happened;
-    // A tool that has run has run: only what is asked before it is worthless
-    // once the agent has gone on.
+    // What a tool did takes effect however late. Only what happens before a
+    // tool runs has no effect any more once the agent has continued.
     let leisure = daemon.at_leisure();
     let daemon = match what {
         What::Before { .. } => daemon,
@@ -99,7 +100,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     };
     let cwd = cwd.as_deref();
     let standing = daemon.standing(&session).await;
-    // A late event does not open a session again; a word of the user's does.
+    // A late event does not open a session again; a prompt of the user does.
     let opens = matches!(
         what,
         What::Start { .. } | What::Prompt { .. } | What::ChildStart
@@ -118,7 +119,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         };
         match daemon.ask(open).await {
             Ok(opened) => warning = opened.warning,
-            // Nothing can be kept: nothing is claimed (LOSS-3).
+            // Nothing can be stored, so nothing is claimed (LOSS-3).
             Err(_) => return Outcome::default(),
         }
     }
@@ -156,8 +157,9 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         }
         What::ChildStart => tell(daemon, &session, warning, can_tell).await,
         What::BatchEnd => {
-            // Whatever has run has had an event of its own end before: what is
-            // still open was declined.
+            // Each tool that ran has reported its own end before this event.
+            // Edits and windows that are still open belong to tools that were
+            // declined.
             never_ran(daemon, &session, &standing, |_| true).await;
             writes::formatted(daemon, &session, false).await;
             tell(daemon, &session, warning, can_tell).await
@@ -180,8 +182,9 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             output,
             batch_end,
         } => {
-            // Where the agent itself works elsewhere, its turns are told to
-            // another daemon, and this is the only place to tell.
+            // If the agent works in another workspace, its turns are reported
+            // to another daemon. Then the answer to this event is the only
+            // place for a notice.
             let home = daemon.is_home(cwd).await;
             let mut told = Told::default();
             let mut verdict = Verdict::Nothing;
@@ -193,7 +196,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 }
                 Tool::Write { files, .. } => {
                     writes::commit(daemon, &session, cwd, &call, &files).await;
-                    // One may still run beside this.
+                    // A formatter may still be running.
                     writes::formatted(daemon, &session, true).await;
                 }
                 Tool::Shell { command } => {
@@ -220,7 +223,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             let mut told = Told::default();
             match tool {
                 Tool::Write { .. } => abort(daemon, &session, &call).await,
-                // One that ends with an error has printed all the same.
+                // A command that ends with an error has printed as well.
                 Tool::Shell { command } => {
                     prints::after(daemon, &session, cwd, &call, &command, &output).await;
                     told.texts
@@ -266,7 +269,8 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     }
 }
 
-/// What was printed has arrived: what it told is not told again (MOD-2).
+/// Processes the acknowledgement that an answer was delivered: what it
+/// contained is not reported again (MOD-2).
 pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), Error> {
     let wrong = || Error::invalid("`ack` is not one that a hook's answer named");
     if let Some(number) = ack.strip_prefix(DENIAL) {
@@ -282,7 +286,7 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
         }
         return Ok(());
     }
-    // Before the rest, how many late words were among it.
+    // The token begins with the number of late texts that the answer contained.
     let rest = ack.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let late = ack.strip_suffix(rest).unwrap_or_default();
     let mut parts = rest.splitn(3, ' ');
@@ -307,7 +311,7 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     Ok(())
 }
 
-/// The warning that waits, and what others changed.
+/// Returns the pending warning and the changes by others, as an outcome.
 async fn tell(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -326,7 +330,8 @@ async fn tell(
     told.outcome(session)
 }
 
-/// What others changed, of one file or of all that the session holds.
+/// Returns what others changed in `path`, or in all files that the session has
+/// read if it is `None`.
 async fn changed(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -348,8 +353,8 @@ async fn changed(
     Some(taken)
 }
 
-/// Comes back once a denial has arrived that says what others did to this
-/// file: no notice tells it a second time.
+/// Returns the acknowledgement of a denial that reports what others did to this
+/// file, so that no notice reports it a second time.
 async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> Option<String> {
     let taken = changed(daemon, session, Some(path)).await?;
     let told = Told {
@@ -359,7 +364,7 @@ async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> O
     told.ack(session)
 }
 
-/// One notice of all that others changed.
+/// Adds one notice of all changes by others.
 async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
     let Some(taken) = changed(daemon, session, None).await else {
         return;
@@ -379,7 +384,7 @@ async fn compacted(daemon: &DaemonHandle, session: &SessionId) {
     let _nothing_read = daemon.ask(ask).await;
 }
 
-/// A window for a command, and a look at the files that it may print.
+/// Opens a window for a command, and reads the files that it may print.
 async fn before_command(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -415,7 +420,8 @@ async fn before_command(
     }
 }
 
-/// Ends a window; what was done in it is told nowhere else (MOD-1).
+/// Ends a window. Returns what was changed in it, which is reported nowhere
+/// else (MOD-1).
 async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
     running::came_back(daemon, session, call).await;
     let end = CommandEnd {
@@ -437,7 +443,8 @@ async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
     let _ended_already = daemon.ask(abort).await;
 }
 
-/// Tools that never came back are over when the next turn begins.
+/// Ends the edits and windows of tools that never returned, when the turn ends
+/// or the next begins.
 async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super::Standing) {
     for call in &standing.edits {
         daemon.memory.recall(session, call);
@@ -449,13 +456,13 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
             continue;
         }
         running::came_back(daemon, session, call).await;
-        // Not by `command/end`: what it answers would be told to nobody.
+        // `command/end` is not used, since its answer would reach no client.
         daemon.end_window(window.clone());
     }
 }
 
-/// Calls that were announced and nobody permitted: what was begun for them
-/// ends, and has claimed nothing.
+/// Ends what was begun for announced calls that were not permitted. It claims
+/// nothing.
 async fn never_ran(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -472,16 +479,15 @@ async fn never_ran(
     }
 }
 
-/// The agent's process is gone: what its tools had begun ends with it
-/// (HOOK-3).
+/// Ends what an agent's tools had begun, since its process has ended (HOOK-3).
 pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
     daemon.memory.turn(&daemon.inside, session, false);
     let standing = daemon.standing(session).await;
     abort_left(daemon, session, &standing).await;
 }
 
-/// A file's content goes to the model without a tool: it is seen if it is
-/// what the file holds, else only named.
+/// A file's content is sent to the model without a tool. It counts as seen if
+/// it is the file's current content; otherwise the file is only mentioned.
 async fn attached(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -509,7 +515,7 @@ async fn attached(
     let _not_a_file = daemon.ask(mention).await;
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text, at most `most` bytes.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let mut cut = most.min(text.len());
     while !text.is_char_boundary(cut) {
@@ -518,7 +524,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     text.get(..cut).unwrap_or_default().to_owned()
 }
 
-/// Remembers something of a call beside what is remembered of it already.
+/// Adds something to what is remembered of a call.
 fn remember(daemon: &DaemonHandle, session: &SessionId, call: &str, add: impl FnOnce(&mut Call)) {
     let mut known = daemon.memory.recall(session, call).unwrap_or_default();
     add(&mut known);

@@ -1,8 +1,8 @@
-//! As which processes an agent's command runs (ATTR-6). Agents give each
-//! command a session of the system's of its own, so that they can end all of
-//! it: the first process below the agent that leads one, and was started after
-//! the announcement, is the command's. Where no processes are seen, the window
-//! opens with the announcement and ends with the tool's answer.
+//! Finds the processes of an agent's command (ATTR-6). Agents give each command
+//! a separate session of the operating system, so that they can end all of it.
+//! The command's is the first process below the agent that leads such a session
+//! and was started after the announcement. Where processes cannot be seen, the
+//! window opens with the announcement and ends with the tool's answer.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,72 +15,78 @@ use crate::system::clock;
 use crate::system::proc;
 use crate::system::process::{Placed, Process};
 
-/// Commands under way that are remembered.
+/// The maximum number of running commands that are remembered.
 const MOST: usize = 256;
 
-/// The first pause between two looks for a command's process, and the longest:
-/// somebody may be asked to permit it, for minutes.
+/// The first pause between two looks for a command's process.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause between two looks for a command's process: the user may
+/// have to permit the command, which can take minutes.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// A command may have come and gone between two looks, and its hook may be
-/// that late: what a look has not seen says nothing about this time.
+/// In milliseconds: a command may have run entirely between two looks, and its
+/// hook may be this late. So a look that saw nothing proves nothing about this
+/// time span before it.
 const SLACK: Millis = 10_000;
 
-/// A process that is younger may be the shell of a hook that has not come to
-/// its command yet.
+/// The age that a process must have: a younger one may be the shell of a hook
+/// that has not started its program yet.
 const SETTLED: Duration = Duration::from_millis(50);
 
-/// Processes that go on after their tool has answered, at most.
+/// The maximum number of processes that continue after their tool has answered.
 const LEFT: usize = 16;
 
-/// Processes that stand above one another, at most.
+/// The maximum number of ancestors of a process that are followed.
 const ABOVE: usize = 64;
 
-/// The shortest id of a conversation by which processes are known, in bytes: a
-/// shorter one may be the value of any variable. Agents' ids are UUIDs.
+/// The minimum length in bytes of a conversation's id that identifies processes
+/// by their environment: a shorter one may be the value of any variable.
+/// Agents' ids are UUIDs.
 const ID: usize = 16;
 
-/// How long their windows stay open at most.
+/// The maximum time that the windows of such processes stay open, in
+/// milliseconds.
 const LONGEST: Millis = 24 * 60 * 60 * 1_000;
 
-/// A command that was announced and has not come back.
+/// A command that was announced and has not returned.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     session: SessionId,
     call: String,
-    /// Its window.
+    /// The id of its window.
     window: String,
-    /// What it is, for people.
+    /// The command, for people.
     label: Option<String>,
     agent: Process,
-    /// When it was announced: by the daemon's clock, and by the system's.
+    /// When it was announced: by the daemon's clock, and by the system's
+    /// uptime.
     announced: (Millis, Duration),
-    /// The system's sessions that it leads.
+    /// The sessions of the operating system that it leads.
     leads: Vec<u32>,
-    /// When nothing of it was seen, for the time of the slack and once before.
+    /// The times at which no process of it was seen: those within the slack,
+    /// and one before.
     nothing_at: Vec<Millis>,
-    /// The hook that announced it, and what is above.
+    /// The process of the hook that announced it, and its ancestors.
     hook: Vec<Process>,
 }
 
-/// All of them.
+/// All commands that were announced and have not returned.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     under_way: Vec<Running>,
-    /// Agents below which commands were seen to lead sessions.
+    /// The agents whose commands were found to lead sessions.
     leading: Vec<Process>,
 }
 
 /// Agents that were tried: each of their commands leads a session.
 const TRIED: [&str; 3] = ["claude", "codex", "gemini"];
 
-/// Agents that do not tell of the end of a command that they have left in the
+/// Agents that do not report the end of a command that they have left in the
 /// background.
 const UNTOLD: [&str; 1] = ["codex"];
 
-/// How long after the end of a command's processes its agent may take to tell
-/// of it.
+/// The maximum time between the end of a command's processes and its agent's
+/// report of it.
 const TOLD_WITHIN: Duration = Duration::from_millis(300);
 
 impl Commands {
@@ -95,7 +101,7 @@ impl Commands {
         Some(self.under_way.remove(at))
     }
 
-    /// The system's sessions of all commands under way.
+    /// Returns the operating system's sessions of all running commands.
     fn led(&self) -> HashSet<u32> {
         let all = self.under_way.iter();
         all.flat_map(|one| one.leads.iter().copied()).collect()
@@ -109,8 +115,8 @@ impl Commands {
         self.under_way.push(running);
     }
 
-    /// Looks for a command among what is below its agent: its window, and when
-    /// it began, if it has.
+    /// Looks for a command's process below its agent. Returns its window, and
+    /// when it began if it was found.
     fn look(
         &mut self,
         session: &SessionId,
@@ -130,18 +136,20 @@ impl Commands {
         Some((window, began))
     }
 
-    /// Whether a command would have been seen that goes on for longer than the
-    /// pause between two looks.
+    /// Returns whether a command that runs for longer than the pause between
+    /// two looks would have been found.
     fn would_be_seen(&self, running: &Running, program: &str) -> bool {
         TRIED.contains(&program) || self.leading.contains(&running.agent)
     }
 }
 
 impl Running {
-    /// What is below the agent now that may be this command's; when it began.
+    /// Looks for this command's process among those below the agent. Returns
+    /// when it began.
     fn look(&mut self, below: &[Placed], taken: &HashSet<u32>, now: Millis) -> Option<Millis> {
         let since = proc::ticks(self.announced.1);
-        // What was started in the tick of the announcement may be its hook.
+        // A process that was started in the tick of the announcement may be its
+        // hook.
         let mut own: Vec<&Placed> = below
             .iter()
             .filter(|one| one.process.start >= since && !self.hook.contains(&one.process))
@@ -159,18 +167,20 @@ impl Running {
         Some(self.announced.0 + u64::try_from(ago.as_millis()).unwrap_or_default())
     }
 
-    /// No process of it was seen at any look.
+    /// Returns whether no look has found a process of the command.
     fn is_unseen(&self) -> bool {
         self.leads.is_empty() && !self.nothing_at.is_empty()
     }
 
-    /// Before that it had not begun, if it has ended now.
+    /// Returns the time at which the command had certainly not begun, if it has
+    /// ended now.
     fn not_before(&self, now: Millis) -> Option<Millis> {
         let sure = self.nothing_at.iter().rev().find(|at| **at + SLACK < now);
         sure.copied()
     }
 
-    /// What of it goes on, by all processes there are.
+    /// Returns the processes of the command that continue, out of all
+    /// processes.
     fn left<'a>(
         &self,
         all: &'a [Placed],
@@ -183,7 +193,8 @@ impl Running {
         let hooks = hook.first().and_then(|hook| place(hook.pid));
         let passed: [Option<u32>; 2] = [own, hooks.map(|hook| hook.session)];
         let since = proc::ticks(self.announced.1);
-        // Of a session that the command led, or below a process of one.
+        // A process is the command's if it, or one of its ancestors, is in a
+        // session that the command leads.
         let is_own = |one: &Placed| {
             let mut next = Some(one);
             for _ in 0..ABOVE {
@@ -205,7 +216,7 @@ impl Running {
 }
 
 /// Looks for the process of a command that a hook has announced, until it is
-/// found or the command has come back.
+/// found or the command has returned.
 pub(super) fn await_begin(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -248,8 +259,8 @@ pub(super) fn await_begin(
     });
 }
 
-/// Ends the window of a command whose processes have ended, where its agent may
-/// not tell of that end.
+/// Ends the window of a command whose processes have ended, if its agent may
+/// not report that end.
 async fn await_end(daemon: &DaemonHandle, session: &SessionId, call: &str, window: String) {
     let program = daemon.memory.agents(|agents| agents.program(session));
     if !UNTOLD.contains(&&*program) {
@@ -282,8 +293,8 @@ async fn await_end(daemon: &DaemonHandle, session: &SessionId, call: &str, windo
     }
 }
 
-/// A daemon that a hook has started leads a session as well, and so does the
-/// shell of another hook: they are no commands.
+/// Returns whether a process may be a command. A daemon that a hook has started
+/// also leads a session, and so does the shell of another hook.
 fn may_be_a_command(one: &Placed) -> bool {
     let runs_touchmark = |one: &Placed| proc::runs_this_program(one.process.pid);
     let leads = one.session == one.process.pid;
@@ -291,8 +302,8 @@ fn may_be_a_command(one: &Placed) -> bool {
 }
 
 /// Looks for a command among the processes below its agent that are older than
-/// that: its window, and when it began, if it is found now. `None` of one that
-/// is not under way.
+/// `older_than`. Returns its window, and when it began if it was found now.
+/// `None` if the command is not running.
 fn look(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -309,11 +320,11 @@ fn look(
     daemon.memory.commands(look)
 }
 
-/// A command's tool has answered, or never will: its window ends, and what of
-/// it goes on in the background has one of its own.
+/// Handles the end of a command's tool: its window ends, and each of its
+/// processes that continues in the background gets a separate window.
 pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: &str) {
     let hook = daemon.process.map(proc::and_above).unwrap_or_default();
-    // Not looked for once more: other hooks of this event run now.
+    // No further look is made here: hooks of this event are running now.
     let unseen = is_unseen(daemon, session, call);
     let taken = daemon.memory.commands(|commands| {
         let running = commands.take(session, call)?;
@@ -335,16 +346,17 @@ pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: 
             for one in &left {
                 let _not_told = proc::process_end(one.process.pid).await;
             }
-            // What these have started meanwhile goes on.
+            // The processes that these have started meanwhile continue.
             left = open_left(&daemon, &running, &[], HashSet::new(), &known).await;
         }
     });
 }
 
-/// A command will not come back; whether it never ran, since it was given up
-/// before any of its processes was seen.
+/// Handles a command that will not return. Returns whether it never ran, since
+/// it was declined before one of its processes was seen.
 pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
-    // Its processes may be young, too, and no tool has answered.
+    // Young processes count too here, since no tool has answered whose hook
+    // they could be.
     if let Some((window, Some(began))) = look(daemon, session, call, Duration::ZERO) {
         daemon.command_began(window, began);
     }
@@ -355,7 +367,8 @@ pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) 
             .commands(|commands| commands.take(session, call).is_some())
 }
 
-/// Whether a command would have been seen and was not.
+/// Returns whether no process of a command was seen although it would have
+/// been.
 fn is_unseen(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
     let program = daemon.memory.agents(|agents| agents.program(session));
     daemon.memory.commands(|commands| {
@@ -373,8 +386,8 @@ pub(super) fn forget(daemon: &DaemonHandle, session: &SessionId, call: &str) {
         .commands(|commands| commands.take(session, call));
 }
 
-/// Opens a window for each process of a command that goes on: with `known`, of
-/// those in these sessions of the system's.
+/// Opens a window for each process of a command that continues; if `known` is
+/// not empty, only for those in these sessions of the operating system.
 async fn open_left(
     daemon: &DaemonHandle,
     running: &Running,
@@ -385,7 +398,8 @@ async fn open_left(
     let (scanned, hook, known) = (running.clone(), hook.to_vec(), known.clone());
     let found = tokio::task::spawn_blocking(move || {
         let all = proc::all();
-        // A sub-agent's id begins with its parent's, whose environment it has.
+        // A sub-agent's id begins with its parent's id, and it has its parent's
+        // environment.
         let id = scanned.session.as_str();
         let main = id.split('/').next().unwrap_or(id);
         let is_named = |pid| main.len() >= ID && proc::environment_says(pid, main);
@@ -444,7 +458,8 @@ mod tests {
     fn the_first_leader_of_a_session_below_the_agent_is_the_commands() {
         let mut one = running();
         let nobody = HashSet::new();
-        // A server of before, and a hook in the agent's own session.
+        // A server from before the command, and a hook in the agent's own
+        // session.
         let beside = [placed(6, 5, 6, 900), placed(7, 5, 2, 1_010)];
         assert_eq!(one.look(&beside, &nobody, 1_000_100), None);
         assert!(one.is_unseen());
@@ -480,16 +495,18 @@ mod tests {
         let all = [
             placed(2, 1, 2, 1),
             placed(5, 2, 2, 10),
-            // The agent's own helpers, a hook, a server of before.
+            // The agent's own helpers, a hook, a server from before the
+            // command.
             placed(11, 5, 2, 1_100),
             placed(12, 5, 12, 1_100),
             placed(13, 5, 13, 900),
-            // Of the command: left behind, in the background, and apart.
+            // The command's processes: left behind, in the background, and
+            // detached.
             placed(21, 1, 20, 1_100),
             placed(22, 5, 22, 1_100),
             placed(23, 22, 23, 1_100),
             placed(24, 1, 24, 1_100),
-            // Somebody else's.
+            // Processes of other programs.
             placed(30, 1, 30, 1_100),
             placed(31, 5, 31, 1_100),
         ];

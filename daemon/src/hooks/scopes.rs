@@ -1,7 +1,7 @@
-//! Sub-agents that have no name of their own: Gemini CLI's run within a tool
-//! call of their parent's and under its name. What its tools do until that call
-//! has come back is the sub-agent's (SEEN-5). Where several such calls run side
-//! by side nobody can tell them apart: they are one sub-agent then.
+//! Sub-agents without a separate id: those of Gemini CLI run within a tool call
+//! of their parent and under its id. What tools do until that call returns
+//! belongs to the sub-agent (SEEN-5). Several such calls in parallel cannot be
+//! distinguished, so they count as one sub-agent.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ use super::{Happened, What};
 /// The tool that runs a sub-agent.
 const TOOL: &str = "invoke_agent";
 
-/// Sessions with sub-agents under way that are remembered.
+/// The maximum number of sessions with running sub-agents that are remembered.
 const MOST: usize = 1_024;
 
-/// The calls under way that run sub-agents, the oldest first, by session.
+/// The calls that run sub-agents at the moment, the oldest first, by session.
 #[derive(Debug, Default)]
 pub(super) struct Scopes(HashMap<SessionId, Vec<String>>);
 
 impl Scopes {
-    /// Makes an event the sub-agent's whose it is. Which sub-agent has ended
-    /// with it.
+    /// Moves an event to the sub-agent to which it belongs. Returns the
+    /// sub-agent that ends with the event.
     pub(super) fn place(
         &mut self,
         happened: &mut Happened,
@@ -40,10 +40,12 @@ impl Scopes {
             What::After { call, .. } | What::Failed { call, .. } if tool == Some(TOOL) => {
                 let calls = self.0.get_mut(&main)?;
                 let agent = of(calls);
-                // One that has taken a first one's name is known by no other.
+                // A call that has taken over the first one's name is not in the
+                // list by its own.
                 let at = calls.iter().position(|known| known == call);
                 let at = at.unwrap_or_default();
-                // The first one's name stays that of all that run beside it.
+                // The first call's name stays the name of all calls that run in
+                // parallel with it.
                 let first = calls.remove(at);
                 if let (0, Some(next)) = (at, calls.first_mut()) {
                     *next = first;
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!(whose(before("a"), TOOL), main);
         assert_eq!(whose(before("r"), "read_file"), agent);
         assert_eq!(whose(after("r"), "read_file"), agent);
-        // A second one beside it.
+        // A second sub-agent runs in parallel.
         assert_eq!(whose(before("b"), TOOL), main);
         assert_eq!(whose(after("a"), TOOL), main);
         assert_eq!(whose(before("r"), "read_file"), agent);
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!(whose(after("b"), TOOL), ended);
         assert_eq!(whose(before("r"), "read_file"), main);
         assert_eq!(whose(before("a"), TOOL), main);
-        // It was given up.
+        // The call was given up.
         assert_eq!(whose(event(What::Stop { tasks: None }), ""), ended);
     }
 }

@@ -1,5 +1,5 @@
-//! Shell commands that do nothing but print lines of one file. Whatever is
-//! not certainly that is no read.
+//! Shell commands that do nothing but print lines of one file. A command that
+//! may do anything else is not recognised as a read.
 
 /// A command that prints lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,25 +8,25 @@ pub(super) struct Printed {
     pub(super) lines: Lines,
 }
 
-/// Which lines.
+/// The lines that a command prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lines {
     All,
-    /// The first so many.
+    /// The first lines, with their number.
     First(u32),
-    /// The last so many.
+    /// The last lines, with their number.
     Last(u32),
-    /// From one to another, or to the end.
+    /// Ranges from one line to another, or to the end of the file.
     Ranges(Vec<(u32, Option<u32>)>),
-    /// Those whose numbers stand before them in the output.
+    /// The lines whose numbers the output contains.
     Numbered,
 }
 
-/// Ranges of one `sed` at most.
+/// The maximum number of ranges in one `sed` script.
 const RANGES: usize = 16;
 
-/// What a command prints, if it certainly prints lines of one file and does
-/// nothing else.
+/// Returns what a command prints, if it certainly prints lines of one file and
+/// does nothing else.
 pub(super) fn printed(command: &str) -> Option<Printed> {
     let words = words(command)?;
     let (program, arguments) = words.split_first()?;
@@ -43,9 +43,9 @@ pub(super) fn printed(command: &str) -> Option<Printed> {
     }
 }
 
-/// The words of a command without anything that the shell would do something
-/// about: pipes, redirections, variables, globs, substitutions, several
-/// commands.
+/// Returns the words of a command. `None` if it has anything that the shell
+/// would interpret: pipes, redirections, variables, globs, substitutions,
+/// several commands.
 fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -93,7 +93,8 @@ fn words(command: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// The one file among arguments that are otherwise of these flags.
+/// Returns the one file among the arguments, if all others are among these
+/// flags.
 fn cat(arguments: &[&str], flags: &str) -> Option<Printed> {
     let mut path = None;
     let mut only_names = false;
@@ -121,7 +122,7 @@ fn set(path: &mut Option<String>, argument: &str) -> Option<()> {
     first.then_some(())
 }
 
-/// `head` and `tail`.
+/// Reads the arguments of `head` and `tail`.
 fn ends(arguments: &[&str], head: bool) -> Option<Printed> {
     let mut path = None;
     let mut count = "10";
@@ -156,14 +157,14 @@ fn ends(arguments: &[&str], head: bool) -> Option<Printed> {
     Some(Printed { path: path?, lines })
 }
 
-/// A number of digits alone.
+/// Parses a number that consists of digits only.
 fn plain(text: &str) -> Option<u32> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())?
 }
 
-/// `sed -n '1,20p' FILE`.
+/// Reads the arguments of `sed -n '1,20p' FILE`.
 fn sed(arguments: &[&str]) -> Option<Printed> {
     let mut quiet = false;
     let mut script: Option<&str> = None;
@@ -192,7 +193,7 @@ fn sed(arguments: &[&str]) -> Option<Printed> {
         let start = plain(start.trim()).filter(|start| *start > 0)?;
         let end = match end.trim() {
             "$" => None,
-            // An end before the start is the start alone.
+            // If the end is before the start, `sed` prints only the start.
             end => Some(plain(end)?.max(start)),
         };
         ranges.push((start, end));
@@ -203,7 +204,8 @@ fn sed(arguments: &[&str]) -> Option<Printed> {
     })
 }
 
-/// `grep -n`: its output says which lines it printed.
+/// Reads the arguments of `grep -n`, whose output contains the numbers of the
+/// lines.
 fn grep(arguments: &[&str]) -> Option<Printed> {
     let mut numbered = false;
     let mut pattern = false;
@@ -245,8 +247,8 @@ fn grep(arguments: &[&str]) -> Option<Printed> {
     })
 }
 
-/// The ranges of lines whose numbers stand in `grep -n`'s output; `None` if
-/// not all of it is understood.
+/// Returns the ranges of the line numbers in `grep -n`'s output; `None` if part
+/// of it is not understood.
 pub(super) fn numbers(output: &str) -> Option<Vec<(u32, u32)>> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for line in output.lines().filter(|line| *line != "--") {

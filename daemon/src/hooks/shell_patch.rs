@@ -1,16 +1,16 @@
-//! Patches inside of shell commands: models of Codex's call `apply_patch` as a
-//! program as well. Only a command that does nothing else is a patch.
+//! Patches in shell commands: models of Codex also call `apply_patch` as a
+//! program. Only a command that does nothing else is a patch.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use super::{Change, Writing, patch};
 
-/// Commands in commands that are looked into.
+/// The maximum depth of commands within commands.
 const DEEP: usize = 2;
 
-/// The files that a command patches, if that is all it does; paths as they are
-/// from the directory that the command runs in.
+/// Returns the files that a command patches, if it does nothing else. Paths are
+/// relative to the directory in which the command runs.
 pub(super) fn writings(command: &str) -> Option<Vec<Writing>> {
     let (directory, text) = inside(command, DEEP)?;
     let files = patch::parse(&text)?;
@@ -32,7 +32,8 @@ pub(super) fn writings(command: &str) -> Option<Vec<Writing>> {
     (!files.is_empty()).then_some(files)
 }
 
-/// The patch in a command, and the directory that it changes to before.
+/// Returns the patch in a command, and the directory that the command changes
+/// to before it.
 fn inside(command: &str, deep: usize) -> Option<(Option<String>, String)> {
     let mut letters = command.trim().chars().peekable();
     let program = word(&mut letters)?;
@@ -69,8 +70,8 @@ fn inside(command: &str, deep: usize) -> Option<(Option<String>, String)> {
     }
 }
 
-/// The text of a here-document that ends the command. Where its mark is not
-/// quoted, the shell changes some letters.
+/// Returns the text of a here-document that ends the command. If its delimiter
+/// is not quoted, a text that the shell would change gives `None`.
 fn here(document: &str) -> Option<String> {
     let (mark, body) = document.split_once('\n')?;
     let mark = mark.trim();
@@ -97,9 +98,9 @@ fn here(document: &str) -> Option<String> {
     None
 }
 
-/// The next word of a command, without its quotes, and what separates it from
-/// the one after it. `None` where a shell would put something in its place, or
-/// there is none.
+/// Returns the next word of a command, without its quotes, and consumes the
+/// separator after it. `None` if the shell would expand something in it, or if
+/// there is no word.
 fn word(letters: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut word: Option<String> = None;
     while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
@@ -145,7 +146,7 @@ mod tests {
 
     fn paths(command: &str) -> Option<Vec<String>> {
         let files = writings(command)?;
-        // The same patch as by the tool.
+        // The patch is the same as the tool's.
         let own = patch::parse(PATCH)?;
         let from_root = files.iter().all(|file| file.path == "a");
         assert!(!from_root || files == own, "{command}: {files:?}");
@@ -182,7 +183,7 @@ mod tests {
             "apply_patch <<EOF".into(),
             "apply_patch <<'EOF'\nEOF\n".into(),
             "apply_patch <<'EOF'\nx\nEOF\n".into(),
-            // A shell puts something in the place of `$1` there.
+            // The shell would expand `$1` here.
             format!("apply_patch <<EOF\n{PATCH}EOF\n"),
             format!("apply_patch \"{PATCH}\""),
             format!("apply_patch <<'EOF'\n{PATCH}"),

@@ -1,10 +1,11 @@
-//! Which lines of files an output shows. A line counts only where its place is
-//! certain: by its number, by a hunk's header, or by the lines around it.
+//! Finds the lines of files that an output shows. A line counts only if its
+//! place is certain: by its number, by a hunk's header, or by the lines around
+//! it.
 
 mod diffs;
 mod numbers;
 mod runs;
-// The tests of a daemon run on Linux alone.
+// The tests of this crate run on Linux only.
 #[cfg(all(test, target_os = "linux"))]
 mod table;
 
@@ -12,18 +13,19 @@ use std::borrow::Cow;
 
 use touchmark_proto::LineRange;
 
-/// Bytes of an output that are looked at.
+/// The maximum number of bytes of an output that are examined.
 const OUTPUT: usize = 1 << 20;
 
 /// A file that an output may show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct File<'a> {
-    /// How outputs may spell its name.
+    /// The names by which outputs may refer to it.
     pub(super) names: &'a [String],
     pub(super) text: &'a str,
 }
 
-/// A file that an output may show, as it was before the command and as it is.
+/// A file that an output may show, with its content before the command and its
+/// current one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held<'a> {
     pub(super) names: &'a [String],
@@ -31,15 +33,17 @@ pub(super) struct Held<'a> {
     pub(super) now: &'a str,
 }
 
-/// What an output shows of a file, and of which of its two contents.
+/// The lines of a file that an output shows, and the content that they belong
+/// to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) of_now: bool,
     pub(super) ranges: Vec<LineRange>,
 }
 
-/// What a plain output shows of each file. Of a file that has changed meanwhile, it
-/// is what the file holds now, unless it shows more of what it held before.
+/// Returns the lines of each file that a plain output shows. For a file that
+/// has changed meanwhile, they are lines of its current content, unless the
+/// output shows more of the earlier one.
 pub(super) fn seen(output: &str, held: &[Held<'_>], shortest: usize) -> Vec<Seen> {
     let of = |text: &dyn Fn(&Held<'_>) -> usize| -> Vec<Vec<LineRange>> {
         let files: Vec<File<'_>> = held
@@ -67,7 +71,8 @@ pub(super) fn seen(output: &str, held: &[Held<'_>], shortest: usize) -> Vec<Seen
         };
         return before.into_iter().map(seen).collect();
     }
-    // What a command has copied is shown of what it was copied from.
+    // The lines of a copy that the command made count for the original file
+    // only.
     let now = of(&|one| if is_copy(one) { 2 } else { 1 });
     let count =
         |ranges: &[LineRange]| -> u32 { ranges.iter().map(|one| one.end - one.start + 1).sum() };
@@ -85,7 +90,7 @@ pub(super) fn seen(output: &str, held: &[Held<'_>], shortest: usize) -> Vec<Seen
     before.into_iter().zip(now).map(better).collect()
 }
 
-/// The lines of a file, and how many letters and digits stand before each.
+/// The lines of a file, with the number of letters and digits before each.
 #[derive(Debug)]
 struct Lines<'a> {
     lines: Vec<&'a str>,
@@ -108,7 +113,8 @@ impl<'a> Lines<'a> {
         self.lines.get(index).copied()
     }
 
-    /// Letters and digits of the lines from one index to before another.
+    /// Returns the number of letters and digits in the lines from one index up
+    /// to another.
     fn weight(&self, from: usize, to: usize) -> usize {
         let at = |index: usize| self.weights.get(index).copied().unwrap_or_default();
         at(to).saturating_sub(at(from))
@@ -118,22 +124,24 @@ impl<'a> Lines<'a> {
 /// A line of an output.
 #[derive(Debug, Default)]
 struct Printed<'a> {
-    /// With a number before it: whose it is, if it says so, which line, and
-    /// what follows the number.
+    /// If a number begins the line: the file, if the line names it; the line
+    /// number; and the text after the number.
     numbered: Option<(Option<usize>, usize, &'a str)>,
-    /// The texts of a file's line that it may be, and whose.
+    /// The texts of a file's line that it may be, and the file, if the line
+    /// names it.
     texts: Vec<(Option<usize>, &'a str)>,
 }
 
-/// Letters and digits: what tells one text from another.
+/// Returns the number of letters and digits, a measure of how distinctive a
+/// line is.
 fn weight(line: &str) -> usize {
     line.chars()
         .filter(|letter| letter.is_alphanumeric())
         .count()
 }
 
-/// The lines of each file that a plain output shows. Runs of fewer than `shortest`
-/// lines without numbers do not count.
+/// Returns the lines of each file that a plain output shows. Runs of fewer than
+/// `shortest` lines without numbers do not count.
 pub(super) fn shown(output: &str, files: &[File<'_>], shortest: usize) -> Vec<Vec<LineRange>> {
     let lines: Vec<Lines<'_>> = files.iter().map(|file| Lines::of(file.text)).collect();
     let mut seen: Vec<Vec<bool>> = lines
@@ -157,7 +165,7 @@ pub(super) fn shown(output: &str, files: &[File<'_>], shortest: usize) -> Vec<Ve
     seen.iter().map(|seen| ranges(seen)).collect()
 }
 
-/// An output that is one file from its beginning to its end.
+/// Marks all lines of a file if the output is that file from beginning to end.
 fn whole(output: &str, files: &[File<'_>], lines: &[Lines<'_>], seen: &mut [Vec<bool>]) {
     let output = output.trim_end();
     let is_it =
@@ -188,7 +196,8 @@ fn ranges(seen: &[bool]) -> Vec<LineRange> {
     ranges
 }
 
-/// Where the part of an output ends that is looked at: after a whole line.
+/// Returns the end of the part of an output that is examined, which is the end
+/// of a line.
 fn end(output: &str) -> usize {
     if output.len() <= OUTPUT {
         return output.len();
@@ -197,7 +206,8 @@ fn end(output: &str) -> usize {
     memchr::memrchr(b'\n', bytes).unwrap_or_default()
 }
 
-/// The part of an output that is looked at, without what only colours it.
+/// Returns the part of an output that is examined, without escape codes for
+/// colours.
 pub(super) fn plain(output: &str) -> Cow<'_, str> {
     let output = output.get(..end(output)).unwrap_or_default();
     if !output.contains('\u{1b}') {

@@ -1,5 +1,5 @@
-//! Which events have come by another hook already: some agents run other
-//! agents' hook files beside their own, and what happened happened once.
+//! Which events have already arrived through another hook. Some agents also run
+//! other agents' hook files, so one event can arrive several times.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::{Discriminant, discriminant};
@@ -8,14 +8,15 @@ use touchmark_proto::SessionId;
 
 use super::{Happened, What};
 
-/// Events that are remembered; the one that was heard of first goes.
+/// The maximum number of events that are remembered; the oldest is forgotten
+/// first.
 const EVENTS: usize = 4_096;
 
-/// Of what is counted: a session's events of a kind, of one call where they
-/// are about a call.
+/// What is counted: a session's events of one kind, and of one call if they are
+/// about a call.
 type Key = (SessionId, Discriminant<What>, String);
 
-/// How often each was heard, by the agent whose hook it came by.
+/// How often each event arrived, by the agent whose hook it came through.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     counts: HashMap<Key, Vec<(&'static str, u32)>>,
@@ -23,8 +24,9 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// An event has come by this agent's hook; whether by no other before. The
-    /// nth by one hook is the nth by another.
+    /// Notes an event that arrived through this agent's hook. Returns whether
+    /// it arrived through no other hook before. The nth through one hook is the
+    /// same event as the nth through another.
     pub(super) fn is_first(&mut self, happened: &Happened, hook: &'static str) -> bool {
         let about = match &happened.what {
             What::Before { call, .. }
@@ -88,7 +90,7 @@ mod tests {
         assert!(tell("claude", "post_tool_use", "1"));
         assert!(!tell("grok", "post_tool_use", "1"));
         assert!(tell("cursor", "pre_tool_use", "2"));
-        // Without a call's name they are counted.
+        // Events without a call's id are counted.
         assert!(tell("claude", "user_prompt_submit", ""));
         assert!(!tell("grok", "user_prompt_submit", ""));
         assert!(tell("grok", "user_prompt_submit", ""));

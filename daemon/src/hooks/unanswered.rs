@@ -1,5 +1,5 @@
-//! Hooks that had to let their agent go on before the daemon had answered:
-//! down, starting, or slow. What each was about waits in a file beside the
+//! Hooks that let their agent continue before the daemon had answered, since it
+//! was down, starting, or slow. Each event is stored in a file next to the
 //! store, without contents, until the next event of any session (HOOK-2).
 
 use std::fs::File;
@@ -14,23 +14,24 @@ use super::{Agent, DaemonHandle, Happened, Tool, What, rules};
 use crate::life;
 use crate::system::open::{patient, private_itself};
 
-/// Its name in the state directory.
+/// The file's name in the state directory.
 const FILE: &str = "unanswered";
 
-/// Bytes of the file at most. What would be more is not kept.
+/// The maximum size of the file in bytes. Events beyond that are not stored.
 const MOST: u64 = 1 << 20;
 
-/// Bytes of one event at most.
+/// The maximum size of one event in bytes.
 const LINE: usize = 64 << 10;
 
-/// Bytes of a file that a tool is about to write, to be hashed meanwhile.
+/// The maximum size in bytes of a file about to be written whose content the
+/// hook hashes.
 const FILE_BYTES: u64 = 4 << 20;
 
 /// An event whose hook could not wait for the answer.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Unanswered {
     time: Millis,
-    /// The agent by whose hook it came.
+    /// The agent through whose hook it came.
     #[serde(default)]
     hook: String,
     happened: Happened,
@@ -40,14 +41,14 @@ pub struct Unanswered {
     held: Vec<Held>,
 }
 
-/// What a file held before a tool wrote it, as the hook found it.
+/// What a file contained before a tool wrote it, as the hook found it.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) enum Held {
-    /// This content.
+    /// The file had this content.
     Content(Hash),
-    /// Nothing: there was no file.
+    /// There was no file.
     Absent,
-    /// It could not be read, or is large.
+    /// The file could not be read, or is too large.
     Unknown,
 }
 
@@ -69,8 +70,8 @@ impl Held {
 }
 
 impl Unanswered {
-    /// What an agent's hook was handed at `time`; the agent by the name of its
-    /// command. `None` for what is no event.
+    /// Returns the event in what an agent's hook received at `time`. `agent` is
+    /// the name of the hook's command. `None` if `input` is no event.
     pub fn of(agent: &str, input: &Value, time: Millis) -> Option<Self> {
         let hook = Agent::named(agent)?;
         let happened = hook.speaker(input).read(input).happened?;
@@ -82,11 +83,11 @@ impl Unanswered {
         })
     }
 
-    /// Keeps it in the state directory of its workspace's daemon, with a look
-    /// at what the tool is about to write.
+    /// Stores the event in the state directory of its workspace's daemon, with
+    /// the contents of the files that the tool is about to write.
     ///
     /// # Errors
-    /// The system's words.
+    /// The system's error.
     pub fn keep(mut self, state: &Path) -> io::Result<()> {
         if let What::Before {
             tool: Tool::Write { files, .. },
@@ -109,14 +110,14 @@ impl Unanswered {
     }
 }
 
-/// How many wait in a state directory.
+/// Returns the number of events that are pending in a state directory.
 pub(crate) fn waiting(state: &Path) -> usize {
     let text = std::fs::read(state.join(FILE)).unwrap_or_default();
     text.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// All that wait; they do no longer. None while a hook adds one: the next
-/// event finds it.
+/// Removes and returns all pending events. Returns none while a hook is adding
+/// one: the next event finds it.
 fn take(state: &Path) -> io::Result<Vec<Unanswered>> {
     let mut file: File = private_itself()
         .read(true)
@@ -128,14 +129,14 @@ fn take(state: &Path) -> io::Result<Vec<Unanswered>> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     file.set_len(0)?;
-    // A line that is cut, or another version's, costs that line.
+    // A line that was cut, or that another version wrote, is skipped.
     let lines = text.lines();
     Ok(lines
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect())
 }
 
-/// Makes up for those that wait, before anything else happens.
+/// Processes the pending events, before anything else happens.
 pub(super) async fn make_up(daemon: &DaemonHandle) {
     let _one_at_a_time = daemon.memory.making_up.lock().await;
     let state = daemon.state.clone();

@@ -1,4 +1,4 @@
-//! Directories that nobody else may enter (SEC-1).
+//! Directories that only this user may enter (SEC-1).
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,13 @@ use std::path::Path;
 use crate::Error;
 use crate::system::open;
 
-/// Makes a directory with mode 0700, with its parents, or checks the one
-/// that is there: a real directory, this user's, closed to all others.
+/// Creates a directory with mode 0700, with its parents. If it exists, checks
+/// that it is a real directory, belongs to this user, and is closed to all
+/// others.
 ///
 /// # Errors
-/// [`Error::Untrusted`] if it is somebody else's, open to others, or no
-/// directory; [`Error::Io`] if it cannot be made.
+/// [`Error::Untrusted`] if it belongs to another user, is open to others, or is
+/// no directory; [`Error::Io`] if it cannot be created.
 pub fn private_directory(path: &Path) -> Result<(), Error> {
     let made = open::private_directory().recursive(true).create(path);
     match (fs::symlink_metadata(path), made) {
@@ -22,8 +23,9 @@ pub fn private_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The same, but for a directory that cannot be made or looked at for now:
-/// who uses it finds out, and goes on without (LOSS-3).
+/// Does the same as [`private_directory`], but accepts a directory that cannot
+/// be created or examined for now: its users handle that, and continue without
+/// it (LOSS-3).
 ///
 /// # Errors
 /// [`Error::Untrusted`].
@@ -37,13 +39,14 @@ pub fn usable_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Checks a directory that is there: a real one, this user's, closed to all
-/// others.
+/// Checks that a directory exists, is a real directory, belongs to this user,
+/// and is closed to all others.
 ///
 /// # Errors
-/// As [`private_directory`].
+/// The same as [`private_directory`]'s.
 pub fn check_private(path: &Path) -> Result<(), Error> {
-    // Not followed: a link here could lead to a place of somebody's choosing.
+    // Links are not followed: one here could point to a place that another user
+    // has chosen.
     let found = fs::symlink_metadata(path).map_err(Error::io("look at", path))?;
     let untrusted = |reason: String| {
         Err(Error::Untrusted {

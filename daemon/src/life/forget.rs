@@ -1,4 +1,4 @@
-//! Forgetting all that is stored of a workspace.
+//! Removes everything that is stored of a workspace.
 
 use std::fs;
 use std::io;
@@ -9,24 +9,26 @@ use touchmark_proto::Places;
 use super::{GONE, Lock};
 use crate::Error;
 
-/// Removes everything stored of a workspace that no daemon serves, bytes kept
-/// for it included; false if there was nothing.
+/// Removes everything that is stored of a workspace that no daemon serves,
+/// including the recovery directory. Returns false if there was nothing.
 ///
 /// # Errors
-/// [`Error::AlreadyRunning`] while a daemon serves it, and what the file
-/// system says.
+/// [`Error::AlreadyRunning`] while a daemon serves it, and the file system's
+/// errors.
 pub fn forget(places: &Places, workspace: &Path) -> Result<bool, Error> {
-    // So that none starts meanwhile and writes into what is being removed.
+    // With the lock, no daemon can start meanwhile and write into what is being
+    // removed.
     let _lock = Lock::of(places, workspace)?;
     let gone = places.state.with_extension(GONE);
     let failed = |action, path| Error::io(action, path);
-    // At once: half of a state would be read as a damaged one.
+    // The rename removes it in one step: half of a state would be read as a
+    // damaged one.
     match fs::rename(&places.state, &gone) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound && !gone.exists() => {
             return Ok(false);
         }
-        // An earlier try got no further than that.
+        // An earlier attempt was interrupted after the rename.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed("remove the state", &places.state)(error)),
     }
@@ -34,8 +36,8 @@ pub fn forget(places: &Places, workspace: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// How many contents are kept for a workspace that guarded writes would have
-/// taken the name of. They may be nowhere else.
+/// Returns the number of contents in a workspace's recovery directory, which
+/// guarded writes have replaced. They may exist nowhere else.
 pub fn kept(places: &Places) -> usize {
     crate::guard::kept(&places.state)
 }

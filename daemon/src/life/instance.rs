@@ -1,6 +1,6 @@
-//! The workspace of a systemd unit's instance: units are told the key, since
-//! systemd 252 loses the socket of an instance whose name holds an escaped
-//! path; a file leads from there to the workspace.
+//! The workspace of a systemd unit's instance. Units get the workspace's key as
+//! their instance name, since systemd 252 loses the socket of an instance whose
+//! name contains an escaped path. A file maps the key to the workspace.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,11 @@ use touchmark_proto::{Places, native, places};
 use super::base_directories;
 use crate::Error;
 
-/// The workspace of an instance, as `touchmark service install` noted it.
+/// Returns the workspace of an instance, as `touchmark service install` noted
+/// it.
 ///
 /// # Errors
-/// [`Error::Instance`] if there is no note of it, or one of something else.
+/// [`Error::Instance`] if there is no such note, or it names another workspace.
 pub fn workspace_of_instance(key: &str) -> Result<PathBuf, Error> {
     let note = base_directories()?.services_directory().join(key);
     let wrong = |reason: String| Error::Instance {
@@ -25,7 +26,7 @@ pub fn workspace_of_instance(key: &str) -> Result<PathBuf, Error> {
     }
     let bytes = fs::read(&note).map_err(|error| wrong(format!("{}: {error}", note.display())))?;
     let workspace = PathBuf::from(native::owned(bytes));
-    // The clients of that key ask for another workspace than this.
+    // The clients of this key expect another workspace.
     if places::key(&workspace) != key {
         return Err(wrong(format!("{} names another workspace", note.display())));
     }

@@ -1,5 +1,5 @@
-//! One daemon for one store (SEC-1, LIFE-1). The lock lies beside the store,
-//! so that it is the same one for every runtime directory.
+//! Ensures that one store has one daemon (SEC-1, LIFE-1). The lock is next to
+//! the store, so that it is the same one for every runtime directory.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -13,33 +13,35 @@ use crate::Error;
 use crate::system::stat::MetadataExt as _;
 use crate::system::{open, process};
 
-/// More than a lock holds.
+/// The maximum number of bytes that are read of a lock file; a valid one is
+/// shorter.
 const LONGEST: u64 = 16 << 10;
 
-/// Looks at a lock that says nothing true yet: its holder writes within
-/// microseconds of taking it.
+/// The number of times that a lock without a live holder's name is read again:
+/// a holder writes its name within microseconds of taking the lock.
 const LOOKS: u32 = 20;
 
-/// Between two such looks.
+/// The interval between two such reads.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// The lock of a workspace, held until dropped. Whoever holds it may touch
-/// the socket, the state and the log. The file goes with the lock.
+/// The lock of a workspace, held until it is dropped. Only its holder may
+/// change the socket, the state and the log. The file is removed with the lock.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
     file: File,
-    /// Whether it says who holds it: not where it cannot be written to.
+    /// Whether the file names the holder; false if the file could not be
+    /// written.
     told: bool,
 }
 
 impl Lock {
-    /// Takes the lock of a workspace. Where the state directory cannot be
-    /// written to, and none is there, the one in the runtime directory serves
-    /// in its place: nothing is stored then, either (LOSS-3).
+    /// Takes the lock of a workspace. If the state directory has no lock and
+    /// cannot be written, the lock in the runtime directory replaces it;
+    /// nothing is stored then either (LOSS-3).
     ///
     /// # Errors
-    /// [`Error::AlreadyRunning`] with the holder's pid and address.
+    /// [`Error::AlreadyRunning`] with the holder's process id and address.
     pub fn of(places: &Places, workspace: &Path) -> Result<Self, Error> {
         let holder = Holder {
             pid: std::process::id(),
@@ -47,7 +49,7 @@ impl Lock {
             workspace: workspace.to_owned(),
         };
         if let Some(directory) = places.lock.parent() {
-            // Without it there is no lock, which is seen below.
+            // If this fails there is no lock, which is handled below.
             let _exists = open::private_directory().recursive(true).create(directory);
         }
         match Self::take(&places.lock, &holder) {
@@ -59,11 +61,11 @@ impl Lock {
         }
     }
 
-    /// Takes a lock and writes into it who holds it.
+    /// Takes a lock and writes its holder's name into it.
     ///
     /// # Errors
-    /// [`Error::AlreadyRunning`], [`Error::Untrusted`] for another user's
-    /// file, [`Error::Io`] if there is none and none can be made.
+    /// [`Error::AlreadyRunning`]; [`Error::Untrusted`] for another user's file;
+    /// [`Error::Io`] if there is none and none can be created.
     pub fn take(path: &Path, holder: &Holder) -> Result<Self, Error> {
         let failed = |action| Error::io(action, path);
         let mut looks = 0..LOOKS;
@@ -78,7 +80,8 @@ impl Lock {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let other = read(&mut file);
-                    // What a dead daemon wrote names nobody.
+                    // A process id of a daemon that was killed identifies no
+                    // holder.
                     let old = !other
                         .as_ref()
                         .is_some_and(|other| process::lives(other.pid));
@@ -94,8 +97,8 @@ impl Lock {
                 }
                 Err(TryLockError::Error(error)) => return Err(failed("lock")(error)),
             }
-            // The last holder may have removed the file between our opening
-            // and locking it; then the lock is of a file that nobody sees.
+            // The last holder may have removed the file after it was opened and
+            // before it was locked. Then the lock is on a file without a name.
             if !same_file(&file, path) {
                 continue;
             }
@@ -111,7 +114,7 @@ impl Lock {
         }
     }
 
-    /// The proper lock, where it could not be taken or written before.
+    /// Takes the proper lock, if it could not be taken or written before.
     ///
     /// # Errors
     /// [`Error::AlreadyRunning`] if another daemon has taken it since.
@@ -125,7 +128,7 @@ impl Lock {
         }
         match Self::of(places, workspace) {
             Ok(lock) => Ok(lock),
-            // It is this one, for there still is no other.
+            // The holder is this lock itself, since there is still no other.
             Err(Error::AlreadyRunning { pid, .. })
                 if pid == std::process::id() || (pid == 0 && !self.told) =>
             {
@@ -135,8 +138,8 @@ impl Lock {
         }
     }
 
-    /// Whether the lock's name still leads to the lock. If not, another
-    /// daemon may start beside this one.
+    /// Returns whether the lock's name still refers to the lock. If not,
+    /// another daemon may start for the same workspace.
     pub fn is_in_place(&self) -> bool {
         same_file(&self.file, &self.path)
     }
@@ -144,14 +147,16 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still locked, so that nobody's new lock is hit.
+        // The file is removed while it is locked, so that no other daemon's new
+        // lock is removed.
         if self.is_in_place() {
             let _gone_already = fs::remove_file(&self.path);
         }
     }
 }
 
-/// A lock that cannot be written to can be held all the same.
+/// Opens or creates a lock file. A file that cannot be written can still be
+/// locked.
 fn open_or_make(path: &Path) -> io::Result<File> {
     let made = open::private_itself()
         .create(true)
@@ -173,7 +178,7 @@ fn open_or_make(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What a lock says.
+/// Returns the holder that a lock file names.
 fn read(file: &mut File) -> Option<Holder> {
     let mut text = Vec::new();
     file.take(LONGEST).read_to_end(&mut text).ok()?;
@@ -263,7 +268,7 @@ mod tests {
         let workspace = Path::new("/w");
         let places = Places::new(&base, workspace, None);
         crate::life::private_directory(&places.runtime).unwrap();
-        // Not even root makes a directory there.
+        // Not even root can create a directory there.
         fs::write(&base.state, "").unwrap();
         let lock = Lock::of(&places, workspace).unwrap();
         assert!(places.spare_lock.exists() && lock.is_in_place());

@@ -1,6 +1,6 @@
-//! systemd, or any manager that speaks as it does: the socket that it passed
-//! (sd_listen_fds(3)), and what it is told (sd_notify(3)). Without a manager
-//! all of this does nothing.
+//! systemd, or another manager with the same protocol: the socket that it
+//! passed (sd_listen_fds(3)), and the reports to it (sd_notify(3)). Without a
+//! manager all of this has no effect.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
@@ -14,11 +14,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Error;
 
-/// A status is not told more often than that.
+/// The minimum time between two reports of the status.
 const STATUS_PACE: Duration = Duration::from_secs(5);
 
-/// The socket that the manager listens on and has passed to this process, if
-/// any. To be called once.
+/// Returns the socket that the manager listens on and has passed to this
+/// process, if any. Must be called only once.
 ///
 /// # Errors
 /// If it passed something else.
@@ -37,15 +37,17 @@ pub fn passed_socket() -> Result<Option<UnixListener>, Error> {
     }
 }
 
-/// Ends the connections that wait on a passed socket for a daemon that cannot
-/// start: the manager would start it again for them, without end.
+/// Ends the connections that are waiting on a passed socket for a daemon that
+/// cannot start. Otherwise the manager would start the daemon for them again
+/// and again.
 pub fn turn_away(socket: &UnixListener) {
     if socket.set_nonblocking(true).is_ok() {
         while socket.accept().is_ok() {}
     }
 }
 
-/// Whom to tell, and how often it must hear that the loop is alive.
+/// The manager's channel, and the interval in which it expects a sign of life
+/// from the loop.
 #[derive(Clone, Debug, Default)]
 pub struct Manager {
     channel: Option<Arc<(UnixDatagram, SocketAddr)>>,
@@ -53,7 +55,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The manager that this process's environment names.
+    /// Returns the manager that this process's environment names.
     pub fn of_environment() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
@@ -64,7 +66,7 @@ impl Manager {
                 .ok()
         });
         Self {
-            // Some process above may have been meant, not this one.
+            // The variables may have been meant for a parent process.
             watchdog: number("WATCHDOG_USEC")
                 .filter(|pause| *pause > 0 && number("WATCHDOG_PID").is_none_or(own))
                 .map(Duration::from_micros),
@@ -72,15 +74,16 @@ impl Manager {
         }
     }
 
-    /// The daemon ends at once, for a reason that is no failure.
+    /// Reports that the daemon ends immediately, for a reason that is no
+    /// failure.
     pub fn nothing_to_do(&self, why: &str) {
-        // One that ends before it was ready has failed, to the manager.
+        // A service that ends before it was ready counts as failed.
         self.say(&format!("READY=1\nSTATUS={}", harmless(why)));
         self.say("STOPPING=1");
     }
 
-    /// Says something; whether it was taken. A manager that does not listen
-    /// holds nobody up.
+    /// Sends a report. Returns whether it was accepted. A manager that does not
+    /// read blocks nothing.
     fn say(&self, words: &str) -> bool {
         let Some(channel) = &self.channel else {
             return true;
@@ -106,14 +109,14 @@ fn open(name: &[u8]) -> io::Result<(UnixDatagram, SocketAddr)> {
     Ok((socket, address))
 }
 
-/// What the loop tells the manager.
+/// The loop's reports to the manager.
 #[derive(Debug)]
 pub(crate) struct ServiceReport {
     manager: Manager,
     ready: bool,
-    /// The latest status told, and when.
+    /// The last status that was reported, and when.
     status: Option<(String, Instant)>,
-    /// When to say next that the loop is alive.
+    /// When to send the next sign of life.
     alive: Option<Instant>,
 }
 
@@ -128,14 +131,14 @@ impl ServiceReport {
         }
     }
 
-    /// Whether anybody listens.
+    /// Returns whether there is a manager.
     pub(crate) fn is_heard(&self) -> bool {
         self.manager.channel.is_some()
     }
 
-    /// What is true at the end of a turn: whether questions are answered, and
-    /// a line about it, which is told if it is another one than before and not
-    /// too soon.
+    /// Reports the state at the end of a turn: whether the daemon is ready, and
+    /// a status line, if the line has changed and the last report is not too
+    /// recent.
     pub(crate) fn turn(&mut self, ready: bool, status: String) {
         if ready && !self.ready {
             self.ready = self.manager.say("READY=1");
@@ -150,47 +153,50 @@ impl ServiceReport {
         }
     }
 
-    /// When the loop must have turned.
+    /// Returns when the loop must run next to send a sign of life.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.alive
     }
 
-    /// Out of the loop itself, so that a stuck one is found.
+    /// Sends the sign of life if it is due. It is sent by the loop itself, so
+    /// that a loop that hangs is noticed.
     pub(crate) fn alive(&mut self, now: Instant) {
         let (Some(due), Some(pause)) = (self.alive, self.manager.watchdog) else {
             return;
         };
         if due <= now {
             self.manager.say("WATCHDOG=1");
-            // Half of it, as sd_watchdog_enabled(3) wants it.
+            // Half of the interval, as sd_watchdog_enabled(3) recommends.
             self.alive = Some(now + pause / 2);
         }
     }
 
-    /// The configuration is read, until [`reloaded`](Self::reloaded).
+    /// Reports that the configuration is being read, until
+    /// [`reloaded`](Self::reloaded).
     pub(crate) fn reloading(&mut self) {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
         self.manager
             .say(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
         self.ready = false;
-        // So that what the reload came to is told with its end.
+        // The result of the reload is reported together with its end.
         self.status = None;
     }
 
-    /// The end of [`reloading`](Self::reloading).
+    /// Reports the end of [`reloading`](Self::reloading).
     pub(crate) fn reloaded(&mut self) {
         self.ready = self.manager.say("READY=1");
     }
 
-    /// The daemon ends.
+    /// Reports that the daemon ends.
     pub(crate) fn stopping(&self, why: &str) {
         self.manager
             .say(&format!("STOPPING=1\nSTATUS=ending: {why}"));
     }
 }
 
-/// One line: a line break would begin another word to the manager (SEC-4).
+/// Returns a status as one line: a line break would begin another message to
+/// the manager (SEC-4).
 fn harmless(status: &str) -> String {
     let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     status.chars().map(harmless).collect()

@@ -1,6 +1,6 @@
-//! What is left of workspaces that are gone (LIFE-1): state past its time, and
-//! what a killed daemon left beside the sockets. Nobody will start a daemon
-//! there again that could tidy up, so any other does at its start.
+//! Removes what is left of workspaces that no longer exist (LIFE-1): old state,
+//! and what a killed daemon left next to its socket. No daemon will start for
+//! these workspaces again, so every other daemon cleans up at its start.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,28 +16,30 @@ use touchmark_proto::{Holder, Places};
 use super::{GONE, Lock};
 use crate::{Error, guard, store};
 
-/// Which state of workspaces that are gone is removed.
+/// Which state of workspaces that no longer exist is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unused {
-    /// Nothing was written in it since; `None` for whatever its age.
+    /// The time since which nothing was written in it; `None` for state of any
+    /// age.
     oldest: Option<SystemTime>,
-    /// Also where bytes are kept that guarded writes replaced, and that may be
-    /// nowhere else (GUARD-1).
+    /// Whether state is also removed if its recovery directory contains bytes
+    /// that guarded writes have replaced, and that may exist nowhere else
+    /// (GUARD-1).
     recovered: bool,
 }
 
-/// What [`forget_vanished`] did.
+/// The result of [`forget_vanished`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Vanished {
-    /// Workspaces whose state is removed.
+    /// The workspaces whose state was removed.
     pub removed: Vec<PathBuf>,
-    /// Workspaces that are gone as well, whose state stays for the bytes kept
-    /// in it.
+    /// The workspaces that do not exist either, but whose state stays because
+    /// of its recovery directory.
     pub kept: Vec<PathBuf>,
 }
 
-/// Removes what is stored of workspaces that no longer exist, whatever its
-/// age, and says of which. `own` is left alone, and so is what a daemon uses.
+/// Removes the state of workspaces that no longer exist, whatever its age, and
+/// returns their paths. `own` and state that a daemon uses are left alone.
 pub fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
     let unused = Unused {
         oldest: None,
@@ -46,7 +48,7 @@ pub fn forget_vanished(own: &Places, recovered: bool) -> Vanished {
     sweep(own, unused, &AtomicBool::new(false))
 }
 
-/// A sweep on a thread of its own.
+/// A cleanup on a separate thread.
 #[derive(Debug)]
 pub struct Sweep {
     stop: Arc<AtomicBool>,
@@ -54,22 +56,22 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Removes what daemons of workspaces that are gone have left: locks,
-    /// sockets and fences at once, state that was not used since `oldest`. `own`
-    /// is left alone, and so is whatever is not understood.
+    /// Starts to remove what daemons of removed workspaces have left: locks,
+    /// sockets and fences immediately, state if it was not used since `oldest`.
+    /// `own` is left alone, and so is everything that is not understood.
     pub fn start(own: Places, oldest: SystemTime) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("sweep".into());
         let unused = Unused {
             oldest: Some(oldest),
-            // Their time is longer than that of everything else.
+            // The recovery directory's time limit is part of `oldest`.
             recovered: true,
         };
         let thread = thread.spawn(move || drop(sweep(&own, unused, &stopped)));
         Self {
             stop,
-            // Without it, the next start sweeps.
+            // If the thread could not be started, the next start cleans up.
             thread: thread.ok(),
         }
     }
@@ -78,7 +80,7 @@ impl Sweep {
 impl Drop for Sweep {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // The lock that it holds must not be left behind.
+        // The lock that the thread holds must not be left behind.
         if let Some(thread) = self.thread.take() {
             let _died = thread.join();
         }
@@ -98,7 +100,7 @@ fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
             let lock = directory.join(format!("{key}.lock"));
             let named = named_in(&lock).filter(|_| key != own.key);
             if let Some(holder) = named.filter(|holder| is_gone(&holder.workspace)) {
-                // Taking it tidies up beside its socket.
+                // Taking the lock also removes what is next to its socket.
                 let _in_use = take(&lock, &key, holder);
             }
         }
@@ -126,7 +128,8 @@ fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
         let Ok(_lock) = take(&lock, &key, holder) else {
             continue;
         };
-        // Under the lock, since it may have come back.
+        // This is checked under the lock, since the workspace may have been
+        // created again.
         if !is_gone(&workspace) {
             continue;
         }
@@ -134,7 +137,8 @@ fn sweep(own: &Places, unused: Unused, stopped: &AtomicBool) -> Vanished {
             vanished.kept.push(workspace);
             continue;
         }
-        // At once: half of a state would say of nothing whose it was.
+        // The rename removes it in one step: half of a state would not name its
+        // workspace.
         match fs::rename(&state, state.with_extension(GONE)) {
             Ok(()) => {
                 tracing::info!("removing the state of {workspace:?}, which is gone");
@@ -160,7 +164,7 @@ fn take(lock: &Path, key: &str, last: Holder) -> Result<Lock, Error> {
         ..last
     };
     let lock = Lock::take(lock, &holder)?;
-    // One that `TOUCHMARK_SOCKET` has named may be anything by now.
+    // A path that came from `TOUCHMARK_SOCKET` may name anything by now.
     let name = format!("{key}.sock");
     if let Some(socket) = holder.socket.filter(|socket| socket.ends_with(name)) {
         let _none = fs::remove_file(&socket);
@@ -169,7 +173,7 @@ fn take(lock: &Path, key: &str, last: Holder) -> Result<Lock, Error> {
     Ok(lock)
 }
 
-/// Keys of workspaces, by the names in a directory.
+/// Returns the keys of workspaces that the names in a directory contain.
 fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
@@ -182,19 +186,20 @@ fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// What a lock says.
+/// Returns the holder that a lock file names.
 fn named_in(lock: &Path) -> Option<Holder> {
     let holder = Holder::parse(&fs::read(lock).ok()?)?;
     holder.workspace.is_absolute().then_some(holder)
 }
 
-/// Not merely out of reach.
+/// Returns whether a workspace does not exist. One that is only out of reach
+/// does.
 fn is_gone(workspace: &Path) -> bool {
     fs::symlink_metadata(workspace).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether nothing in a state directory was written since. Its daemon writes at
-/// each start and end.
+/// Returns whether nothing in a state directory was written since `oldest`. Its
+/// daemon writes at each start and end.
 fn is_unused(state: &Path, oldest: Option<SystemTime>) -> bool {
     let Some(oldest) = oldest else { return true };
     let written = |path: &Path| fs::symlink_metadata(path)?.modified();
@@ -216,7 +221,8 @@ mod tests {
     use super::*;
     use crate::life::private_directory;
 
-    /// The places of a workspace that a daemon has served, and what it left.
+    /// Returns the places of a workspace that a daemon has served, with what it
+    /// left.
     fn left(base: &BaseDirectories, workspace: &Path) -> Places {
         fs::create_dir_all(workspace).unwrap();
         let places = Places::new(base, workspace, None);
@@ -258,7 +264,7 @@ mod tests {
         let _served = Lock::of(&held, &home.join("held")).unwrap();
         let strange = base.state_directory().join("0123456789abcdef");
         fs::create_dir(&strange).unwrap();
-        // One that was interrupted is brought to its end.
+        // An interrupted removal is completed.
         let half = base.state_directory().join("fedcba9876543210.gone");
         fs::create_dir_all(half.join("recovery")).unwrap();
         for name in ["gone", "held"] {

@@ -7,15 +7,17 @@ use std::path::Path;
 use touchmark_proto::native;
 use tracing_journald::{Layer, Priority, PriorityMappings};
 
-/// Whether a descriptor is the stream that was named as device and inode. The
-/// variable is handed on to whatever a service starts, its standard error not.
+/// Returns whether a descriptor is the stream that was named by device and
+/// inode. The check is needed since processes that a service starts inherit the
+/// variable, but perhaps not its standard error.
 pub(super) fn is_stream(descriptor: impl AsFd, stream: &str) -> bool {
     rustix::fs::fstat(descriptor)
         .is_ok_and(|found| format!("{}:{}", found.st_dev, found.st_ino) == stream)
 }
 
-/// The journal, with fields: `TOUCHMARK_WORKSPACE` on each line,
-/// `TOUCHMARK_SESSION`, `TOUCHMARK_PATH` and so on where a line is about one.
+/// Returns the journal's layer. Each line has the field `TOUCHMARK_WORKSPACE`;
+/// `TOUCHMARK_SESSION`, `TOUCHMARK_PATH` and so on are set where a line is
+/// about one.
 pub(super) fn layer(workspace: &Path) -> io::Result<Layer> {
     let layer = tracing_journald::layer()?
         .with_syslog_identifier("touchmark".into())

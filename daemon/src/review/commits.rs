@@ -1,8 +1,8 @@
-//! What the user has committed: that is kept (REV-2).
+//! Reads what the user has committed, which counts as kept (REV-2).
 //!
-//! Git is asked, by one process for all files. A repository may come from
-//! anywhere: nothing is fetched, and objects are read as they are, without
-//! filters or other programs (SEC-7).
+//! One git process answers for all files. The repository may come from an
+//! untrusted source: nothing is fetched, and objects are read as they are,
+//! without filters or other programs (SEC-7).
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,15 +23,16 @@ const MOST_COMMITS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     git: Option<Objects>,
-    /// Commits of agents, the oldest first, each with its parent.
+    /// The ids of agents' commits, the oldest first, each with its parent's id.
     by_agents: Vec<(String, String)>,
-    /// Which of those changed a file.
+    /// The indexes in `by_agents` of the commits that changed a file, by its
+    /// path.
     touched: HashMap<Vec<u8>, Vec<usize>>,
 }
 
 impl Commits {
-    /// Looks at the repository that a directory is in. A commit is an agent's
-    /// if it was made while a command of one ran.
+    /// Reads the repository that contains `root`. A commit counts as an agent's
+    /// if it was made while a command of an agent ran.
     pub(super) fn look(root: &Path, commands: &[CommandRow]) -> Self {
         let Some(mut git) = Objects::open(root) else {
             return Self::default();
@@ -41,7 +42,7 @@ impl Commits {
         }
         let windows: Vec<(Millis, Millis)> = commands
             .iter()
-            // Git counts whole seconds.
+            // The times of commits are in whole seconds.
             .map(|row| {
                 let end = row.ended_at.map_or(Millis::MAX, |end| end / 1_000);
                 (row.begun_at / 1_000, end)
@@ -59,8 +60,8 @@ impl Commits {
         }
     }
 
-    /// What the user has committed of a file; `NotKept` where nothing is
-    /// committed, and of what is too large to be compared.
+    /// Returns the user's committed content of a file. `NotKept` if there is no
+    /// commit, or if the content is too large to compare.
     pub(super) fn committed(&mut self, path: &RelPath) -> Step {
         let Some(git) = &mut self.git else {
             return Step::NotKept;
@@ -72,7 +73,7 @@ impl Commits {
         if head == Step::NotKept {
             return head;
         }
-        // What agents committed is taken out, as an undo would (UNDO-1).
+        // The agents' commits are taken out, as an undo would do it (UNDO-1).
         let mut steps: Vec<Step> = Vec::new();
         let mut is_agents = Vec::new();
         for at in touched {
@@ -88,7 +89,7 @@ impl Commits {
     }
 }
 
-/// The commits of agents, the oldest first, each with its parent.
+/// Returns the commits of agents, the oldest first, each with its parent.
 fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, String)> {
     let Some(oldest) = windows.iter().map(|(begin, _)| *begin).min() else {
         return Vec::new();
@@ -121,7 +122,8 @@ fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, St
     found
 }
 
-/// Which of the commits changed which file.
+/// Returns the indexes of the commits that changed each file; `None` if git
+/// fails.
 fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
     let mut git = command(root)
         .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
@@ -133,7 +135,8 @@ fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>,
         .map(|(commit, parent)| format!("{commit} {parent}\n"))
         .collect();
     let mut input = git.stdin.take()?;
-    // Git answers while it is asked: neither pipe may fill up.
+    // A separate thread writes the input, so that neither pipe blocks when it
+    // is full: git writes output before it has read all of its input.
     let asking = std::thread::spawn(move || input.write_all(asked.as_bytes()));
     let output = git.wait_with_output().ok()?;
     let _it_read_what_it_wanted = asking.join();
@@ -156,15 +159,15 @@ fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>,
     Some(touched)
 }
 
-/// What git says of an object.
+/// Git's answer for an object.
 enum Object {
-    /// Its full name, and its bytes.
+    /// The object's id, and its bytes.
     Whole(String, Vec<u8>),
     Missing,
     TooLarge,
 }
 
-/// A process that prints objects.
+/// A git process that prints objects on request (`cat-file --batch`).
 #[derive(Debug)]
 struct Objects {
     git: Child,
@@ -186,7 +189,7 @@ impl Objects {
         })
     }
 
-    /// What a commit has of a file.
+    /// Returns the content of a file in a commit.
     fn file(&mut self, commit: &str, path: &RelPath) -> Step {
         let name = [commit.as_bytes(), b":./", path.as_bytes()].concat();
         match self.object(&name) {
@@ -196,7 +199,7 @@ impl Objects {
         }
     }
 
-    /// An object; `None` where git does not answer.
+    /// Returns an object, or `None` if git does not answer.
     fn object(&mut self, name: &[u8]) -> Option<Object> {
         if name.contains(&b'\n') {
             return None;

@@ -1,4 +1,5 @@
-//! Which lines of agents' changes were kept, and which files are done with.
+//! Stores which lines of agents' changes the user has kept, and which files
+//! have nothing left to review.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -16,7 +17,7 @@ use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
 /// came with, and its place among that one's lines.
 type Named = (u64, u64, usize);
 
-/// What was looked at.
+/// The changes that the user has kept, and the cached queues.
 #[derive(Debug)]
 pub(crate) struct Kept {
     file: PathBuf,
@@ -29,40 +30,43 @@ pub(crate) struct Kept {
 struct State {
     /// The lines that were kept, by file.
     lines: BTreeMap<RelPath, BTreeSet<Named>>,
-    /// Files of which nothing was left in the queue, and when that was so.
+    /// Files of which nothing was left in the queue, each with the state in
+    /// which that was so.
     done: BTreeMap<RelPath, Moment>,
-    /// What was in the queue, by file.
+    /// The queue of each file, as it was last computed.
     #[serde(skip)]
     seen: HashMap<RelPath, Seen>,
-    /// `done` is not stored yet.
+    /// Whether `done` has changes that are not stored yet.
     #[serde(skip)]
     changed: bool,
 }
 
-/// What the queue of a file follows from: while that is the same, so is the
+/// The state that a file's queue is computed from. If it is the same, so is the
 /// queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Moment {
-    /// The newest fact about it.
+    /// The number of the newest fact about the file.
     pub(super) newest: u64,
-    /// What the user has committed of it, in a word.
+    /// What the user has committed of the file: its hash, `absent`, or
+    /// `nothing`.
     pub(super) committed: String,
 }
 
-/// A file's queue.
+/// The queue of a file, with what it was computed from.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) moment: Moment,
-    /// What the file held.
+    /// The hash of the file's content at that time; `None` for no file.
     pub(super) now: Option<Hash>,
-    /// How many lines of it were kept.
+    /// How many lines of the file were kept at that time.
     pub(super) kept: usize,
     pub(super) hunks: Vec<ReviewHunk>,
 }
 
 impl Kept {
-    /// Those of a workspace, whose state is in this directory. What cannot be
-    /// read was not kept: it is shown again.
+    /// Opens the stored state of the workspace whose state directory is
+    /// `state`. If it cannot be read, it is empty, so everything is shown for
+    /// review again.
     pub(crate) fn open(state: &Path, durable: bool) -> Self {
         let file = state.join("review.json");
         let read = || serde_json::from_slice(&fs::read(&file).ok()?).ok();
@@ -73,7 +77,8 @@ impl Kept {
         }
     }
 
-    /// Those of a file, by where its versions are in its history.
+    /// Returns the kept lines of a file. `place` maps the number of a fact to
+    /// the index of its version in the file's history.
     pub(super) fn of(
         &self,
         path: &RelPath,
@@ -96,24 +101,26 @@ impl Kept {
         state.lines.entry(path.clone()).or_default().extend(names);
     }
 
-    /// How many lines of a file were kept.
+    /// Returns how many lines of a file were kept.
     pub(super) fn count(&self, path: &RelPath) -> usize {
         self.state().lines.get(path).map_or(0, BTreeSet::len)
     }
 
-    /// Nothing of a file was left in the queue then.
+    /// Returns whether nothing of the file was left in the queue in the state
+    /// `moment`.
     pub(super) fn is_done(&self, path: &RelPath, moment: &Moment) -> bool {
         self.state().done.get(path) == Some(moment)
     }
 
-    /// The same, whatever is committed.
+    /// Returns whether nothing of the file was left in the queue after the fact
+    /// `newest`, whatever is committed.
     pub(super) fn is_done_at(&self, path: &RelPath, newest: u64) -> bool {
         let state = self.state();
         let done = state.done.get(path);
         done.is_some_and(|moment| moment.newest == newest)
     }
 
-    /// Nothing of a file is left in the queue.
+    /// Records that nothing of the file is left in the queue.
     pub(super) fn set_done(&self, path: &RelPath, moment: Moment) {
         let mut state = self.state();
         state.seen.remove(path);
@@ -121,7 +128,7 @@ impl Kept {
         state.changed = true;
     }
 
-    /// The queue of a file, as it was told last.
+    /// Returns the queue of a file as it was last computed.
     pub(super) fn seen(&self, path: &RelPath) -> Option<Seen> {
         self.state().seen.get(path).cloned()
     }
@@ -130,7 +137,8 @@ impl Kept {
         self.state().seen.insert(path.clone(), seen);
     }
 
-    /// The log, or the names in it, are others now.
+    /// Discards all computed queues. Called after the log, or the names in it,
+    /// were replaced.
     pub(crate) fn reckon_anew(&self) {
         let mut state = self.state();
         state.seen.clear();
@@ -138,7 +146,8 @@ impl Kept {
         state.done.clear();
     }
 
-    /// Stores what changed by looking alone: without it, it is reckoned again.
+    /// Stores the changes that computing the queues has made. A failure is only
+    /// logged, since they can be computed again.
     pub(super) fn write_changed(&self) {
         if self.state().changed
             && let Err(error) = self.write()
@@ -147,7 +156,7 @@ impl Kept {
         }
     }
 
-    /// Stores them.
+    /// Stores the kept lines and the reviewed files.
     ///
     /// # Errors
     /// `storage`.

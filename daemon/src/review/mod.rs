@@ -1,4 +1,4 @@
-//! `review/*`: what agents have changed and nobody has kept or undone (REV).
+//! `review/*`: agents' changes that the user has neither kept nor undone (REV).
 
 mod commits;
 mod kept;
@@ -24,29 +24,30 @@ use commits::Commits;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
 
-/// Rows of a list, unless told (LIM-2).
+/// The default number of rows in a list (LIM-2).
 const ROWS: u32 = 1_000;
 
-/// Hex digits of a change's name.
+/// The number of hexadecimal digits in a change's name.
 const NAME: usize = 16;
 
-/// Commands that may have made a commit.
+/// The maximum number of recent commands that are searched for one that made a
+/// commit.
 const COMMANDS: u32 = 1_000;
 
-/// What the user has committed, for tasks aside.
+/// The user's commits, shared with blocking tasks.
 type Committed = Arc<Mutex<Commits>>;
 
-/// A file, and what of it is in the queue.
+/// A file and its changes in the queue.
 struct Queued {
     path: RelPath,
     chain: Chain,
     weave: Weave,
-    /// Each with its name.
+    /// The changes in the queue, each with its name.
     hunks: Vec<(String, Reviewed)>,
 }
 
 impl Undoer {
-    /// `review/list`.
+    /// Handles `review/list`.
     ///
     /// # Errors
     /// `unknownSession`, `storage`.
@@ -57,7 +58,7 @@ impl Undoer {
             .map(|paths| paths.iter().map(|path| self.place(path)).collect())
             .transpose()?;
         let limit = ask.limit.unwrap_or(ROWS) as usize;
-        // After this, all earlier writes are on record (SYNC-1).
+        // All earlier writes are recorded when this returns (SYNC-1).
         self.inside.ask(Sync {}).await?;
         let commits = self.commits().await?;
         let written = self.written_by_agents().await?;
@@ -76,14 +77,15 @@ impl Undoer {
             if self.kept.is_done(path, &moment) {
                 continue;
             }
-            // The user has committed what it holds.
+            // Whether the user has committed the file's current content.
             let is_committed = match (&committed, versions.hash) {
                 (Step::Held(bytes), Some(hash)) => Hash::of(bytes) == hash,
                 _ => false,
             };
             let hunks = match is_committed {
                 true => Vec::new(),
-                // What cannot be looked at hides nothing else.
+                // A file that cannot be read does not prevent the review of the
+                // others.
                 false => match self.told(path, &commits, &moment).await {
                     Ok(hunks) => hunks,
                     Err(_) => continue,
@@ -110,7 +112,8 @@ impl Undoer {
         Ok(listed)
     }
 
-    /// A file's queue as it is told; the last one, if nothing has changed.
+    /// Returns the rows of a file's queue. Returns the previous rows if nothing
+    /// has changed since.
     async fn told(
         &self,
         path: &RelPath,
@@ -141,11 +144,11 @@ impl Undoer {
         Ok(hunks)
     }
 
-    /// `review/keep`.
+    /// Handles `review/keep`.
     ///
     /// # Errors
-    /// `notFound` for a change that is no longer as it was listed: nothing is
-    /// kept then. `storage`.
+    /// `notFound` if a change is no longer as it was listed: nothing is kept
+    /// then. `storage`.
     pub(crate) async fn review_keep(&self, ask: &ReviewKeep) -> Result<ReviewKept, Error> {
         let _one = self.journal.alone().await;
         let mut kept = 0;
@@ -167,7 +170,7 @@ impl Undoer {
         Ok(ReviewKept { kept })
     }
 
-    /// `review/undo`.
+    /// Handles `review/undo`.
     ///
     /// # Errors
     /// As [`review_keep`](Self::review_keep).
@@ -197,8 +200,9 @@ impl Undoer {
         self.carry_out(plans, "review".into(), authors).await
     }
 
-    /// The files that changes are in, with their names; each of them has to be
-    /// as it was listed.
+    /// Returns the queues of the files that a request names, each with the
+    /// names of the requested changes. Returns `notFound` unless all of these
+    /// are as they were listed.
     async fn named(&self, named: &[ReviewNamed]) -> Result<Vec<(Queued, BTreeSet<String>)>, Error> {
         let mut by_path: BTreeMap<RelPath, BTreeSet<String>> = BTreeMap::new();
         for one in named {
@@ -228,7 +232,7 @@ impl Undoer {
         Ok(files)
     }
 
-    /// What of a file is in the queue.
+    /// Computes the queue of a file.
     async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
         let chain = Chain::of(&self.inside, &self.log, &self.root, &ClientPath::from(path)).await?;
         let committed = self.committed(commits, path).await;
@@ -240,13 +244,14 @@ impl Undoer {
         aside(move || {
             let weave = chain.weave();
             let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
-            // There are no lines of a link to look at.
+            // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),
                 false => weave.review(is_agents, &given),
             };
-            // A commit that has no such file may never have had it: then nobody
-            // has kept that it is gone.
+            // If the commit does not contain the file, it may never have
+            // contained it. So a missing file in the commit does not count as a
+            // deletion that the user kept.
             if let (Step::Held(committed), Some(Step::Held(now))) = (committed, chain.steps.last())
             {
                 found.retain(|hunk| !is_in(&committed, now, hunk));
@@ -275,7 +280,7 @@ impl Undoer {
         .await
     }
 
-    /// What the user has committed, and what agents have.
+    /// Reads which commits are the user's and which are agents'.
     async fn commits(&self) -> Result<Committed, Error> {
         let commands = CommandList {
             session: None,
@@ -287,7 +292,7 @@ impl Undoer {
         Ok(Arc::new(Mutex::new(commits)))
     }
 
-    /// What the user has committed of a file.
+    /// Returns the user's committed content of a file.
     async fn committed(&self, commits: &Committed, path: &RelPath) -> Step {
         let (commits, path) = (Arc::clone(commits), path.clone());
         let read = aside(move || {
@@ -298,13 +303,15 @@ impl Undoer {
     }
 }
 
-/// Reckons on a thread of its own: the loop waits for nothing.
+/// Runs a function on a blocking thread, so that the event loop does not wait
+/// for it.
 async fn aside<T: Send + 'static>(reckon: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     let reckoned = tokio::task::spawn_blocking(reckon).await;
     reckoned.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
 
-/// What is committed of a file, in a word.
+/// Returns a file's committed content as one word: its hash, `absent`, or
+/// `nothing`.
 fn word(committed: &Step) -> String {
     match committed {
         Step::NotKept => "nothing".into(),
@@ -314,7 +321,7 @@ fn word(committed: &Step) -> String {
 }
 
 impl Queued {
-    /// There was a file before agents changed it.
+    /// Returns whether the file existed before agents changed it.
     fn existed(&self) -> bool {
         let steps = self.chain.versions.iter().zip(&self.chain.steps);
         let mut others = steps.filter(|(version, _)| version.author.kind != AuthorKind::Agent);
@@ -352,7 +359,8 @@ impl Queued {
     }
 }
 
-/// A change is known by what it takes away and what it brings.
+/// Returns a change's name: a hash of the path, of the removed lines and of the
+/// added lines.
 fn name(path: &RelPath, hunk: &Reviewed) -> String {
     let mut hasher = Sha256::new();
     for part in [path.as_bytes(), &hunk.before, &hunk.after] {
@@ -365,15 +373,15 @@ fn name(path: &RelPath, hunk: &Reviewed) -> String {
     name
 }
 
-/// Whether a commit holds a change: it has the lines that came, and not those
-/// that went.
+/// Returns whether a commit contains a change: it has the added lines, and does
+/// not have the removed ones.
 fn is_in(committed: &[u8], now: &[u8], hunk: &Reviewed) -> bool {
     let Some(places) = touchmark_engine::text::lines::places(committed, now) else {
         return false;
     };
     places.iter().all(|place| {
         let (start, end) = (place.new_start, place.new_start + place.new_lines);
-        // An empty place touches the line before it.
+        // An empty range touches the line before it.
         let touches = |from: u32, to: u32| start <= to && from < end.max(start + 1);
         !touches(hunk.lines.start, hunk.lines.end)
     })

@@ -1,4 +1,4 @@
-//! What was kept or undone is pinned no longer (KEEP-2).
+//! Ends the pins of contents whose changes were kept or undone (KEEP-2).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -12,16 +12,18 @@ use crate::undo::Undoer;
 /// The versions of a file that agents have written.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// The newest fact about the file, whoever wrote it.
+    /// The number of the newest fact about the file, by any author.
     pub(super) newest: u64,
-    /// What the file held after that.
+    /// The hash of the file's content after the newest version; `None` for no
+    /// file.
     pub(super) hash: Option<Hash>,
-    /// Each with what the file held before it and after it.
+    /// The number of each version, with the hashes of the content before and
+    /// after it.
     versions: Vec<(u64, [Option<Hash>; 2])>,
 }
 
 impl Undoer {
-    /// The files that agents have written.
+    /// Returns the files that agents have written, with the agents' versions.
     pub(super) async fn written_by_agents(&self) -> Result<BTreeMap<RelPath, Written>, Error> {
         let log = Arc::clone(&self.log);
         let records = aside(move || {
@@ -79,9 +81,9 @@ impl Undoer {
         Ok(())
     }
 
-    /// Ends the pins of what agents changed in these files, but for those
-    /// versions of which something is left in the queue, and for contents that
-    /// another file in the queue needs.
+    /// Ends the pins of agents' changes in the files of `left`. The pins stay
+    /// for versions of which something is still in the queue, and for contents
+    /// that another file in the queue needs.
     pub(super) fn let_go(
         &self,
         written: &BTreeMap<RelPath, Written>,

@@ -1,4 +1,4 @@
-//! Who and what gets in: connections, requests.
+//! Accepts connections and requests.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -67,8 +67,8 @@ impl Daemon {
             },
         );
         if matches!(ask, Request::Subscribe(_)) {
-            // Before anything else is decided: what is recorded from the
-            // subscription on is said, not looked up.
+            // Set first, so that facts recorded from the subscription on are
+            // published and need no lookup in the log.
             self.engine.set_heard(true);
         }
         self.feed(Input::Request {

@@ -1,14 +1,16 @@
-//! A bound on what the watcher has seen and the loop has not taken yet.
+//! The limit for events that the watcher has passed on and the loop has not
+//! processed yet.
 //!
-//! The watcher's thread never waits for the loop: the loop waits for it when
-//! it asks for a watch. So what comes faster than the loop can look at it is
-//! given up, in two steps:
+//! The watcher's thread never waits for the loop, since the loop waits for it
+//! when it adds a watch. So events that arrive faster than the loop can process
+//! them are dropped, in two steps:
 //!
-//! - While many events wait, only some of each name do (LIM-6): one event that
-//!   says so stands for the rest, and the name is looked at anew. So a file
-//!   that is renamed to and fro a million times delays no fence.
-//! - Where too many wait of all names, the rest is lost, as with an overflow
-//!   of the kernel's own queue (LOSS-1), and memory stays bounded (LIM-1).
+//! - While many events are queued, at most a few of each name are (LIM-6). One
+//!   event that says so replaces the others, and the name is looked at again.
+//!   So a file that is renamed to and fro a million times delays no fence.
+//! - Where too many events are queued in all, the later ones are lost, as when
+//!   the kernel's own queue overflows (LOSS-1), and memory stays bounded
+//!   (LIM-1).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,39 +19,41 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::watch::RawEvent;
 
-/// Far more than a rewrite of 100,000 files makes, and some 150 MB at most.
+/// The most queued events: far more than a rewrite of 100,000 files makes, and
+/// at most some 150 MB.
 const LONGEST: usize = 1_000_000;
 
-/// While fewer events wait, names are not counted.
+/// While fewer events are queued, they are not counted per name.
 const UNCOUNTED: usize = 512;
 
-/// Events of one name that wait while names are counted. More than a save
-/// makes, and so few that a name in a storm costs a fence about a millisecond.
+/// The most queued events of one name, while names are counted. More than a
+/// save makes, and so few that a name in a storm delays a fence by about a
+/// millisecond.
 const OF_A_NAME: u32 = 64;
 
-/// Events that wait for the loop.
+/// The number of events that wait for the loop.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     waiting: AtomicUsize,
-    /// A loss has been said and not been taken yet.
+    /// A loss was passed on, and the loop has not processed it yet.
     lost: AtomicBool,
-    /// How many counted events of each name wait.
+    /// The number of counted events of each name that are queued.
     counted: Mutex<HashMap<PathBuf, u32>>,
 }
 
 /// An event that waits for the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What was seen.
+    /// The event.
     pub raw: RawEvent,
-    /// It is one of those that are counted for its name.
+    /// It is counted for its name.
     counted: bool,
 }
 
 impl Backlog {
-    /// What to hand over for an event: itself, the news that it and later
-    /// ones were lost, of all names or of its own, or nothing where that has
-    /// been said.
+    /// Returns what to queue for an event: the event, one that reports the loss
+    /// of it and later ones (of all names or of its own), or nothing if that
+    /// was reported already.
     pub(super) fn admit(&self, raw: RawEvent) -> Option<Waiting> {
         if self.lost.load(Ordering::Acquire) {
             return None;
@@ -74,8 +78,8 @@ impl Backlog {
         })
     }
 
-    /// Counts an event for its name: the last one that may wait says that more
-    /// may follow, later ones are left out.
+    /// Counts an event for its name. The last one that fits into the limit is
+    /// replaced by one that says that more may follow; later ones are left out.
     fn count(&self, name: PathBuf, raw: RawEvent) -> Option<RawEvent> {
         let mut counted = self.counted();
         let waiting = counted.entry(name).or_default();
@@ -87,12 +91,13 @@ impl Backlog {
         Some(if last { raw.into_crowd() } else { raw })
     }
 
-    /// The loop takes one and looks at it next.
+    /// Removes an event from the count, when the loop takes it to process it
+    /// next.
     ///
-    /// The loss is the last that waits, and the crowd the last of its name.
-    /// Events that come from here on count again: what the loop looks at next
-    /// may be from before them. Those that were left out until here have
-    /// happened by then.
+    /// A reported loss is the last event of the queue, and a crowd the last
+    /// event of its name. From here on, later events are queued again, since
+    /// the loop's next look may come before them. Events that were left out
+    /// until now happened before that look, so it finds their result.
     pub(super) fn take(&self, event: Waiting) -> RawEvent {
         let Waiting { raw, counted } = event;
         if let Some(name) = raw.name().filter(|_| counted) {
@@ -100,8 +105,8 @@ impl Backlog {
         }
         let left = self.waiting.fetch_sub(1, Ordering::AcqRel);
         if left <= 1 {
-            // Events that a loss replaced are never taken, and would stay
-            // counted. Nothing is waiting, so all counts are over.
+            // Events that were replaced by a loss are never taken, and would
+            // stay counted. The queue is empty, so all counts are 0.
             *self.counted() = HashMap::new();
             self.lost.store(false, Ordering::Release);
         }
@@ -116,7 +121,7 @@ impl Backlog {
         if crowd || *waiting == 1 {
             counted.remove(name);
         } else if *waiting < OF_A_NAME {
-            // With a crowd behind it, later ones are left out as before.
+            // If a crowd is queued as well, later ones are still left out.
             *waiting -= 1;
         }
     }
@@ -161,14 +166,14 @@ mod tests {
         assert_eq!(waiting.len(), OF_A_NAME as usize);
         let crowd = waiting.pop().unwrap();
         assert!(crowd.raw.is_crowd());
-        // Nobody else's events are left out.
+        // Events of other names are not left out.
         let other = backlog.admit(written("other")).unwrap();
         assert_eq!(other.raw, written("other"));
         for event in waiting {
             backlog.take(event);
             assert_eq!(backlog.admit(written("storm")), None);
         }
-        // From here on its events are news again.
+        // From here on its events are queued again.
         assert!(backlog.take(crowd).is_crowd());
         let next = backlog.admit(written("storm")).unwrap();
         assert_eq!(next.raw, written("storm"));

@@ -1,15 +1,15 @@
-//! What a checkpoint names stays (KEEP-2).
+//! Contents that a checkpoint names are pinned (KEEP-2).
 
 use touchmark_engine::session_memory::Note;
 use touchmark_engine::{Fact, Record, State};
 
 use crate::store::CheckpointContents;
 
-/// So many of a session's checkpoints, the newest, keep what they name.
+/// The number of a session's newest checkpoints whose contents are pinned.
 const NEWEST: usize = 100;
 
-/// What a checkpoint names: what the files that its session holds hold now.
-/// `None` where the fact creates none.
+/// Returns the contents that a checkpoint names: the current contents of the
+/// session's tracked files. `None` if the fact creates no checkpoint.
 pub(super) fn named(record: &Record, state: &State) -> Option<CheckpointContents> {
     let Fact::Noted {
         session,

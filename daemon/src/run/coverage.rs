@@ -1,5 +1,5 @@
-//! Where less is seen than should be: found, made up for at each question,
-//! mended, and told (LOSS-1, LOSS-2).
+//! Reduced coverage: it is detected, compensated at each query, repaired and
+//! reported (LOSS-1, LOSS-2).
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,17 @@ use super::end::Ending;
 use super::say::Say;
 use super::{Daemon, GONE};
 
-/// How often degraded places are looked at (LOSS-2).
+/// The interval at which degraded places are looked at (LOSS-2).
 const MEND_PACE: Duration = Duration::from_secs(10);
 
 impl Daemon {
-    /// What makes no event is looked for before the fence, so that the answer
-    /// behind it rests on reads: other mounts, another directory under the
-    /// workspace's name, places without events.
+    /// Makes a fence. Before it, changes without events are looked for, so that
+    /// the answer after the fence is based on reads: other mounts, another
+    /// directory under the workspace's name, places without events.
     pub(super) fn fence(&mut self, fence: u64) {
         if !self.look_around() {
-            // Never reached: who waits behind it is told of the end.
+            // The fence is never reached: requests that wait for it are
+            // answered at the end of the daemon.
             return;
         }
         self.compare_blind_paths(false);
@@ -29,8 +30,8 @@ impl Daemon {
         }
     }
 
-    /// Whether the workspace is still there, after a look at what makes no
-    /// event.
+    /// Looks for changes that make no event. Returns whether the workspace
+    /// still exists.
     pub(super) fn look_around(&mut self) -> bool {
         let mut inputs = Vec::new();
         self.watcher.look_around(&mut inputs);
@@ -43,7 +44,8 @@ impl Daemon {
         self.ending.is_none()
     }
 
-    /// `at_once`: although nobody asks.
+    /// Orders a comparison of all blind paths. `at_once`: also if no query
+    /// needs it.
     fn compare_blind_paths(&mut self, at_once: bool) {
         if self.watcher.degraded().is_empty() {
             return;
@@ -59,7 +61,7 @@ impl Daemon {
         }
     }
 
-    /// Now and then, while anything is degraded.
+    /// Looks at degraded places from time to time, while there are any.
     pub(super) fn look_at_coverage(&mut self, now: Instant) {
         if self.watcher.degraded().is_empty() {
             self.next_mend = None;
@@ -75,7 +77,7 @@ impl Daemon {
         self.tell_degraded();
     }
 
-    /// Tries again what could not be watched.
+    /// Tries again to watch the places that could not be watched.
     pub(super) fn mend_coverage(&mut self) {
         let mut inputs = Vec::new();
         self.watcher.mend(&mut inputs);
@@ -84,7 +86,8 @@ impl Daemon {
         self.carry_out_all();
     }
 
-    /// Tells subscribers what `status` lists since the last turn.
+    /// Publishes to subscribers what `status` newly lists as degraded since the
+    /// last turn.
     fn tell_degraded(&mut self) {
         let degraded = self.degraded();
         if degraded == self.told_degraded {

@@ -1,4 +1,4 @@
-//! What was edited after a moment, out of the log (CHK-1).
+//! What was edited after a moment, from the log (CHK-1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,15 @@ use touchmark_proto::{Clock, Error, Hash, RelPath};
 use super::replay::check_kept;
 use crate::store::{Reader, StoreError};
 
-/// Facts of one path looked at in one go, in search of what it held.
+/// The number of facts of one path that are read together, in the search for
+/// its content at a moment.
 const STEP: usize = 16;
 
-/// Versions after a moment, and what each of their paths, and each of `also`,
-/// held at it.
+/// Returns the versions after a moment, and the content at that moment of each
+/// of their paths and of each path in `also`.
 ///
 /// # Errors
-/// `unknownClock` for a moment before what is kept, `storage`.
+/// `unknownClock` for a moment before the oldest stored fact, `storage`.
 pub(super) fn edited(
     log: &Reader,
     epoch: u64,
@@ -53,7 +54,7 @@ pub(super) fn edited(
     Ok(Edited { versions, then })
 }
 
-/// What a path held at a moment; `None` where its log begins later.
+/// Returns the content of a path at a moment; `None` if its log begins later.
 fn held_at(
     log: &Reader,
     path: &RelPath,
@@ -67,7 +68,8 @@ fn held_at(
     loop {
         let records = log.history(path, before, STEP)?;
         for record in &records {
-            // What it held may be what cannot be read.
+            // The fact that cannot be read may be the one that has the content
+            // at the moment.
             if gap.is_some_and(|gap| gap > record.n) {
                 return Ok(None);
             }
@@ -76,8 +78,8 @@ fn held_at(
             }
             match &record.fact {
                 Fact::Baseline { held, .. } => return Ok(Some(held.hash)),
-                // A correction speaks of an older version; what was never
-                // read from disk is not what the path held.
+                // A correction refers to an older version, and an unobserved
+                // version was never read from disk.
                 Fact::Version(fact) if fact.amends.is_none() && !fact.unobserved => {
                     return Ok(Some(fact.held.hash));
                 }

@@ -1,5 +1,5 @@
-//! The end: nothing asked is left without an answer, nothing said unwritten,
-//! nothing recorded unstored, and nothing left behind (LIFE-1).
+//! The daemon's end: all requests are answered, all answers written, all facts
+//! stored, and no files left (LIFE-1).
 
 use std::time::Duration;
 
@@ -13,20 +13,23 @@ use crate::failpoint;
 use crate::life::Lock;
 use crate::socket::Listener;
 
-/// How long store and clients may take to take what is left.
+/// How long the store and the clients may take for the remaining facts and
+/// answers.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Why a daemon's life ends.
+/// Why a daemon ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ending {
-    /// For good, and why.
+    /// The daemon exits, for this reason.
     Done(&'static str),
-    /// The store is to be opened again, so another life begins (LOSS-3).
+    /// The store has to be opened again, so the daemon starts again in this
+    /// process (LOSS-3).
     Again,
 }
 
 impl Daemon {
-    /// Ends. Returns what the next life goes on with, if there is to be one.
+    /// Ends the daemon. Returns what the next run needs, if the daemon starts
+    /// again.
     pub(super) async fn end(
         mut self,
         mut events: UnboundedReceiver<Event>,
@@ -46,7 +49,7 @@ impl Daemon {
         self.close_turn();
         while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {
-                // Whoever asks now is refused below.
+                // New requests are refused.
                 Ok(Some(Event::Ask {
                     request,
                     connection,
@@ -105,10 +108,11 @@ impl Daemon {
         drop(watcher);
         let _gone_already = std::fs::remove_dir_all(&options.places.fence);
         if again {
-            // Who connects meanwhile waits.
+            // Clients that connect meanwhile wait.
             return Some((listener, lock));
         }
-        // The socket first: whoever gets the lock finds no stale one.
+        // The socket is removed first, so that the next owner of the lock finds
+        // no stale one.
         drop(listener);
         failpoint::pass("end: the socket is gone");
         drop(lock);

@@ -1,4 +1,4 @@
-//! What kept contents add to an answer: line counts and previews.
+//! Additions to answers from stored contents: line counts and previews.
 
 use touchmark_engine::{Answer, Difference, LinesWanted, TextPair};
 use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
@@ -6,11 +6,11 @@ use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
 use crate::store::Reader;
 use touchmark_engine::text::lines;
 
-/// Bytes compared for one answer at most, so that a long list cannot hold up
-/// the loop; the changes after that go without counts.
+/// The most bytes compared for one answer, so that a long list cannot block the
+/// loop. The changes after that have no counts.
 const MOST: usize = 8 << 20;
 
-/// Looks up kept contents, as long as there is something to spend.
+/// Reads stored contents, within a budget of bytes to compare.
 pub(super) struct Contents<'a> {
     reader: Option<&'a Reader>,
     left: usize,
@@ -21,7 +21,7 @@ impl<'a> Contents<'a> {
         Self { reader, left: MOST }
     }
 
-    /// The answer as the client gets it.
+    /// Returns the answer with its line counts and previews.
     pub(super) fn fill(&mut self, answer: Answer) -> Reply {
         let Answer {
             mut reply,
@@ -60,14 +60,16 @@ impl<'a> Contents<'a> {
         reply
     }
 
-    /// Line counts between two contents; `None` where one is not kept.
+    /// Returns the line counts between two contents; `None` if one of them is
+    /// not stored or the budget is used up.
     pub(super) fn lines(&mut self, old: Option<Hash>, new: Option<Hash>) -> Option<LineCounts> {
         let (old, new) = (self.content(old)?, self.content(new)?);
         self.left = self.left.checked_sub(old.len() + new.len())?;
         lines::count(&old, &new)
     }
 
-    /// Where the texts of each pair differ, of those that can be compared.
+    /// Returns where the texts of each pair differ. Pairs that cannot be
+    /// compared are left out.
     pub(super) fn differences(&mut self, pairs: Vec<TextPair>) -> Vec<Difference> {
         let mut found = Vec::with_capacity(pairs.len());
         for pair in pairs {
@@ -84,7 +86,7 @@ impl<'a> Contents<'a> {
         found
     }
 
-    /// The lines of a session's own writes that were taken back.
+    /// Returns the lines of a session's own writes that were reverted.
     fn taken_back(
         &mut self,
         base: Option<Hash>,
@@ -97,13 +99,13 @@ impl<'a> Contents<'a> {
         (!back.is_empty()).then_some(back)
     }
 
-    /// The lines of the older content that the newer has not.
+    /// Returns the lines of the older content that are not in the newer one.
     fn removed(&self, old: Option<Hash>, new: Option<Hash>) -> Option<Vec<LineRange>> {
         let removed = lines::removed(&self.content(old)?, &self.content(new)?)?;
         (!removed.is_empty()).then_some(removed)
     }
 
-    /// A kept content; an absent file's is empty.
+    /// Returns a stored content. That of an absent file (`None`) is empty.
     pub(super) fn content(&self, hash: Option<Hash>) -> Option<std::sync::Arc<[u8]>> {
         let Some(hash) = hash else {
             return Some([].into());
@@ -118,8 +120,8 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// The changes that an answer lists, in the order that
-/// [`LinesWanted::index`] counts.
+/// Returns the changes that an answer lists, in the order to which
+/// [`LinesWanted::index`] refers.
 fn changes_of(reply: &mut Reply) -> &mut [Change] {
     match reply {
         Reply::SessionOpen(opened) => &mut opened.modified,

@@ -1,5 +1,5 @@
-//! Guarded writes and kept bytes: what the loop hands to the guard, and what
-//! it tells of it.
+//! Guarded writes and recovery: requests from the loop to the guard, and its
+//! reports.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,11 +15,12 @@ use crate::event::Event;
 use crate::guard::{Guard, Umask, is_temporary};
 use crate::system::proc;
 
-/// What the watcher saw, without the temporary files of guarded writes: nobody
-/// tracks them, and what is renamed to one has not become it.
+/// Returns an input of the watcher, without the temporary files of guarded
+/// writes. No session tracks these, and a file that is renamed to such a name
+/// was not moved there by a user.
 pub(super) fn without_temporary_names(input: Input) -> Option<Input> {
     match input {
-        // The new name is hinted by itself.
+        // The new name is hinted separately.
         Input::Renamed { from, .. } if is_temporary(&from) => None,
         Input::Renamed { from, to } if is_temporary(&to) => Some(Input::Hint {
             path: from,
@@ -31,7 +32,9 @@ pub(super) fn without_temporary_names(input: Input) -> Option<Input> {
 }
 
 impl Daemon {
-    /// Writes aside; the edit that declares it is stored, or `failed`.
+    /// Starts a guarded write on another thread. The edit that declares it is
+    /// stored; if storing failed, `failed` is the cause, and nothing is
+    /// written.
     pub(super) fn write(&mut self, request: RequestId, order: WriteOrder, failed: Option<&str>) {
         if let Some(cause) = failed {
             return self.feed(Input::Written {
@@ -53,9 +56,9 @@ impl Daemon {
         });
     }
 
-    /// What new files of a request are made with: the mask of the process that
-    /// asks, since the daemon's own is nobody's choice; where the system does
-    /// not tell, that of the daemon's starter.
+    /// Returns the mask for new files of a request: that of the client's
+    /// process, since the daemon's own was not chosen by its user. Where the
+    /// system does not report it: that of the process which started the daemon.
     pub(super) fn umask_of(&self, request: RequestId) -> Umask {
         let asked = self.asked.get(&request);
         asked
@@ -64,7 +67,7 @@ impl Daemon {
             .unwrap_or(self.options.umask)
     }
 
-    /// `recovery/*`, answered aside.
+    /// Answers `recovery/*` on another thread.
     pub(super) fn recover(
         &mut self,
         request: RequestId,
@@ -77,8 +80,8 @@ impl Daemon {
         });
     }
 
-    /// A request names files: those that lost their name to a write there are
-    /// looked at again (GUARD-1).
+    /// Looks again at files that lost their name to a guarded write, if a
+    /// request names their path (GUARD-1).
     pub(super) fn look_at_moved(&mut self, ask: &Request) {
         if self.guard.next_look().is_none() {
             return;
@@ -91,7 +94,8 @@ impl Daemon {
         self.tell_kept();
     }
 
-    /// Looks aside at all that lost their name, if it is time to.
+    /// Looks on another thread at all files that lost their name, if the time
+    /// for it has come.
     pub(super) fn look_at_all_moved(&self, now: Instant) {
         if self.guard.look_is_due(now) {
             let (guard, events) = (Arc::clone(&self.guard), self.events.clone());
@@ -102,7 +106,7 @@ impl Daemon {
         }
     }
 
-    /// Tells subscribers of bytes that a second look has kept.
+    /// Publishes to subscribers which bytes a second look has stored.
     pub(super) fn tell_kept(&mut self) {
         let state = self.engine.state();
         let clock = state.clock(state.n);

@@ -1,4 +1,5 @@
-//! Questions about files as they were: each answered in a task aside.
+//! Requests about earlier contents of files. Each is answered in a separate
+//! task.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,11 +12,11 @@ use super::say::storage;
 use crate::event::Event;
 use crate::history::Past;
 
-/// So many are answered at the same time: each may hold a file's whole history
-/// in memory.
+/// The number of requests answered at the same time. Each may need a file's
+/// whole history in memory.
 const AT_ONCE: usize = 2;
 
-/// The questions under way.
+/// The requests in progress.
 #[derive(Debug)]
 pub(super) struct Histories(Arc<Semaphore>);
 
@@ -26,12 +27,14 @@ impl Default for Histories {
 }
 
 impl Daemon {
-    /// `file/content`, `file/diff`, `file/blame`, `file/log`, `file/restore`.
+    /// Answers `file/content`, `file/diff`, `file/blame`, `file/log`,
+    /// `file/restore` or `activity/list`.
     pub(super) fn look_back(&mut self, request: RequestId, ask: ForShell) {
         let (events, at_once) = (self.events.clone(), Arc::clone(&self.histories.0));
         let past = self.past(request);
         tokio::spawn(async move {
-            // A task of its own: the client is answered, whatever becomes of it.
+            // In another task, so that the client receives an answer even if
+            // this one panics.
             let answered = tokio::spawn(async move {
                 let _one_of_few = at_once.acquire().await;
                 let past = past?;
@@ -52,7 +55,7 @@ impl Daemon {
         });
     }
 
-    /// What such a question is answered with.
+    /// Returns what is needed to answer a request about earlier contents.
     fn past(&mut self, request: RequestId) -> Result<Past, Error> {
         let contents = self.store.reader();
         let contents = contents.map_err(|error| storage(&error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Hooks: their rules run in tasks aside, as clients inside the daemon, so that
-//! a hook waits for nothing but its own answers.
+//! Hooks. Their rules run in separate tasks, as clients inside the daemon, so
+//! that a hook waits only for the answers to its own requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,18 +21,19 @@ use crate::hooks::{self, Agent, Answered, Consult, DaemonHandle, Memory, Setting
 use crate::inside::Inside;
 use crate::system::clock;
 
-/// The hooks under way.
+/// The hooks in progress.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
-    /// What they asked and are not answered yet.
+    /// The hooks' requests that are not answered yet.
     waiting: HashMap<RequestId, oneshot::Sender<Result<Reply, Error>>>,
-    /// What takes back what they began, until they are answered.
+    /// The requests that revert what a hook began, until its answer is sent.
     undo: HashMap<RequestId, Vec<Request>>,
     memory: Arc<Memory>,
 }
 
 impl Hooks {
-    /// Nothing is under way; what is remembered of sessions is in the state.
+    /// Creates the record, without hooks in progress. What is stored of
+    /// sessions is taken from the state.
     pub(super) fn new(state: &State) -> Self {
         Self {
             memory: Arc::new(Memory::new(state)),
@@ -40,7 +41,7 @@ impl Hooks {
         }
     }
 
-    /// Whether a hook's rules asked this.
+    /// Returns whether a hook's rules made this request.
     pub(super) fn is_own(&self, request: RequestId) -> bool {
         self.waiting.contains_key(&request)
     }
@@ -51,24 +52,26 @@ impl Hooks {
         }
     }
 
-    /// What their rules remember.
+    /// Returns what the hooks' rules keep in memory.
     pub(super) fn memory(&self) -> Arc<Memory> {
         Arc::clone(&self.memory)
     }
 
-    /// What was heard of each agent.
+    /// Returns the events received from each agent's hooks.
     pub(super) fn agents(&self, now: Millis) -> Vec<AgentHeard> {
         self.memory.of_agents(now)
     }
 
-    /// What takes back what a hook began whose answer is due now.
+    /// Removes and returns the requests that revert what a hook began. Called
+    /// when its answer is sent.
     pub(super) fn undo(&mut self, request: RequestId) -> Vec<Request> {
         self.undo.remove(&request).unwrap_or_default()
     }
 }
 
 impl Daemon {
-    /// An event of an agent's hook, answered aside by what `reply` makes of it.
+    /// Processes an event of an agent's hook in a separate task. `reply` makes
+    /// the answer.
     pub(super) fn hook(
         &mut self,
         request: RequestId,
@@ -88,8 +91,8 @@ impl Daemon {
             daemon.settings.unsaved = daemon.settings.unsaved.min(Unsaved::Deny);
         }
         tokio::spawn(async move {
-            // A task of its own: whatever its words do to the rules, the hook
-            // is answered.
+            // In another task, so that the hook receives an answer even if its
+            // input makes the rules panic.
             let answered =
                 tokio::spawn(async move { hooks::answer(hook, agent, input.0, &daemon).await });
             let Answered { printed, undo } = answered.await.unwrap_or_else(|error| {
@@ -107,7 +110,7 @@ impl Daemon {
         });
     }
 
-    /// `hook/ack`.
+    /// Answers `hook/ack`.
     pub(super) fn hook_ack(&mut self, request: RequestId, ack: String) {
         let (daemon, events) = (self.daemon(request), self.events.clone());
         tokio::spawn(async move {
@@ -120,7 +123,7 @@ impl Daemon {
         });
     }
 
-    /// `hook/join`.
+    /// Answers `hook/join`.
     pub(super) fn hook_join(&mut self, request: RequestId, ask: HookJoin) {
         let (daemon, events) = (self.daemon(request), self.events.clone());
         tokio::spawn(async move {
@@ -133,10 +136,10 @@ impl Daemon {
         });
     }
 
-    /// A place at the loop for a task that answers a request.
+    /// Returns a connection to the loop for a task that answers a request.
     pub(super) fn inside(&mut self, request: RequestId) -> Inside {
-        // A connection of its own, so that it waits for no other request of
-        // its client's.
+        // A separate connection, so that the task waits for no other request of
+        // its client.
         self.last_connection += 1;
         let asked = self.asked.get(&request);
         Inside {
@@ -166,7 +169,8 @@ impl Daemon {
         }
     }
 
-    /// A hook's rules have come to an answer.
+    /// Puts the answer of a hook's rules into the outbox. `undo` reverts what
+    /// the hook began, for an answer that cannot be delivered.
     pub(super) fn hooked(
         &mut self,
         request: RequestId,
@@ -182,7 +186,7 @@ impl Daemon {
         });
     }
 
-    /// A hook's rules want something.
+    /// Executes a request of a hook's rules.
     pub(super) fn consult(&mut self, consult: Consult) {
         match consult {
             Consult::Ask {
@@ -217,7 +221,8 @@ impl Daemon {
             }
             Consult::LookAround => {
                 let mut open = self.engine.state().commands.values();
-                // What has changed meanwhile is told to whose window is open.
+                // While a window is open, changes are attributed to its
+                // session, which a sweep now would prevent.
                 if !open.any(|window| window.fact.workspace) {
                     self.sweeper.sweep(None, false);
                 }
@@ -237,7 +242,7 @@ impl Daemon {
         }
     }
 
-    /// Nobody answers the hooks any more.
+    /// Answers all waiting hooks with an error: the daemon is ending.
     pub(super) fn end_hooks(&mut self) {
         for (_, waiting) in self.hooks.waiting.drain() {
             let _nobody_waits = waiting.send(Err(Error::new(

@@ -1,5 +1,5 @@
-//! Requests about the daemon itself, which the engine only puts in their
-//! place in the order.
+//! Requests about the daemon itself. The engine only decides their place in the
+//! order of requests.
 
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{
@@ -167,7 +167,8 @@ impl Daemon {
         }
     }
 
-    /// Where less is seen, or kept, than should be.
+    /// Returns the places where coverage is reduced, and the conditions in
+    /// which less is stored than should be.
     pub(super) fn degraded(&self) -> Vec<Degraded> {
         let everything = |cause: String| Degraded { path: None, cause };
         let mut degraded = self.watcher.degraded();
@@ -191,7 +192,7 @@ impl Daemon {
         degraded
     }
 
-    /// Answered once they are gone.
+    /// Removes all stored contents, and answers after that.
     fn forget_contents(&self, request: RequestId) {
         self.journal.forget(None);
         self.kept.reckon_anew();
@@ -220,7 +221,7 @@ impl Daemon {
             number: self.subscriptions.number(connection)?,
             subscription,
             since: ask.since,
-            // What was recorded up to here was also published up to here.
+            // Facts up to here were also published up to here.
             until: self.newest_fact,
         })
     }

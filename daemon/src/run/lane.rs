@@ -1,11 +1,12 @@
-//! Threads that do work of one kind beside the loop, started when there is
-//! some and ended when there is none. Work that hangs holds up its own lane.
+//! Threads that do one kind of work apart from the loop. They are started when
+//! there is work and end when there is none. Work that hangs blocks only its
+//! own lane.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// A queue and the threads at work on it.
+/// A queue and the threads that work on it.
 #[derive(Debug)]
 pub(super) struct Lane<T>(Arc<Mutex<Queue<T>>>);
 
@@ -23,7 +24,7 @@ impl<T> Clone for Lane<T> {
 }
 
 impl<T: Send + 'static> Lane<T> {
-    /// A lane of so many threads at most.
+    /// Creates a lane with at most `most` threads.
     pub(super) fn of(most: usize) -> Self {
         Self(Arc::new(Mutex::new(Queue {
             work: VecDeque::new(),
@@ -32,8 +33,9 @@ impl<T: Send + 'static> Lane<T> {
         })))
     }
 
-    /// Has `work` done by `how`, after what came before it. Where no thread
-    /// can be had, it is done with the next that comes.
+    /// Queues `work`, to be done by `how` on one of the lane's threads. If no
+    /// thread can be started, it is done together with the next work that
+    /// arrives.
     pub(super) fn push(&self, work: T, how: impl Fn(T) + Send + 'static) {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         queue.work.push_back(work);

@@ -1,4 +1,4 @@
-//! Putting the daemon together, from what was kept.
+//! Builds the daemon from the stored state.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -78,7 +78,8 @@ impl Daemon {
         }
 
         let facts_since_snapshot = facts.len() as u64;
-        // By a client, right before the last daemon ended.
+        // The newest facts may contain a client's request to forget, made just
+        // before the last daemon ended.
         let forgotten = facts.iter().any(Record::forgets);
         let newest = facts.last().map_or(0, |fact| fact.time);
         let time = Timeline::open(&places.state, newest.max(kept.state.time));
@@ -215,15 +216,15 @@ impl Daemon {
         Ok((daemon, receiver))
     }
 
-    /// The first turn: everything tracked is compared with the disk, sessions
-    /// that nobody has used for long are forgotten.
+    /// Runs the first turn: everything tracked is compared with the disk, and
+    /// sessions that were unused for long are forgotten.
     pub(super) fn begin(&mut self) {
         let mut effects = Vec::new();
         self.engine.start(self.time.now(), &mut effects);
         self.effects.extend(effects);
         self.carry_out_all();
         for (path, hash) in std::mem::take(&mut self.undone) {
-            // The user wanted it so, before the daemon's end.
+            // The user's undo wrote these files just before the daemon's exit.
             self.ask_internally(Request::EditorDidSave(EditorDidSave {
                 path: (&path).into(),
                 hash,
@@ -237,15 +238,15 @@ impl Daemon {
         }
         self.close_turn();
         if self.loss.is_some() {
-            // So that the loss is still known after a crash.
+            // Stored now, so that the loss is on record even after a crash.
             self.snapshot();
         }
         self.prune();
     }
 
-    /// What was left out may have said that a context lost what it held:
-    /// nothing is taken to be in one any more, so that every read is answered
-    /// in full.
+    /// Removes all lines from the record of what is in the sessions' contexts,
+    /// so that every read is answered in full. The facts that were left out may
+    /// have been compactions.
     fn forget_contexts(&mut self) {
         let sessions: Vec<SessionId> = self.engine.state().sessions.keys().cloned().collect();
         for session in sessions {
@@ -256,7 +257,7 @@ impl Daemon {
         }
     }
 
-    /// Forgets the sessions that nobody has used for long.
+    /// Forgets the sessions that were unused for long.
     pub(super) fn forget_unused(&mut self) {
         let oldest = self.time.before(self.options.config.sessions_keep);
         let sessions = &self.engine.state().sessions;
@@ -273,13 +274,13 @@ impl Daemon {
                 forget: true,
             }));
         }
-        // A session that was dropped for its age needs no purge: no client
-        // asked for one.
+        // A session that was dropped for its age needs no purge, since no
+        // client requested one.
         self.forgotten = forgotten;
     }
 
-    /// Has the store keep the engine's state, so that the facts so far need
-    /// not be read at the next start.
+    /// Stores a snapshot of the engine's state, so that the next start need not
+    /// read the facts up to now.
     pub(super) fn snapshot(&mut self) {
         let body = encode_snapshot(self.engine.state(), self.engine.stamps());
         self.next_snapshot = snapshot::Next::after(body.len() as u64, 0);
@@ -294,15 +295,15 @@ impl Daemon {
         self.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,
             older_than: self.time.before(config.versions_age),
-            // What a checkpoint may be asked about is kept (CHK-1).
+            // Everything that a checkpoint may refer to stays stored (CHK-1).
             floor: self.engine.state().oldest_needed(),
             pinned_before: self.time.before(store::PINNED),
         });
     }
 }
 
-/// Opens the store, and the state that it kept. A snapshot that is no state is
-/// a record like any other: it costs itself, and the log is still there
+/// Opens the store and decodes its state. A snapshot that cannot be decoded is
+/// treated like any other bad record: it alone is left out, and the log remains
 /// (DUR-2).
 fn open_store(
     options: &store::Options,
@@ -317,14 +318,14 @@ fn open_store(
     let opened = open()?;
     let cause = match kept(&opened) {
         Ok(kept) => return Ok((opened, kept)),
-        // Nothing has been written to it: it stays as it is.
+        // Nothing was written to the store, so it stays as it is.
         Err(Unreadable::Newer { found, known }) => {
             return Err(StoreError::newer_record(found, known).into());
         }
         Err(Unreadable::Damaged(cause)) => cause,
     };
     if opened.refused.is_some() {
-        // The next life sets it aside.
+        // The next run sets the snapshot aside.
         let opened = Opened {
             snapshot: None,
             facts: Vec::new(),
@@ -342,7 +343,7 @@ fn open_store(
     Ok((opened, state.into()))
 }
 
-/// What to go on from.
+/// Returns the state with which the daemon continues.
 fn kept(opened: &Opened) -> Result<Saved, Unreadable> {
     let epoch = opened.epoch;
     let Some(snapshot) = &opened.snapshot else {
@@ -351,7 +352,8 @@ fn kept(opened: &Opened) -> Result<Saved, Unreadable> {
     let mut kept = decode_snapshot(snapshot)?;
     let state = &mut kept.state;
     let another = std::mem::replace(&mut state.epoch, epoch) != epoch;
-    // A life that is not stored has an epoch of its own with nothing lost.
+    // A run without a writable store has a separate epoch, although nothing was
+    // lost.
     if another && (opened.refused.is_none() || opened.trouble.is_some()) {
         state.after_loss = true;
         for session in state.sessions.values_mut() {

@@ -1,16 +1,17 @@
-//! What leaves the process only after its facts are stored (DUR-1).
+//! The outbox: messages that are sent only after their facts are stored
+//! (DUR-1).
 
 use std::collections::VecDeque;
 
-/// Things to be said, in order, each behind a turn's facts.
+/// Messages in order, each with the turn whose facts must be stored first.
 #[derive(Debug)]
 pub(super) struct Outbox<T> {
     waiting: VecDeque<(u64, T)>,
-    /// Said in the turn that is not closed yet.
+    /// Messages of the turn that is not closed yet.
     fresh: Vec<T>,
     /// The newest turn with facts.
     turn: u64,
-    /// The newest turn whose facts are stored, or are known not to be.
+    /// The newest turn whose commit is reported, as stored or as failed.
     settled: u64,
 }
 
@@ -26,13 +27,13 @@ impl<T> Default for Outbox<T> {
 }
 
 impl<T> Outbox<T> {
-    /// Something to say in the current turn.
+    /// Adds a message to the current turn.
     pub(super) fn push(&mut self, item: T) {
         self.fresh.push(item);
     }
 
-    /// Ends the turn. Returns its number if it has facts to be stored; else
-    /// what was said in it waits only for earlier turns.
+    /// Ends the turn. Returns its number if it has facts to be stored.
+    /// Otherwise its messages wait only for earlier turns.
     pub(super) fn close_turn(&mut self, has_facts: bool) -> Option<u64> {
         if has_facts {
             self.turn += 1;
@@ -43,12 +44,13 @@ impl<T> Outbox<T> {
         has_facts.then_some(turn)
     }
 
-    /// The facts of a turn, and of all before it, are settled.
+    /// Notes that the commits of a turn, and of all turns before it, are
+    /// reported.
     pub(super) fn settle(&mut self, turn: u64) {
         self.settled = self.settled.max(turn);
     }
 
-    /// The next thing that may be said, with its turn.
+    /// Removes and returns the next message that may be sent, with its turn.
     pub(super) fn pop(&mut self) -> Option<(u64, T)> {
         let (turn, _) = self.waiting.front()?;
         if *turn > self.settled {
@@ -57,12 +59,12 @@ impl<T> Outbox<T> {
         self.waiting.pop_front()
     }
 
-    /// Whether something was said in a turn that is not closed.
+    /// Returns whether the turn that is not closed has messages.
     pub(super) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }
 
-    /// Whether nothing waits to be said.
+    /// Returns whether there are no messages.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.fresh.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Whether the daemon can still be found where it says it is (LIFE-2).
+//! Checks that the daemon can still be found at its socket's path (LIFE-2).
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,15 @@ use super::end::Ending;
 use crate::life::{Lock, private_directory};
 use crate::socket::Listener;
 
-/// How long whoever has taken the socket's name may need until they listen:
-/// systemd removes the name, binds and listens, one after the other.
+/// The time that a process which has taken over the socket's name may need
+/// until it listens. systemd removes the name, binds and listens, one after the
+/// other.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
 impl Daemon {
-    /// Looks at the socket's and the lock's names, and mends what is gone.
-    /// Where another daemon or the service manager has taken the place, this
-    /// one ends.
+    /// Checks the names of the socket and the lock, and restores those that
+    /// were removed. If another daemon or the service manager has replaced
+    /// them, this daemon ends.
     pub(super) fn look_at_places(&mut self) {
         if self.lock.is_in_place() && self.listener.is_in_place() {
             self.mend_place_at = None;
@@ -32,8 +33,8 @@ impl Daemon {
         }
     }
 
-    /// The lock at once, since another daemon could start meanwhile; the
-    /// socket a moment later.
+    /// Restores the lock immediately, since another daemon could start
+    /// meanwhile, and the socket a moment later.
     fn mend_places(&mut self) -> Result<(), crate::Error> {
         let places = &self.options.places;
         private_directory(&places.runtime)?;
@@ -50,7 +51,7 @@ impl Daemon {
         }
         self.mend_place_at = None;
         if self.listener.is_taken_over() {
-            // Who connects from now on is another's to answer.
+            // The other process answers new connections, so this daemon ends.
             self.ending = Some(Ending::Done("another listens in its place"));
             return Ok(());
         }

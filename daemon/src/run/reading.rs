@@ -1,4 +1,4 @@
-//! Looking at files: reading what the engine orders, comparing stats.
+//! Reading files as the engine orders, and comparing their stats.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -13,67 +13,72 @@ use super::lane::Lane;
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 
-/// Larger files are read aside.
+/// The largest file, in bytes, that the loop's own thread reads.
 const INLINE_BYTES: u64 = 256 << 10;
 
-/// Still larger ones are read by threads of their own: a file of gigabytes
-/// must not hold up the small ones behind it.
+/// The largest file, in bytes, that is read together with others. Larger ones
+/// have separate threads, so that a file of gigabytes does not block small
+/// ones.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Threads that read many files, and that read large ones: not every core.
+/// The number of threads that read many files, and of those that read large
+/// ones. They must not use every core.
 const THREADS: usize = 2;
 
-/// Threads for what lies on one mount that may hang.
+/// The number of threads for each mount whose reads may block.
 const MOUNT_THREADS: usize = 4;
 
-/// Files read within one turn; more are read aside.
+/// The most files that the loop's thread reads within one turn. More are read
+/// on other threads.
 const INLINE_READS: usize = 32;
 
-/// Files handed over at once: to wake a thread takes longer than to read one.
+/// The most files that a thread receives together, since waking it takes longer
+/// than reading one.
 const TOGETHER: usize = 64;
 
-/// So many times that many are under way at most. What is read sooner than the
-/// loop takes it in only takes up memory.
+/// The most groups of [`TOGETHER`] files that are read at the same time. What
+/// is read before the loop can process it only uses memory.
 const UNDER_WAY: usize = 4;
 
-/// A small file whose read takes so long lies on a mount that has turned slow.
+/// A mount is slow if reading a small file from it takes this long.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// So long nothing on such a mount is read on the loop's own thread, or among
-/// others; then it is tried. Twice as long each time that it is slow still.
+/// How long files on a slow mount are read neither on the loop's thread nor
+/// together with others. After that it is tried. The time doubles each time
+/// that the mount is still slow.
 const AVOIDED: Duration = Duration::from_secs(10);
 
-/// The longest that a mount is avoided without a try.
+/// The longest time that a slow mount is avoided without a try.
 const AVOIDED_LONGEST: Duration = Duration::from_secs(600);
 
-/// A mount that should be fast and is not.
+/// A mount that was expected to be fast and was found slow.
 #[derive(Debug)]
 struct Slow {
     until: Instant,
     avoided: Duration,
 }
 
-/// A read that nothing else is read with.
+/// A read that is done alone, not in a group.
 #[derive(Debug)]
 enum Single {
-    /// Of a whole file.
+    /// A read of a whole file.
     File(ReadOrder),
-    /// Of lines, for a request.
+    /// A read of lines, for a request.
     Lines(RequestId, LinesOrder),
 }
 
-/// Reads beside the loop.
+/// The reads on other threads.
 #[derive(Debug)]
 pub(super) struct Aside {
     batches: Lane<Vec<ReadOrder>>,
     large: Lane<Single>,
-    /// For each place of which a read may hang.
+    /// A lane for each place where reads may block.
     mounts: BTreeMap<PathBuf, Lane<Single>>,
-    /// Places whose reads have taken long, though nothing said they might.
+    /// Mounts whose reads took long, although their kind did not suggest it.
     slow: BTreeMap<PathBuf, Slow>,
-    /// Those that are not handed over yet.
+    /// Orders that no thread has received yet.
     orders: VecDeque<ReadOrder>,
-    /// How many have been handed over together and are not done.
+    /// The number of groups that threads have received and not completed.
     pub(super) under_way: usize,
 }
 
@@ -91,12 +96,12 @@ impl Default for Aside {
 }
 
 impl Aside {
-    /// Whether what lies on this mount is to be read by its own threads.
+    /// Returns whether files on this mount are read by its own threads.
     fn avoids(&self, mount: &Path, now: Instant) -> bool {
         self.slow.get(mount).is_some_and(|slow| now < slow.until)
     }
 
-    /// A small file on this mount took long.
+    /// Notes that reading a small file on this mount took long.
     fn found_slow(&mut self, mount: PathBuf, now: Instant) {
         let slow = self.slow.entry(mount).or_insert_with_key(|mount| {
             tracing::warn!("reads are slow below {}", mount.display());
@@ -112,7 +117,8 @@ impl Aside {
         slow.until = now + slow.avoided;
     }
 
-    /// The next to hand over, if it is time to.
+    /// Returns the next group of orders; `None` if there is none, or enough
+    /// groups are in progress.
     fn next(&mut self) -> Option<Vec<ReadOrder>> {
         let some = self.under_way < UNDER_WAY && !self.orders.is_empty();
         some.then(|| {
@@ -124,8 +130,9 @@ impl Aside {
 }
 
 impl Daemon {
-    /// A few small files are read at once, which is faster than handing them
-    /// over; many, large ones, and those that may block, aside.
+    /// Reads a file. A few small files are read immediately, which is faster
+    /// than using another thread. Many files, large ones, and those whose read
+    /// may block, are read on other threads.
     pub(super) fn read(&mut self, order: ReadOrder) {
         if let Some(place) = self.slow_place(&order.path) {
             return self.read_slowly(place, Single::File(order));
@@ -143,8 +150,8 @@ impl Daemon {
         }
     }
 
-    /// Reads lines of a large file aside; what they are is
-    /// [learned](Event::Learned).
+    /// Reads lines of a large file on another thread. The loop receives them by
+    /// [`Event::Learned`].
     pub(super) fn read_lines(&mut self, request: RequestId, order: LinesOrder) {
         let place = self.slow_place(&order.path);
         let single = Single::Lines(request, order);
@@ -157,7 +164,8 @@ impl Daemon {
         }
     }
 
-    /// Reads what may hang: nobody else's read waits for it.
+    /// Queues a read that may block in the lane of its place, so that it delays
+    /// no other read.
     fn read_slowly(&mut self, place: PathBuf, single: Single) {
         let lanes = &mut self.aside.mounts;
         let lane = lanes.entry(place);
@@ -165,7 +173,7 @@ impl Daemon {
         lane.push(single, one_by_one(&self.reader, &self.events));
     }
 
-    /// The place that a file is on, if a read of it may take long.
+    /// Returns the place that a file is on, if a read of it may take long.
     fn slow_place(&self, path: &RelPath) -> Option<PathBuf> {
         let known = self.watcher.slow_place(path);
         known.or_else(|| {
@@ -177,14 +185,14 @@ impl Daemon {
         })
     }
 
-    /// Hands over what is to be read aside.
+    /// Passes the queued orders to other threads.
     pub(super) fn read_aside(&mut self) {
         while let Some(orders) = self.aside.next() {
             self.hand_over(orders);
         }
     }
 
-    /// Has a thread read these; the largest are handed on.
+    /// Queues these reads for a thread, which passes the largest ones on.
     fn hand_over(&self, orders: Vec<ReadOrder>) {
         let (reader, events) = (self.reader.clone(), self.events.clone());
         let lane = self.aside.large.clone();
@@ -215,8 +223,8 @@ impl Daemon {
         });
     }
 
-    /// Looks which files are as they were. Without a look aside: nobody is
-    /// answered about files meanwhile.
+    /// Checks which files are unchanged, on this thread: no request about files
+    /// is answered before this is done.
     pub(super) fn compare(&mut self, comparison: Comparison) {
         let Comparison {
             number,
@@ -241,7 +249,7 @@ impl Daemon {
         self.decide(Input::Compared { number, differ });
     }
 
-    /// What a read tells watcher and store, and the engine's part of it.
+    /// Reports a read to the watcher and the store. Returns the engine's input.
     pub(super) fn report(&mut self, reading: Reading) -> Input {
         let Reading {
             path,
@@ -266,7 +274,7 @@ impl Daemon {
             outcome.real = Some(source);
         }
         if linked || led {
-            // More is watched than before: what was written meanwhile may
+            // More is watched than before this read. Writes before that may
             // have been missed.
             self.decide(Input::Hint {
                 path: path.clone(),
@@ -275,7 +283,7 @@ impl Daemon {
         }
         if let Found::File(content) = &outcome.found {
             match keep {
-                // An empty file has no secret in it.
+                // An empty file contains no secret.
                 _ if outcome.secret && content.size > 0 => self.store.keep_out(content.hash),
                 Some(bytes) => self.store.keep(content.hash, bytes),
                 None => {}
@@ -289,7 +297,7 @@ impl Daemon {
     }
 }
 
-/// Reads one and hands over what it found.
+/// Returns a function that does one read and sends its result to the loop.
 fn one_by_one(
     reader: &Reader,
     events: &UnboundedSender<Event>,
@@ -335,11 +343,12 @@ mod tests {
         let after = |seconds| start + Duration::from_secs(seconds);
         aside.found_slow(mount.clone(), start);
         assert!(aside.avoids(&mount, after(9)) && !aside.avoids(other, after(9)));
-        // Tried, and fast, or not.
+        // After that time the mount is tried, and is fast or not.
         assert!(!aside.avoids(&mount, after(10)));
         aside.found_slow(mount.clone(), after(10));
         assert!(aside.avoids(&mount, after(29)) && !aside.avoids(&mount, after(30)));
-        // By its own threads: it is avoided for as long again, and no longer.
+        // These reads were done by the mount's own threads, so they do not
+        // double the time again.
         aside.found_slow(mount.clone(), after(30));
         aside.found_slow(mount.clone(), after(40));
         assert!(aside.avoids(&mount, after(79)) && !aside.avoids(&mount, after(80)));

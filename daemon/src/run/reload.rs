@@ -1,4 +1,4 @@
-//! SIGHUP: the configuration is read again.
+//! Reading the configuration again, on SIGHUP.
 
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::native;
@@ -9,9 +9,10 @@ use crate::life;
 use crate::system::process;
 
 impl Daemon {
-    /// Takes from the files what can change while the daemon runs. A user's
-    /// file that is wrong changes nothing: a half-saved one must not drop what
-    /// was kept. `status` tells what is not in force.
+    /// Applies the settings that can change while the daemon runs. If the
+    /// user's file is invalid, nothing changes: a half-saved file must not
+    /// remove what is stored. `status` lists the settings that are not in
+    /// effect.
     pub(super) fn reload(&mut self) {
         let new = match Config::of(&self.options.places, self.options.user_config.as_deref()) {
             Ok(new) => new,

@@ -1,4 +1,4 @@
-//! What a subscriber missed, out of the log.
+//! Missed events of a subscriber, from the log.
 
 use touchmark_engine::{Fact, State, recall};
 use touchmark_proto::events::Happening;
@@ -6,10 +6,12 @@ use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, Hash};
 
 use crate::store::Reader;
 
-/// Facts replayed at most; who missed more is better served by a list.
+/// The most facts that are replayed. A client that missed more is better served
+/// by a list.
 const MOST: usize = 20_000;
 
-/// One missed event, and the content before, to count lines against.
+/// One missed event, and the previous content, from which its lines are
+/// counted.
 pub(super) struct Missed {
     pub(super) clock: Clock,
     pub(super) happening: Happening,
@@ -23,10 +25,11 @@ fn unknown_clock(clock: Clock, reason: &str) -> Error {
     })
 }
 
-/// Checks that a clock is one of this life of the state.
+/// Checks that a clock is one of the current epoch.
 ///
 /// # Errors
-/// `unknownClock` for another epoch, and for a clock that has not been.
+/// `unknownClock` for another epoch, and for a clock later than the newest
+/// fact.
 pub(super) fn check(since: Clock, state: &State) -> Result<(), Error> {
     if since.epoch != state.epoch {
         return Err(unknown_clock(since, "of another life of the state"));
@@ -37,10 +40,11 @@ pub(super) fn check(since: Clock, state: &State) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that everything since a clock is still in the log.
+/// Checks that all facts since a clock are still in the log.
 ///
 /// # Errors
-/// `unknownClock` for a clock before what was pruned away (DUR-2), `storage`.
+/// `unknownClock` for a clock before the oldest fact of the log (DUR-2),
+/// `storage`.
 pub(super) fn check_kept(log: &Reader, since: Clock) -> Result<(), Error> {
     match log.oldest()? {
         Some(pruned) if since.n < pruned => Err(unknown_clock(since, "before what is still kept")),
@@ -48,11 +52,11 @@ pub(super) fn check_kept(log: &Reader, since: Clock) -> Result<(), Error> {
     }
 }
 
-/// The events of all facts after `since` up to `until`, in order.
+/// Returns the events of all facts after `since` up to `until`, in order.
 ///
 /// # Errors
-/// `unknownClock` for a clock before what is kept, and where too much was
-/// missed; `storage`.
+/// `unknownClock` for a clock before the oldest fact of the log, and if too
+/// much was missed; `storage`.
 pub(super) fn missed(
     log: &Reader,
     state: &State,

@@ -1,4 +1,4 @@
-//! Saying what may be said: answers, events.
+//! The outbox's messages, and how they are sent: answers and events.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::failpoint;
 use crate::store::{self, StoreEvent};
 use crate::system::proc;
 
-/// Something that waits for its facts to be stored.
+/// A message that waits until its facts are stored.
 #[derive(Debug)]
 pub(super) enum Say {
     /// An answer.
@@ -29,21 +29,21 @@ pub(super) enum Say {
         request: RequestId,
         answer: Result<Box<Answer>, Error>,
     },
-    /// An answer to be looked up in the log, which by then holds all that was
-    /// recorded before.
+    /// An answer to be looked up in the log, which then contains everything
+    /// that was recorded before it.
     Recall { request: RequestId, recall: Recall },
-    /// Something to be looked up in the log for a request, likewise.
+    /// A question to be looked up in the log for a request. The log then
+    /// contains everything that was recorded before it.
     Learned {
         request: RequestId,
         question: Question,
     },
-    /// A guarded write, which begins when the edit that declares it is
-    /// stored.
+    /// A guarded write. It begins when the edit that declares it is stored.
     Write(RequestId, Box<WriteOrder>),
-    /// Events for subscribers.
+    /// An event for subscribers.
     Notice(Box<Notice>),
-    /// A subscription begins: what it missed up to fact `until`, then
-    /// whatever is said later. Nothing twice, nothing missed.
+    /// The beginning of a subscription: the events missed up to fact `until`
+    /// are sent first, then all later ones. None is sent twice or left out.
     Subscribed {
         request: RequestId,
         number: u64,
@@ -51,11 +51,11 @@ pub(super) enum Say {
         since: Option<Clock>,
         until: u64,
     },
-    /// The daemon has agreed to end.
+    /// The answer to a shutdown request, after which the daemon ends.
     End { request: RequestId },
 }
 
-/// `storage` with its cause (LOSS-3).
+/// Returns the error `storage` with its cause (LOSS-3).
 pub(super) fn storage(cause: &str) -> Error {
     Error::new(
         ErrorCode::Storage,
@@ -68,7 +68,7 @@ pub(super) fn storage(cause: &str) -> Error {
 }
 
 impl Daemon {
-    /// The store has settled a turn.
+    /// Handles an event of the store.
     pub(super) fn stored(&mut self, event: StoreEvent) {
         match event {
             StoreEvent::Committed { turn } => self.outbox.settle(turn),
@@ -89,7 +89,7 @@ impl Daemon {
         }
     }
 
-    /// Tells subscribers of trouble that concerns everything.
+    /// Publishes to subscribers a degradation that concerns all paths.
     fn publish_degraded(&mut self, cause: String) {
         let state = self.engine.state();
         self.outbox.push(Say::Notice(Box::new(Notice {
@@ -99,10 +99,10 @@ impl Daemon {
         })));
     }
 
-    /// Says everything whose facts are settled.
+    /// Sends every message whose turn is committed, or is known to have failed.
     pub(super) fn say_all(&mut self) {
         if matches!(self.ending, Some(Ending::Again)) {
-            // The turns that are settled from now on may be stored nowhere.
+            // The facts of these turns may never be stored.
             return;
         }
         while let Some((turn, say)) = self.outbox.pop() {
@@ -193,15 +193,16 @@ impl Daemon {
         }
     }
 
-    /// Writes the turn's answers, those of one client by one call.
+    /// Writes the turn's answers to the sockets, with one call for each client.
     pub(super) fn flush(&mut self) {
         for peer in self.answered.drain(..) {
             peer.flush();
         }
     }
 
-    /// Takes back an edit or a command window whose beginning nobody will be
-    /// told of: it would take the next change for the agent's (ATTR-9).
+    /// Reverts the beginning of an edit or a command window whose answer cannot
+    /// be delivered. Otherwise the next change would be attributed to the agent
+    /// (ATTR-9).
     fn undo_unheard(&mut self, answer: Option<Box<Answer>>) {
         let edit = match answer.map(|answer| answer.reply) {
             Some(Reply::CommandBegin(begun)) => {
@@ -221,7 +222,7 @@ impl Daemon {
         }
     }
 
-    /// A request of the daemon's own, which nobody is answered.
+    /// Makes a request of the daemon's own, whose answer is dropped.
     pub(super) fn ask_internally(&mut self, ask: Request) {
         let number = &self.hub.requests;
         let request = RequestId(number.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
@@ -244,7 +245,7 @@ impl Daemon {
         }
     }
 
-    /// Answers out of the log.
+    /// Answers a request from the log.
     fn recall(&mut self, recall: Recall) -> Result<Reply, Error> {
         let epoch = self.engine.state().epoch;
         self.connect_log();
@@ -260,7 +261,7 @@ impl Daemon {
                 limit,
                 marks,
             } => {
-                // One more, to know whether there is more.
+                // One more, to find out whether there are more.
                 let most = limit.saturating_add(1);
                 let mut records = Vec::new();
                 for (name, after, end) in recall::spans(&path, &earlier) {
@@ -283,7 +284,8 @@ impl Daemon {
                 session,
                 clock,
             } => {
-                // From the beginning is as far back as there is.
+                // A list from the beginning starts with the oldest fact of the
+                // log, so pruned facts are no error.
                 if after > 0 {
                     replay::check_kept(log, Clock { epoch, n: after })?;
                 }
@@ -296,13 +298,14 @@ impl Daemon {
         }
     }
 
-    /// The answer with the labels of the sessions that it names (SES-2).
+    /// Adds the labels of the sessions that an answer names (SES-2).
     pub(super) fn labelled(&self, mut reply: Reply) -> Reply {
         self.engine.state().label_reply(&mut reply);
         reply
     }
 
-    /// Finds something out: in the log, or by a read aside.
+    /// Finds the answer to a question of the engine: in the log, or by a read
+    /// on another thread.
     fn learn(&mut self, request: RequestId, question: Question) {
         let epoch = self.engine.state().epoch;
         let learned = match question {
@@ -326,14 +329,14 @@ impl Daemon {
         let _loop_has_ended = self.events.send(Event::Learned { request, learned });
     }
 
-    /// The log, to be read.
+    /// Returns the log, open for reading.
     fn log(&mut self) -> Result<&store::Reader, Error> {
         self.connect_log();
         let log = self.log.as_ref();
         log.ok_or_else(|| storage("the log cannot be read"))
     }
 
-    /// Tells those subscribers who want to know.
+    /// Sends an event to the subscribers that requested it.
     fn tell(&mut self, notice: Notice) {
         if self.subscriptions.is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! Searches: done aside, few at once, and none for a client that is gone.
+//! Searches. They run on separate threads, few at the same time, and are
+//! stopped when their client disconnects.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,23 +18,24 @@ use crate::event::Event;
 use crate::system::open::trust;
 use crate::tools::grep::{Stop, search};
 
-/// Searches that run at the same time; further ones wait.
+/// The number of searches that run at the same time. Further ones wait.
 const SEARCHES_AT_ONCE: usize = 2;
 
-/// How long after its end a search may go on before it counts as one that
-/// hangs.
+/// How long a search may continue after its deadline before it is treated as
+/// hanging.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Threads of searches, those that hang included.
+/// The most threads of searches, including those that hang.
 const MOST_THREADS: usize = 16;
 
-/// No search takes longer, whatever its client would wait.
+/// The longest time that a search may take, even if its client would wait
+/// longer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What an answer takes beside its matches, in bytes.
+/// The size of an answer without its matches, in bytes.
 const ENVELOPE: usize = 4 << 10;
 
-/// Searches under way and in waiting.
+/// The running and the pending searches.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     running: HashMap<RequestId, (ConnectionId, Stop)>,
@@ -50,7 +52,7 @@ struct Search {
 }
 
 impl Searches {
-    /// Nobody waits for this connection's any more.
+    /// Stops and removes the searches of a connection that has ended.
     pub(super) fn disconnect(&mut self, connection: ConnectionId) {
         self.waiting
             .retain(|search| search.connection != connection);
@@ -61,7 +63,7 @@ impl Searches {
         }
     }
 
-    /// Nobody waits for any.
+    /// Stops all searches, since the daemon ends.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
         for (_, stop) in self.running.values() {
@@ -71,12 +73,13 @@ impl Searches {
 }
 
 impl Daemon {
-    /// `search/grep`, answered aside.
+    /// Answers `search/grep` on another thread.
     pub(super) fn search(&mut self, request: RequestId, connection: ConnectionId, ask: SearchGrep) {
         let now = Instant::now();
         let until = self.asked.get(&request).and_then(|asked| asked.until);
         let left = until.map_or(LONGEST, |until| {
-            // What was found by then is to arrive in time.
+            // The search ends before its client's deadline, so that the answer
+            // arrives in time.
             self.time.instant(until).saturating_duration_since(now) * 9 / 10
         });
         self.searches.waiting.push_back(Search {
@@ -88,7 +91,8 @@ impl Daemon {
         self.begin_searches();
     }
 
-    /// A request was answered aside; if it was a search, the next one begins.
+    /// Handles that a request was answered on another thread. If it was a
+    /// search, the next one begins.
     pub(super) fn searched(&mut self, request: RequestId) {
         if self.searches.running.remove(&request).is_some() {
             self.begin_searches();
@@ -128,9 +132,9 @@ impl Daemon {
     }
 }
 
-/// What comes of a search, or an error once it should have ended long ago: a
-/// read that hangs, as in a network's file system, does not keep its place
-/// from the searches that wait.
+/// Returns the result of a search, or an error once it is [`GRACE`] past its
+/// deadline. So a read that hangs, as on a network file system, does not block
+/// pending searches.
 async fn in_time(search: Searching, stop: &Stop, grace: Duration) -> Result<Reply, Error> {
     let overdue = async {
         stop.due().await;
@@ -152,8 +156,8 @@ fn broken_off() -> Error {
 
 type Searching = oneshot::Receiver<Result<Reply, Error>>;
 
-/// The threads of searches: of their own, so that one that hangs takes none
-/// from reads and hooks.
+/// The threads of searches. They are separate, so that one that hangs takes no
+/// thread from reads and hooks.
 #[derive(Clone, Debug, Default)]
 struct Threads(Arc<AtomicUsize>);
 
@@ -187,8 +191,8 @@ impl Threads {
     }
 }
 
-/// A search cannot take its place with it, whatever a pattern or a file does
-/// to the libraries.
+/// Runs a search and catches its panics, since a pattern or a file may make a
+/// library panic.
 fn searched(
     root: &Path,
     ask: &SearchGrep,
@@ -218,7 +222,7 @@ mod tests {
         }))
     }
 
-    /// SEC-7: what hangs is answered, and has a bound.
+    /// SEC-7: a search that hangs is answered, and their number is limited.
     #[test]
     fn sec7_a_search_that_hangs_gives_up_its_place() {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -240,16 +244,16 @@ mod tests {
             let stop = Stop::at(Instant::now());
             let hanging = in_time(threads.begin(hang()), &stop, grace);
             assert_eq!(hanging.await.unwrap_err().code, ErrorCode::TooLate);
-            // Its client is gone.
+            // Its client has disconnected.
             let gone = Stop::at(Instant::now() + LONGEST * 60);
             gone.say();
             let hanging = in_time(threads.begin(hang()), &gone, grace);
             assert_eq!(hanging.await.unwrap_err().code, ErrorCode::TooLate);
-            // One that does not hang.
+            // A search that does not hang.
             let stop = Stop::at(Instant::now() + LONGEST * 60);
             let ends = in_time(threads.begin(found), &stop, grace);
             assert_eq!(ends.await, found());
-            // Many that do.
+            // Many that hang.
             let many: Vec<Searching> = (0..MOST_THREADS).map(|_| threads.begin(hang())).collect();
             let refused = in_time(threads.begin(found), &stop, grace)
                 .await
@@ -257,7 +261,8 @@ mod tests {
             assert!(refused.message.contains("hang already"), "{refused}");
             drop(free);
             for search in many {
-                // The first of them got no thread either.
+                // The first of them got no thread, like the search that was
+                // refused.
                 let _done = search.await;
             }
         });

@@ -1,34 +1,38 @@
-//! When the engine's state is stored, so that the next start goes on from it.
+//! When a snapshot of the engine's state is stored, from which the next start
+//! continues.
 
 use std::time::{Duration, Instant};
 
-/// Facts since the last snapshot, before a new one is made.
+/// The number of facts since the last snapshot, after which a new one is made.
 const FACTS: u64 = 50_000;
 
-/// The same for each byte of the last one: a large state is not written anew
-/// for a few facts. The next start folds the facts since, at some hundred
-/// thousand a second.
+/// The next snapshot requires at least one fact for this many bytes of the last
+/// one, so that a large state is not written again for a few facts. The next
+/// start folds the facts since the snapshot, some hundred thousand a second.
 const BYTES_PER_FACT: u64 = 256;
 
-/// It is made once no fact has come for so long: while it is put together,
-/// nobody is answered.
+/// A snapshot is made once no fact was recorded for this long, since no request
+/// is answered while it is encoded.
 const REST: Duration = Duration::from_millis(500);
 
-/// Or when so many times as many facts have come.
+/// With this many times the required number of facts, a snapshot is made
+/// without waiting for a pause.
 const OVERDUE: u64 = 4;
 
-/// When the next one is made.
+/// When the next snapshot is made.
 pub(super) struct Next {
-    /// Of the last one.
+    /// The size of the last snapshot.
     bytes: u64,
-    /// Since then.
+    /// The number of facts recorded since then.
     facts: u64,
-    /// If nothing happens until then.
+    /// When the snapshot is made if no fact is recorded until then; `None` if
+    /// too few facts were recorded.
     at: Option<Instant>,
 }
 
 impl Next {
-    /// After one of so many bytes, with so many facts since.
+    /// Creates the record after a snapshot of `bytes` bytes, with `facts` facts
+    /// since then.
     pub(super) fn after(bytes: u64, facts: u64) -> Self {
         Self {
             bytes,
@@ -37,7 +41,7 @@ impl Next {
         }
     }
 
-    /// A turn has recorded facts.
+    /// Counts the facts of a turn.
     pub(super) fn count(&mut self, facts: u64) {
         self.facts += facts;
         let due = FACTS.max(self.bytes / BYTES_PER_FACT);
@@ -48,17 +52,18 @@ impl Next {
         }
     }
 
-    /// When to look whether it is time.
+    /// Returns when to call [`take_due`](Self::take_due).
     pub(super) fn due(&self) -> Option<Instant> {
         self.at
     }
 
-    /// Whether it is time; says so once.
+    /// Returns whether a snapshot has to be made now. Returns true only once
+    /// for each.
     pub(super) fn take_due(&mut self) -> bool {
         self.at.take_if(|at| *at <= Instant::now()).is_some()
     }
 
-    /// Whether there is something that the last one does not hold.
+    /// Returns whether facts were recorded since the last snapshot.
     pub(super) fn has_news(&self) -> bool {
         self.facts > 0
     }

@@ -1,4 +1,4 @@
-//! Who is told what.
+//! Subscriptions: which events each subscriber receives.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,23 @@ use touchmark_proto::daemon::Subscribe;
 use touchmark_proto::events::Happening;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, SessionId};
 
-/// Subscriptions on one connection.
+/// The most subscriptions of one connection.
 const MOST: usize = 64;
 
-/// One subscriber's wishes.
+/// One subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Subscription {
-    /// Where its events go.
+    /// The connection that receives its events.
     pub(super) connection: ConnectionId,
     session: Option<SessionId>,
     kinds: Vec<String>,
 }
 
 impl Subscription {
+    /// Creates a subscription.
+    ///
     /// # Errors
-    /// `invalidParams` for a type of event that there is not.
+    /// `invalidParams` for an unknown kind of event.
     pub(super) fn new(connection: ConnectionId, ask: &Subscribe) -> Result<Self, Error> {
         if let Some(unknown) = ask
             .kinds
@@ -42,7 +44,7 @@ impl Subscription {
         })
     }
 
-    /// Whether it wants to be told of this.
+    /// Returns whether the subscription receives this event.
     pub(super) fn wants(&self, happening: &Happening, state: &State) -> bool {
         let kind = self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == happening.kind());
         kind && self
@@ -52,8 +54,9 @@ impl Subscription {
     }
 }
 
-/// A version concerns the session that wrote it and those that hold its file;
-/// what reduces coverage concerns everybody.
+/// Returns whether an event concerns a session. A version concerns the session
+/// that wrote it and those that track its file. Reduced coverage concerns all
+/// sessions.
 fn concerns(session: &SessionId, happening: &Happening, state: &State) -> bool {
     match happening {
         Happening::Version { version, .. } => {
@@ -78,7 +81,7 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// A number for a new subscription.
+    /// Returns the number of a new subscription.
     ///
     /// # Errors
     /// `tooLarge` if the connection has too many.
@@ -98,12 +101,13 @@ impl Subscriptions {
         Ok(self.last)
     }
 
-    /// From now on it is told.
+    /// Adds a subscription, which receives events from now on.
     pub(super) fn insert(&mut self, number: u64, subscription: Subscription) {
         self.by_number.insert(number, subscription);
     }
 
-    /// Ends one of a connection's; false if it has none of that number.
+    /// Ends a subscription of a connection. Returns false if the connection has
+    /// none of that number.
     pub(super) fn remove(&mut self, number: u64, connection: ConnectionId) -> bool {
         match self.by_number.get(&number) {
             Some(subscription) if subscription.connection == connection => {
@@ -114,13 +118,13 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a connection's.
+    /// Ends all subscriptions of a connection.
     pub(super) fn disconnect(&mut self, connection: ConnectionId) {
         self.by_number
             .retain(|_, subscription| subscription.connection != connection);
     }
 
-    /// How many a connection has.
+    /// Returns the number of a connection's subscriptions.
     pub(super) fn count(&self, connection: ConnectionId) -> usize {
         self.by_number
             .values()
@@ -132,7 +136,8 @@ impl Subscriptions {
         self.by_number.is_empty()
     }
 
-    /// Those who want to be told of this.
+    /// Returns the subscriptions that receive this event, with their
+    /// connections.
     pub(super) fn wanting<'a>(
         &'a self,
         happening: &'a Happening,

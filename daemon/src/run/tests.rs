@@ -19,7 +19,7 @@ use crate::life::systemd::Manager;
 use crate::life::{Lock, private_directory};
 use crate::socket::Listener;
 
-/// A home of its own, with a workspace in it.
+/// A separate home with a workspace in it.
 struct World {
     places: Places,
     workspace: std::path::PathBuf,
@@ -81,7 +81,7 @@ impl World {
         Running { ended, shutdown }
     }
 
-    /// Why a daemon does not start.
+    /// Starts a daemon that fails, and returns the error.
     async fn refused(&self) -> String {
         let running = self.start();
         running.ended.await.unwrap().unwrap_err().to_string()
@@ -215,7 +215,7 @@ async fn a_removed_socket_is_bound_again() {
     };
     let mut after = Client(BufReader::new(stream));
     assert!(after.call("ping", json!({})).await["error"].is_null());
-    // Nor were those cut off who were connected already.
+    // Clients that were connected already stay connected.
     assert!(before.call("ping", json!({})).await["error"].is_null());
     running.end().await;
     assert!(nothing_in(&world.places.runtime));
@@ -386,7 +386,8 @@ async fn a_subscriber_misses_nothing_and_hears_nothing_twice() {
         std::fs::write(&file, &text).unwrap();
         expected.push(hash(text.as_bytes()));
         if n == 20 {
-            // In the middle of things: neither turn nor commit is waited for.
+            // While other requests are in progress: waits for no turn and no
+            // commit.
             client.send(2, "sync", json!({})).await;
             let ask = json!({"kinds": ["version"], "since": since});
             subscriber.send(1, "subscribe", ask).await;
@@ -452,7 +453,7 @@ async fn a_snapshot_that_is_no_state_costs_itself() {
     running.end().await;
 }
 
-/// Has the store of a daemon that has ended hold another snapshot.
+/// Replaces the snapshot in the store of a daemon that has ended.
 fn another_snapshot(world: &World, body: &[u8]) {
     let options = crate::store::Options::new(&world.places.state, &world.workspace);
     let opened = crate::store::open(&options, |_| {}).unwrap();

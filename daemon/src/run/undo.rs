@@ -1,4 +1,4 @@
-//! `undo`, `redo`, `review/*`: answered by tasks aside.
+//! `undo`, `redo` and `review/*`: each is answered in a separate task.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,42 +11,43 @@ use crate::event::Event;
 use crate::undo::Undoer;
 
 impl Daemon {
-    /// `undo`. Once begun it is carried out, whether or not anybody waits.
+    /// Answers `undo`. Once begun it is completed, even if the client
+    /// disconnects.
     pub(super) fn undo(&mut self, request: RequestId, ask: Undo) {
         self.undoing(request, async move |undoer: Undoer| {
             undoer.undo(&ask).await.map(Reply::Undo)
         });
     }
 
-    /// `redo`.
+    /// Answers `redo`.
     pub(super) fn redo(&mut self, request: RequestId, ask: Redo) {
         self.undoing(request, async move |undoer: Undoer| {
             undoer.redo(&ask).await.map(Reply::Redo)
         });
     }
 
-    /// `undo/list`.
+    /// Answers `undo/list`.
     pub(super) fn undo_list(&mut self, request: RequestId) {
         self.undoing(request, async move |undoer: Undoer| {
             Ok(Reply::UndoList(undoer.list()))
         });
     }
 
-    /// `review/list`.
+    /// Answers `review/list`.
     pub(super) fn review_list(&mut self, request: RequestId, ask: ReviewList) {
         self.undoing(request, async move |undoer: Undoer| {
             undoer.review_list(&ask).await.map(Reply::ReviewList)
         });
     }
 
-    /// `review/keep`.
+    /// Answers `review/keep`.
     pub(super) fn review_keep(&mut self, request: RequestId, ask: ReviewKeep) {
         self.undoing(request, async move |undoer: Undoer| {
             undoer.review_keep(&ask).await.map(Reply::ReviewKeep)
         });
     }
 
-    /// `review/undo`.
+    /// Answers `review/undo`.
     pub(super) fn review_undo(&mut self, request: RequestId, ask: ReviewUndo) {
         self.undoing(request, async move |undoer: Undoer| {
             undoer.review_undo(&ask).await.map(Reply::ReviewUndo)

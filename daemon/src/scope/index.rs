@@ -1,4 +1,4 @@
-//! What is known of the workspace's files since they were looked at last.
+//! The record of the workspace's files at the last sweep.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,41 +11,42 @@ use super::rules::Rules;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Nearer to the look than this, a stat may stay the same while the content
-/// changes: file systems stamp by the system's tick. One that counts whole
-/// seconds is FAT, at worst, which counts pairs.
+/// A stat whose time is closer to the sweep than this, in nanoseconds, may stay
+/// the same while the content changes: file systems take times from the
+/// system's tick. [`COARSE`] is for file systems that count whole seconds, of
+/// which FAT counts pairs.
 const TICK: i64 = 20_000_000;
 const COARSE: i64 = 2 * SECOND;
 
-/// Directories by their relative names; the workspace's own is empty.
+/// Directories by their relative paths. That of the workspace is empty.
 pub(super) type Index = HashMap<Vec<u8>, Directory>;
 
 /// A directory.
 pub(super) struct Directory {
-    /// Its own times, where they vouch for the names in it.
+    /// Its own times, if they prove that its names are unchanged.
     pub(super) stamp: Option<(i64, i64)>,
     pub(super) rules: Arc<Rules>,
-    /// The ignore file that those were read from.
+    /// The stat of the ignore file from which `rules` were read.
     pub(super) rules_from: Option<Stat>,
-    /// It has a `.git`.
+    /// It contains a `.git`.
     pub(super) is_top: bool,
-    /// In the order of their names.
+    /// Sorted by name.
     pub(super) entries: Vec<(Box<[u8]>, Entry)>,
 }
 
-/// What stands under a name.
+/// The entry at a name.
 pub(super) enum Entry {
     /// A regular file, or a symlink.
     File(File),
     Directory {
-        /// All below is ignored but what git's index has.
+        /// All files below are ignored, except those in git's index.
         ignored: bool,
     },
-    /// It is left alone: ignored, or no file.
+    /// Not looked at: ignored, or no file.
     Passed(Kind),
 }
 
-/// What kind of thing stands under a name.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -58,23 +59,23 @@ pub(super) enum Kind {
 #[derive(Clone, Copy)]
 pub(super) struct File {
     pub(super) stat: Stat,
-    /// It is ignored, but git's index has it.
+    /// It is ignored, and in git's index.
     pub(super) ignored: bool,
     pub(super) known: Known,
 }
 
-/// What is known of a file's content.
+/// What is on record about a file's content.
 #[derive(Clone, Copy)]
 pub(super) enum Known {
-    /// Nothing.
+    /// The content is not on record.
     Nothing,
-    /// Git's index vouches that it is this blob's.
+    /// Git's index proves that it is the content of this blob.
     Blob(ObjectId),
-    /// It was read.
+    /// The content, which was read.
     Held(Held),
 }
 
-/// What tells one state of a file from another.
+/// The parts of a stat that distinguish two states of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) inode: u64,
@@ -99,18 +100,20 @@ impl Stat {
         self.mode.is_some_and(FileMode::is_link)
     }
 
-    /// When it was changed, in milliseconds.
+    /// Returns the time of the last change of its stat, in milliseconds since
+    /// 1970.
     pub(super) fn changed_ms(&self) -> Option<u64> {
         u64::try_from(self.changed / 1_000_000).ok()
     }
 
-    /// Whether its times vouch for what was there at that moment.
+    /// Returns whether its times prove that the content at that moment is
+    /// unchanged since.
     pub(super) fn is_settled(&self, moment: i64) -> bool {
         settled((self.modified, self.changed), moment)
     }
 }
 
-/// Whether times lay far enough back at that moment.
+/// Returns whether times were old enough at that moment.
 pub(super) fn settled((modified, changed): (i64, i64), moment: i64) -> bool {
     let coarse = changed % SECOND == 0;
     let horizon = if coarse { COARSE } else { TICK };

@@ -1,5 +1,5 @@
-//! What the workspace's files held at the last look, and what has become of
-//! them since.
+//! The contents of the workspace's files at the last sweep, and how they differ
+//! since then.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::content::{Report, Visit};
 use crate::system::stat as tell;
 use crate::tools::GIT;
 
-/// The largest file that is read although nobody has changed it, in bytes.
+/// The largest file, in bytes, whose content is read before any change of it.
 const LARGE: u64 = 32 << 20;
 
-/// Directories named where not all were looked at.
+/// The number of directories that are named if not all were looked at.
 const NAMED: usize = 3;
 
 /// The workspace's files.
@@ -30,18 +30,18 @@ pub(super) struct Workspace<'a> {
     settings: &'a Settings,
     rules: Everywhere,
     index: Index,
-    /// Repositories by their tops' relative names; that of the workspace
-    /// itself, or above it, by the empty one.
+    /// Repositories by the relative paths of their top directories. That of the
+    /// workspace itself, or of a directory above it, has the empty path.
     repositories: HashMap<Vec<u8>, Option<Repository>>,
-    /// When the last look began, by the wall.
+    /// The time at which the last sweep began, in nanoseconds since 1970.
     looked: i64,
-    /// Files whose content is not known.
+    /// Files whose content is not on record.
     unread: VecDeque<RelPath>,
     /// Directories that were never looked into.
     unmet: Vec<Task>,
-    /// Bytes kept of what nobody has changed yet.
+    /// The number of bytes stored of contents that did not change yet.
     kept: u64,
-    /// An index of git's was read since the last look.
+    /// An index of git was read since the last sweep.
     have_changed: bool,
 }
 
@@ -68,8 +68,9 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// Looks at all files, until that moment; what has changed since the last
-    /// look, if anybody may have `claims` to it.
+    /// Sweeps all files, until `until`. Returns what changed since the last
+    /// sweep, if `claims` says that a session may have made the changes, and
+    /// the contents met.
     pub(super) fn sweep(&mut self, claims: bool, until: Instant) -> (Swept, Vec<Met>) {
         let began = moment();
         let is_first = self.index.is_empty();
@@ -105,7 +106,7 @@ impl<'a> Workspace<'a> {
         (swept, met)
     }
 
-    /// Reads some files whose content is not known yet.
+    /// Reads some files whose content is not on record yet.
     pub(super) fn read_on(&mut self, most: usize) -> Vec<Met> {
         if !self.unmet.is_empty() {
             let tasks = std::mem::take(&mut self.unmet);
@@ -163,7 +164,8 @@ impl<'a> Workspace<'a> {
         walk.run(&mut self.index, tasks)
     }
 
-    /// What was not looked at, for people.
+    /// Returns a sentence about the directories that were not looked at; `None`
+    /// if there are none.
     fn partial(&self, looked: usize, left: &[Task]) -> Option<String> {
         let names = left.iter().take(NAMED).map(|task| match &*task.path {
             [] => ".".to_owned(),
@@ -206,20 +208,21 @@ impl<'a> Workspace<'a> {
         self.look_at_indexes();
     }
 
-    /// Takes note of what is there, without asking who made it so.
+    /// Records the current files, without attributing the changes.
     fn take_in(&mut self, differences: Vec<Difference>) {
         for Difference { path, what } in differences {
             match what {
                 What::Met(stat) | What::Came(stat) => self.meet(path, stat),
                 What::Changed(was, stat) if was.stat != stat => self.meet(path, stat),
-                // Its stat may hide a change: it is read.
+                // Its stat may hide a change, so it is read.
                 What::Changed(..) => self.unread.push_back(path),
                 What::Gone(_) => {}
             }
         }
     }
 
-    /// A file whose content is not known: git's index may vouch for it.
+    /// Records a file whose content is not on record. Git's index may prove its
+    /// content.
     fn meet(&mut self, path: RelPath, stat: Stat) {
         let vouched = self
             .repository(&path)
@@ -235,7 +238,7 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// What has changed, with what was there before and what is there now.
+    /// Returns what changed, with the contents before and after.
     fn changes(&mut self, differences: Vec<Difference>) -> (Vec<SweptFile>, Vec<Met>) {
         let reader = self.settings.reader.clone();
         let visit = reader.visit();
@@ -277,11 +280,12 @@ impl<'a> Workspace<'a> {
                     };
                     let before = self.before(&path, was, &mut met);
                     let the_same = match before {
-                        // One that was kept before modes were has none.
+                        // A content that was stored before modes were recorded
+                        // has none.
                         Some(before) => {
                             before.hash == after.held.hash && before.mode == after.held.mode
                         }
-                        // Nothing says that it has changed.
+                        // Without its content, only the stat can show a change.
                         None => was.stat == after.stat,
                     };
                     if !the_same {
@@ -303,8 +307,8 @@ impl<'a> Workspace<'a> {
         (all, met)
     }
 
-    /// What a file held at the last look, with its bytes, if nobody has kept
-    /// those yet.
+    /// Returns a file's content at the last sweep. Adds its bytes to `met` if
+    /// they are not stored yet.
     fn before(&mut self, path: &RelPath, was: File, met: &mut Vec<Met>) -> Option<Held> {
         let blob = match was.known {
             Known::Nothing => return None,
@@ -332,7 +336,7 @@ impl<'a> Workspace<'a> {
         Some(held)
     }
 
-    /// What a file holds now.
+    /// Returns a file's current content.
     fn after(&mut self, visit: &Visit<'_>, path: &RelPath, met: &mut Vec<Met>) -> Option<Content> {
         let is_link = self.file(path).is_some_and(|file| file.stat.is_link());
         let content = match is_link {
@@ -357,7 +361,7 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// The repository that a file is of, and its name there.
+    /// Returns the repository of a file, and the file's name in it.
     fn repository<'p>(&mut self, path: &'p RelPath) -> Option<(&mut Repository, &'p [u8])> {
         let bytes = path.as_bytes();
         let slashes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/');
@@ -375,7 +379,7 @@ impl<'a> Workspace<'a> {
     }
 }
 
-/// The repository that the workspace lies in.
+/// Returns the repository that contains the workspace.
 fn outer(root: &Path) -> Option<Repository> {
     let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
     let top = root.ancestors().find(is_top)?;
@@ -387,7 +391,7 @@ fn outer(root: &Path) -> Option<Repository> {
     Repository::at(top, prefix)
 }
 
-/// The directory of a file, and its name in it.
+/// Returns the directory of a file, and its name in it.
 fn split(path: &RelPath) -> (&[u8], &[u8]) {
     let bytes = path.as_bytes();
     match bytes.iter().rposition(|byte| *byte == b'/') {
@@ -396,7 +400,7 @@ fn split(path: &RelPath) -> (&[u8], &[u8]) {
     }
 }
 
-/// Reads a file; `None` where there is no regular file that holds still.
+/// Reads a file. Returns `None` if it is no regular file, or is being changed.
 fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
     let order = ReadOrder {
         path: path.clone(),
@@ -410,7 +414,7 @@ fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
     let Found::File(content) = outcome.found else {
         return None;
     };
-    // A link that leads to a file is not that file.
+    // A link that resolves to a file is not that file.
     if outcome.real.is_some() {
         return None;
     }
@@ -431,8 +435,8 @@ fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
     })
 }
 
-/// What a symlink leads to is its content (SCOPE-7); `None` where there is none
-/// that holds still.
+/// Reads a symlink, whose content is the path that it points to (SCOPE-7).
+/// Returns `None` if it is no link, or is being changed.
 fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
     let place = settings.root.join(native::name(path.as_bytes()));
     let stat = || {
@@ -465,8 +469,9 @@ fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
     })
 }
 
-/// Finds out which files that came are others that went: by the inode, which
-/// keeps its time of modification; else by a content that only one of them had.
+/// Finds out which new files are removed ones with another name: those with the
+/// same inode, size and time of modification; else those with a content that
+/// only one removed file had.
 fn name_renames(gone: &[(Stat, SweptFile)], came: &mut [(Stat, SweptFile)]) {
     let mut taken: HashSet<&RelPath> = HashSet::new();
     let itself = |stat: &Stat| (stat.inode, stat.size, stat.modified);

@@ -1,7 +1,7 @@
-//! What commands do to files that nobody tracks (SCOPE-1). Whenever a window
-//! with the scope of the workspace opens or ends, its files are compared by
-//! stat with what they were at the last look; what differs is read. Nothing is
-//! watched for it, and between two looks there is nothing but the index.
+//! What commands do to untracked files (SCOPE-1). When a window with the scope
+//! `workspace` opens or ends, a *sweep* compares the stats of all files with
+//! those at the last sweep, and files that differ are read. Nothing is watched
+//! for this. Between two sweeps there is only the index.
 
 mod index;
 mod known;
@@ -29,53 +29,54 @@ use crate::content::Reader;
 use crate::event::Event;
 use known::Workspace;
 
-/// How long a look may take that a command waits for; what has not been looked
-/// at by then is said.
+/// The longest time of a sweep that a command waits for. Directories that were
+/// not looked at by then are reported.
 const LONGEST: Duration = Duration::from_millis(120);
 
-/// One that takes longer hangs: whoever waits for it is answered without.
+/// A sweep that takes longer hangs. Requests that wait for it are answered
+/// without its result.
 const HANGS: Duration = Duration::from_secs(5);
 
 /// Contents that are handed over together, at most.
 const BATCH: usize = 64;
 
-/// A content that was met: its bytes, if they are to be kept; `None` where they
-/// may not be (SEC-3).
+/// The hash of a content that was met, with its bytes if they are to be stored;
+/// `None` if they must not be stored (SEC-3).
 pub(crate) type Met = (Hash, Option<Arc<[u8]>>);
 
-/// What is to be looked at, and how.
+/// The settings of sweeps.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The workspace's directory.
     pub(crate) root: PathBuf,
     /// Reads its files.
     pub(crate) reader: Reader,
-    /// Whose ignore files count.
+    /// Which owners' ignore files count.
     pub(crate) trust: Trust,
     /// `scope.exclude`.
     pub(crate) exclude: Patterns,
-    /// Contents of at most so many bytes are kept.
+    /// The size limit of a stored content, in bytes.
     pub(crate) keep_file: u64,
-    /// So many bytes are kept in all of what nobody has changed yet.
+    /// The limit, in bytes, for all stored contents that did not change yet.
     pub(crate) keep_total: u64,
 }
 
-/// Looks at the workspace, on a thread that begins with the first look.
+/// Sweeps the workspace, on a thread that starts with the first sweep.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     settings: Settings,
     events: UnboundedSender<Event>,
     orders: Option<Sender<Order>>,
-    /// Orders that are not carried out yet.
+    /// The number of orders that are not completed.
     waiting: Arc<AtomicUsize>,
 }
 
-/// An order to look.
+/// An order to sweep the workspace.
 struct Order {
-    /// Who waits for it; nobody where it is only to be known later what
-    /// was there.
+    /// The request that waits for it; `None` if the sweep only records the
+    /// current files for later.
     request: Option<RequestId>,
-    /// A window is open in which something may have been changed.
+    /// A window is open, so its session may have made the changes.
     claims: bool,
     done: oneshot::Sender<()>,
 }
@@ -90,7 +91,7 @@ impl Sweeper {
         }
     }
 
-    /// Has the workspace looked at for a request.
+    /// Orders a sweep of the workspace for a request.
     pub(crate) fn sweep(&mut self, request: Option<RequestId>, claims: bool) {
         let (done, is_done) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -137,7 +138,7 @@ impl Sweeper {
     }
 }
 
-/// Carries out orders as they come; between them, reads what was met.
+/// Executes orders as they arrive. Between them, reads the files that were met.
 fn serve(
     settings: &Settings,
     events: &UnboundedSender<Event>,
@@ -156,8 +157,8 @@ fn serve(
             there &= send(Event::Learned { request, learned });
         }
         let _nobody_waits = order.done.send(());
-        // The command runs meanwhile: what it changes before it was read is
-        // known by its stat.
+        // The command runs meanwhile. A file that it changes before it was read
+        // here is recognised by its stat.
         while there && waiting.load(Ordering::SeqCst) == 0 {
             let met = workspace.read_on(BATCH);
             if met.is_empty() && workspace.has_read_all() {
@@ -172,7 +173,7 @@ fn serve(
 }
 
 fn longest() -> Duration {
-    // A test of a slow build says how long a look may take.
+    // For tests with a slow build.
     #[cfg(debug_assertions)]
     if let Ok(told) = std::env::var("TOUCHMARK_TEST_SCOPE_MS") {
         return told.parse().map_or(LONGEST, Duration::from_millis);

@@ -1,6 +1,6 @@
-//! What git knows of a repository's files, by its own index and objects
-//! (SCOPE-3). Both come with whatever was cloned: they are read as far as they
-//! are the user's own, and what cannot be read vouches for nothing.
+//! The contents of a repository's files as git's index and objects record them
+//! (SCOPE-3). Both may have been part of a clone. They are read only if the
+//! user owns them, and what cannot be read proves nothing.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _};
@@ -18,19 +18,20 @@ use crate::tools::GIT;
 /// The largest index that is read, in bytes.
 const MOST_INDEX: u64 = 256 << 20;
 
-/// Of a name or a branch.
+/// The most bytes read from a file that contains a path or a branch's name.
 const MOST_LINE: u64 = 4 << 10;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A repository whose top is a directory of the workspace, or one above it.
+/// A repository whose top directory is in the workspace, or above it.
 pub(super) struct Repository {
-    /// Where its `.git` leads: what is of this work tree alone.
+    /// The directory to which its `.git` resolves: what belongs to this work
+    /// tree alone.
     own: PathBuf,
-    /// What it shares with other work trees.
+    /// The directory that it shares with other work trees.
     common: PathBuf,
-    /// The name of the workspace's directory in it, with a slash behind it;
-    /// empty for a top that is in the workspace.
+    /// The path of the workspace in it, with a slash at the end; empty if its
+    /// top directory is in the workspace.
     prefix: Vec<u8>,
     index: Option<(Stamp, State)>,
     objects: Option<gix_odb::Handle>,
@@ -39,7 +40,7 @@ pub(super) struct Repository {
 type Stamp = (u64, i64, i64);
 
 impl Repository {
-    /// The repository of that top.
+    /// Opens the repository with that top directory.
     pub(super) fn at(top: &Path, prefix: Vec<u8>) -> Option<Self> {
         let git = top.join(GIT);
         let found = git.symlink_metadata().ok()?;
@@ -64,7 +65,8 @@ impl Repository {
         })
     }
 
-    /// The branch that is checked out, else the beginning of the commit.
+    /// Returns the name of the current branch, or the first digits of the
+    /// commit.
     pub(super) fn branch(&self) -> Option<String> {
         let head = line(&self.own.join("HEAD"))?;
         Some(match head.strip_prefix("ref: ") {
@@ -73,7 +75,7 @@ impl Repository {
         })
     }
 
-    /// Reads the index anew, if it is another; whether it was.
+    /// Reads the index again if it has changed. Returns whether it has.
     pub(super) fn refresh(&mut self) -> bool {
         let path = self.own.join("index");
         let stamp = path.symlink_metadata().ok().map(|found| {
@@ -96,8 +98,9 @@ impl Repository {
         true
     }
 
-    /// The blob that a file of this stat holds, if the index says so. `name` is
-    /// relative to the top, or to the workspace below it.
+    /// Returns the blob whose content a file with this stat has, if the index
+    /// proves that. `name` is relative to the repository's top, or to the
+    /// workspace if the workspace is below that top.
     pub(super) fn vouches(&self, name: &[u8], stat: &Stat) -> Option<ObjectId> {
         let (_, index) = self.index.as_ref()?;
         let name = [self.prefix.as_slice(), name].concat();
@@ -111,7 +114,7 @@ impl Repository {
             return None;
         }
         let known = &entry.stat;
-        // Git keeps the lower halves of these.
+        // Git stores the lower halves of these numbers.
         #[allow(clippy::cast_possible_truncation)]
         let the_same = known.size == stat.size as u32
             && known.ino == stat.inode as u32
@@ -121,8 +124,8 @@ impl Repository {
         (the_same && !racy).then_some(entry.id)
     }
 
-    /// What a blob holds, if it is as long as the file was: a filter of git's
-    /// may have changed it on the way (SCOPE-3).
+    /// Returns the content of a blob, if it is as long as the file was.
+    /// Otherwise a filter of git's has changed it (SCOPE-3).
     pub(super) fn blob(&mut self, id: ObjectId, size: u64) -> Option<Vec<u8>> {
         use gix_odb::pack::Find as _;
         if self.objects.is_none() {
@@ -137,12 +140,13 @@ impl Repository {
     }
 }
 
-/// What the indexes of the workspace's repositories have. Threads share it.
+/// The names in the indexes of the workspace's repositories. Several threads
+/// use it.
 #[derive(Default)]
 pub(super) struct Tracked<'a> {
-    /// By their tops.
+    /// By the paths of their top directories.
     indexes: HashMap<&'a [u8], (&'a [u8], &'a State)>,
-    /// One was read since the last look.
+    /// An index was read since the last sweep.
     pub(super) have_changed: bool,
 }
 
@@ -161,7 +165,7 @@ impl<'a> Tracked<'a> {
         }
     }
 
-    /// Whether the index of its repository has a name, or one below it.
+    /// Returns whether the index of its repository has a path, or one below it.
     pub(super) fn have(&self, path: &[u8], is_directory: bool) -> bool {
         let slashes = path.iter().enumerate().rev();
         let mut tops = slashes.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -185,8 +189,8 @@ impl<'a> Tracked<'a> {
     }
 }
 
-/// Whether a time of an index is that of a stat; an index may have counted
-/// whole seconds.
+/// Returns whether a time of an index equals that of a stat. An index may have
+/// whole seconds only.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn is_time(known: entry::stat::Time, time: i64) -> bool {
     let (seconds, rest) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
@@ -209,14 +213,14 @@ fn filetime(modified: i64) -> FileTime {
     FileTime::from_unix_time(modified.div_euclid(SECOND), rest)
 }
 
-/// The first line of a small file.
+/// Returns the first line of a small file.
 fn line(path: &Path) -> Option<String> {
     let bytes = read(path, MOST_LINE).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     Some(text.lines().next()?.to_owned())
 }
 
-/// The bytes of a regular file that is not a link.
+/// Reads at most `most` bytes of a regular file that is not a link.
 fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -1,4 +1,5 @@
-//! What is left alone: git's ignore rules, and `scope.exclude` (SCOPE-1).
+//! Which files are not looked at: git's ignore rules, and `scope.exclude`
+//! (SCOPE-1).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +15,19 @@ use crate::tools::{Files, GIT, MOST_PATTERNS, compile};
 /// The rules of all directories.
 pub(super) struct Everywhere {
     files: Files,
-    /// The user's own, for every repository.
+    /// The user's global ignore rules, which apply to every repository.
     user: Gitignore,
     exclude: Patterns,
 }
 
-/// The rules of one directory and those above it.
+/// The rules of one directory and of those above it.
 pub(super) struct Rules {
     above: Option<Arc<Rules>>,
     /// `.gitignore`.
     git: Gitignore,
     /// `.git/info/exclude`.
     exclude: Gitignore,
-    /// A repository's top: ignore files further out do not count.
+    /// It is the top of a repository: ignore files above it do not count.
     is_top: bool,
     patterns: usize,
 }
@@ -43,8 +44,8 @@ impl Everywhere {
         }
     }
 
-    /// The rules of the workspace's directory. Those above it count up to the
-    /// top of the repository that it lies in.
+    /// Returns the rules of the workspace's directory. Those of directories
+    /// above it count up to the top of its repository.
     pub(super) fn top(&self) -> Arc<Rules> {
         let root = self.files.root.as_path();
         let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
@@ -58,7 +59,7 @@ impl Everywhere {
         self.of(root, rules, is_top(&root))
     }
 
-    /// The rules of a directory.
+    /// Returns the rules of a directory.
     pub(super) fn of(
         &self,
         directory: &Path,
@@ -92,12 +93,12 @@ impl Everywhere {
         })
     }
 
-    /// Whether `scope.exclude` names it.
+    /// Returns whether `scope.exclude` matches a path.
     pub(super) fn exclude(&self, relative: &RelPath) -> bool {
         self.exclude.has(relative)
     }
 
-    /// Whether git ignores a name that its index does not have.
+    /// Returns whether git ignores a path that is not in its index.
     pub(super) fn ignore(&self, rules: &Rules, relative: &RelPath, is_directory: bool) -> bool {
         let path = self.files.root.join(native::name(relative.as_bytes()));
         let [mut git, mut exclude] = [Match::None, Match::None];

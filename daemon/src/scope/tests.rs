@@ -24,7 +24,7 @@ fn settings(root: &Path) -> Settings {
     }
 }
 
-/// Changes since the last look, by name.
+/// Returns the changes since the last sweep, sorted by name.
 fn changes(workspace: &mut Workspace<'_>) -> Vec<String> {
     let (swept, _) = workspace.sweep(true, Instant::now() + LONG);
     let changes = swept.changes.iter();
@@ -39,12 +39,12 @@ fn read_all(workspace: &mut Workspace<'_>) -> Vec<Met> {
     met
 }
 
-/// So that every stat vouches.
+/// Waits until every stat proves its file's content.
 fn let_stats_settle() {
     std::thread::sleep(Duration::from_millis(50));
 }
 
-/// The least of some times.
+/// Returns the least of several measured times.
 fn least(mut measured: impl FnMut()) -> Duration {
     let times = (0..5).map(|_| {
         let began = Instant::now();
@@ -54,7 +54,7 @@ fn least(mut measured: impl FnMut()) -> Duration {
     times.min().unwrap()
 }
 
-/// All names and stats, as anybody would have them.
+/// Reads all names and stats below a directory, in the ordinary way.
 fn stats_below(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
     entries
@@ -140,7 +140,7 @@ fn what_was_not_looked_at_in_time_is_met_later_and_never_told_as_new() {
     assert_eq!(gone, ["a/b/c/f", "a/g"]);
 }
 
-/// Runs git there.
+/// Runs git commands in a directory.
 fn git(root: &Path, line: &str) {
     let output = std::process::Command::new("sh")
         .args(["-c", line])

@@ -1,5 +1,5 @@
-//! A look at all files by their stats: by a few threads, a directory at a
-//! time, until the time is up.
+//! A sweep of all files by their stats. A few threads each look at one
+//! directory at a time, until the time is up.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -19,39 +19,39 @@ use crate::guard::is_temporary;
 use crate::system::{look, stat as tell};
 use crate::tools::GIT;
 
-/// More threads than this wait for each other.
+/// The most threads. More would block each other.
 const THREADS: usize = 4;
 
-/// A name in a directory, and what stands under it.
+/// A name in a directory, and the type of its entry.
 type Name = (Box<[u8]>, Kind);
 
-/// A file that is not as it was.
+/// A file that differs from the last sweep.
 pub(super) struct Difference {
     pub(super) path: RelPath,
     pub(super) what: What,
 }
 
-/// What has become of it.
+/// How a file differs.
 pub(super) enum What {
-    /// It is met for the first time: nobody knows since when it is there.
+    /// The file is seen for the first time, and may have existed before.
     Met(Stat),
-    /// It was not there before.
+    /// The file is new.
     Came(Stat),
-    /// Its stat is another, or one that does not vouch.
+    /// The file's stat differs, or does not prove that the file is unchanged.
     Changed(File, Stat),
-    /// It is gone.
+    /// The file was removed.
     Gone(File),
 }
 
-/// What came of a walk.
+/// The result of a sweep.
 #[derive(Default)]
 pub(super) struct Walked {
     pub(super) differences: Vec<Difference>,
-    /// Files that were looked at.
+    /// The number of files that were looked at.
     pub(super) looked: usize,
-    /// Directories that were not, for want of time.
+    /// Directories that were not looked at, since the time was up.
     pub(super) left: Vec<Task>,
-    /// Repositories' tops.
+    /// The top directories of repositories.
     pub(super) tops: HashSet<Vec<u8>>,
 }
 
@@ -59,16 +59,16 @@ pub(super) struct Walked {
 pub(super) struct Task {
     pub(super) path: Vec<u8>,
     above: Option<Arc<Rules>>,
-    /// Rules above it have changed.
+    /// Rules of a directory above it have changed.
     afresh: bool,
-    /// It was not there at the last look.
+    /// The directory did not exist at the last sweep.
     came: bool,
-    /// All below is ignored but what git's index has.
+    /// All files below are ignored, except those in git's index.
     ignored: bool,
 }
 
 impl Task {
-    /// The workspace's own directory.
+    /// Returns the task for the workspace's own directory.
     pub(super) fn root() -> Self {
         Self {
             path: Vec::new(),
@@ -80,44 +80,47 @@ impl Task {
     }
 }
 
-/// A walk.
+/// The settings of one sweep.
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Path,
     pub(super) rules: &'a Everywhere,
     /// When to stop.
     pub(super) until: Instant,
-    /// The last look's moment, by the wall.
+    /// The time of the last sweep, in nanoseconds since 1970.
     pub(super) before: i64,
-    /// What git's indexes have.
+    /// The names in git's indexes.
     pub(super) tracked: &'a Tracked<'a>,
 }
 
-/// What becomes of a name.
+/// How an entry is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rank {
-    /// It is looked at.
+    /// The entry is looked at.
     Looked,
-    /// It is ignored; it is looked at, since git's index has it or some below.
+    /// The entry is ignored, but looked at since git's index has it or a path
+    /// below it.
     Ignored,
-    /// It is left alone.
+    /// The entry is not looked at.
     Passed,
 }
 
-/// Directories that wait, and how many are being looked into.
+/// Directories that are pending, and the number of those that are being looked
+/// into.
 struct Queue {
     tasks: Vec<Task>,
     busy: usize,
 }
 
-/// What one directory came to.
+/// The result of looking into one directory.
 struct Looked {
     directory: Option<Directory>,
     below: Vec<Task>,
-    /// Directories that are not there, or are left alone, any more.
+    /// Directories that were removed, or (with `true`) exist and are not looked
+    /// at any more.
     gone: Vec<(Vec<u8>, bool)>,
 }
 
-/// The present moment, as files are stamped.
+/// Returns the current time as files are stamped, in nanoseconds since 1970.
 pub(super) fn moment() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -126,8 +129,7 @@ pub(super) fn moment() -> i64 {
 }
 
 impl Walk<'_> {
-    /// Looks into these directories and all below, and brings the index up to
-    /// date.
+    /// Looks into these directories and all below, and updates the index.
     pub(super) fn run(&self, index: &mut Index, tasks: Vec<Task>) -> Walked {
         let device = look::device(self.root);
         let old = Mutex::new(std::mem::take(index));
@@ -167,7 +169,7 @@ impl Walk<'_> {
         for (path, is_there) in gone {
             forget(&mut left, path, is_there, &mut walked.differences);
         }
-        // Those that were not looked into are as they were.
+        // Directories that were not looked into keep their entries.
         index.extend(left);
         walked
     }
@@ -228,7 +230,7 @@ impl Walk<'_> {
             below: Vec::new(),
             gone: Vec::new(),
         };
-        // Another file system may not answer (LOSS-2).
+        // Another file system may not respond (LOSS-2).
         if look::device(&place) != device {
             looked.gone.push((task.path.clone(), true));
             return looked;
@@ -269,7 +271,8 @@ impl Walk<'_> {
             Some(known) if known.stamp == Some(stamp) => known.is_top,
             _ => rustix::fs::statat(&handle, GIT, AtFlags::SYMLINK_NOFOLLOW).is_ok(),
         };
-        // What is ignored further out is of no account in a repository.
+        // In a repository, ignore rules of the directories above it do not
+        // count.
         let ignored = task.ignored && !is_top;
         let rules_from = has(b".gitignore")
             .then(|| stat_of(&handle, b".gitignore").ok().flatten())
@@ -391,7 +394,7 @@ impl Walk<'_> {
                     }
                 }
                 old => {
-                    // What was ignored may have been there.
+                    // A file that was ignored until now may be old.
                     let met = match old {
                         Some(Entry::Passed(was)) => was == kind,
                         _ => !task.came && !is_known,
@@ -424,7 +427,7 @@ impl Walk<'_> {
         looked
     }
 
-    /// A name is not there any more.
+    /// Records that a name was removed.
     fn gone(&self, above: &[u8], name: &[u8], entry: Entry, looked: &mut Looked, part: &mut Part) {
         let Ok(path) = join(above, name) else { return };
         match entry {
@@ -434,7 +437,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is to become of a name. What git's index has is not ignored.
+    /// Returns how an entry is treated. Names in git's index are not ignored.
     fn rank(&self, rules: &Rules, path: &RelPath, kind: Kind, ignored: bool) -> Rank {
         let is_directory = kind == Kind::Directory;
         if kind == Kind::Other || is_temporary(path) || self.rules.exclude(path) {
@@ -473,8 +476,9 @@ impl Part {
     }
 }
 
-/// Forgets a directory and all below; they are gone unless they are only left
-/// alone from now on.
+/// Removes a directory and all below it from the index. With `is_there` they
+/// still exist and are only not looked at any more; otherwise their files are
+/// reported as removed.
 fn forget(index: &mut Index, path: Vec<u8>, is_there: bool, differences: &mut Vec<Difference>) {
     let Some(directory) = index.remove(&path) else {
         return;
@@ -489,7 +493,7 @@ fn forget(index: &mut Index, path: Vec<u8>, is_there: bool, differences: &mut Ve
     }
 }
 
-/// All files of a directory are gone.
+/// Reports all files of a directory as removed.
 fn lose(path: &[u8], directory: Directory, differences: &mut Vec<Difference>) {
     for (name, entry) in directory.entries {
         if let (Entry::File(file), Ok(path)) = (entry, join(path, &name)) {
@@ -506,7 +510,7 @@ fn join(above: &[u8], name: &[u8]) -> Result<RelPath, touchmark_proto::path::Pat
     }
 }
 
-/// The names in a directory, without asking it.
+/// Returns the names in a directory as recorded, without reading it.
 fn names_known(directory: &Directory) -> Vec<Name> {
     let entries = directory.entries.iter();
     entries
@@ -521,7 +525,7 @@ fn names_known(directory: &Directory) -> Vec<Name> {
         .collect()
 }
 
-/// The names in a directory, in their order.
+/// Reads the names in a directory, sorted.
 fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
     let mut names: Vec<Name> = Vec::new();
     for found in Dir::read_from(handle)? {
@@ -551,7 +555,7 @@ fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
     Ok(names)
 }
 
-/// The stat of a regular file or a symlink; `None` of anything else.
+/// Returns the stat of a regular file or a symlink; `None` for anything else.
 fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
     let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let file_type = FileType::from_raw_mode(found.st_mode);

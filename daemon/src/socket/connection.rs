@@ -1,4 +1,4 @@
-//! One connection's task.
+//! The task of one connection.
 
 use std::cell::RefCell;
 use std::io;
@@ -19,32 +19,32 @@ use super::unfinished::{FREE, Unfinished};
 use crate::event::Event;
 use crate::time::Timeline;
 
-/// Bytes taken from a socket at a time.
+/// The maximum number of bytes of one read from a socket.
 const READ_BYTES: usize = 16 << 10;
 
 thread_local! {
-    /// One for all connections, each of which empties it at once.
+    /// One buffer for all connections, since each empties it immediately.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
 }
 
 /// What all connections share.
 #[derive(Debug)]
 pub struct Hub {
-    /// To the loop.
+    /// The channel to the loop.
     pub events: UnboundedSender<Event>,
-    /// Numbers requests; unique over all connections.
+    /// The next request's number; numbers are unique over all connections.
     pub requests: AtomicU64,
-    /// The largest message in bytes.
+    /// The maximum size of a message, in bytes.
     pub max_frame: usize,
-    /// The workspace, for names that are not UTF-8.
+    /// The workspace's path, for names that are not UTF-8.
     pub root: Arc<[u8]>,
-    /// When a request came.
+    /// The clock by which a request's deadline is computed.
     pub time: Timeline,
-    /// Half-sent requests.
+    /// The limit on half-sent requests.
     pub unfinished: Unfinished,
 }
 
-/// Serves one connection until it ends, and tells the loop that it has.
+/// Serves one connection until it ends, and then informs the loop.
 pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
     let mut connection = Connection {
         peer: &peer,
@@ -56,18 +56,19 @@ pub async fn serve(peer: Arc<Peer>, hub: Arc<Hub>) {
         tracing::debug!("connection {}: {error}", peer.id.0);
     }
     hub.unfinished.forget(peer.id);
-    // The client need not wait for the loop to let go of its end, too.
+    // The client sees the end without waiting for the loop to release the
+    // connection.
     let _gone_already = shut(&peer.stream);
     let _loop_has_ended = hub.events.send(Event::Disconnected(peer.id));
 }
 
-/// What reads from a connection.
+/// The reading side of a connection.
 struct Connection<'a> {
     peer: &'a Arc<Peer>,
     hub: &'a Hub,
-    /// Bytes on their way to requests; made by the first byte.
+    /// Splits bytes into requests; created when the first byte arrives.
     incoming: Option<Decoder>,
-    /// Bytes that have come since the last complete request.
+    /// The number of bytes that have arrived since the last complete request.
     unfinished: usize,
 }
 
@@ -108,7 +109,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes bytes from the socket; false if the client is gone.
+    /// Reads bytes from the socket. Returns false if the client has closed both
+    /// directions.
     fn read(&mut self) -> io::Result<bool> {
         BUFFER.with_borrow_mut(|buffer| {
             let (read, taken) = take(&self.peer.stream, buffer);
@@ -151,7 +153,7 @@ impl Connection<'_> {
         self.unfinished += bytes.len();
     }
 
-    /// Hands over what has come, as far as it may.
+    /// Passes the complete requests to the loop, as far as the limits allow.
     fn take_requests(&mut self) {
         loop {
             let wanted = self.peer.wanted();
@@ -184,8 +186,8 @@ impl Connection<'_> {
         }
     }
 
-    /// A request is complete: the count begins anew. The bytes behind it are
-    /// fewer than one read takes, and are not counted.
+    /// Resets the count, since a request is complete. The bytes after it are
+    /// fewer than one read returns, and are not counted.
     fn complete(&mut self) {
         if self.unfinished > FREE {
             self.hub.unfinished.forget(self.peer.id);
@@ -193,7 +195,7 @@ impl Connection<'_> {
         self.unfinished = 0;
     }
 
-    /// Counts a large half of a request against what all may hold.
+    /// Counts a large incomplete request against the limit of all connections.
     fn count(&self) {
         if self.unfinished > FREE && self.incoming.is_some() {
             self.hub.unfinished.note(self.peer, self.unfinished - FREE);
@@ -221,7 +223,8 @@ impl Connection<'_> {
     }
 }
 
-/// Not being ready is no error: the next turn waits for it.
+/// Treats a socket that is not ready as no error: it is tried again in the next
+/// turn.
 fn or_later(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error)

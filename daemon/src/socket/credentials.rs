@@ -5,7 +5,7 @@ use touchmark_proto::{Error, ErrorCode, ErrorData};
 
 use super::stream::{Stream, users};
 
-/// Checks the other side's user, as the kernel names it.
+/// Checks the user at the other end, as the kernel reports it.
 ///
 /// # Errors
 /// `denied`.
@@ -30,13 +30,15 @@ fn allowed(peer: u32, me: u32) -> Result<(), Error> {
     }))
 }
 
-/// Answers one line of error, of which nobody knows the wire yet, and closes.
+/// Sends one line with an error, whatever the client's wire is, and closes the
+/// connection.
 pub fn refuse(stream: Stream, error: Error) {
-    // The send buffer of a new connection is empty: it takes one line.
+    // The send buffer of a new connection is empty, so it has room for one
+    // line.
     let _peer_is_gone = stream.try_write(&error_line(error));
 }
 
-/// An error as one line of JSON.
+/// Returns an error as one line of JSON.
 pub(super) fn error_line(error: Error) -> Vec<u8> {
     let mut line = Vec::new();
     let encoder = Encoder::new(Wire::Lines, MAX_FRAME, Vec::new());

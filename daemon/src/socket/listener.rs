@@ -1,4 +1,5 @@
-//! The socket itself: bound under the workspace's lock, removed at the end.
+//! The listening socket. It is bound under the workspace's lock and removed at
+//! the end.
 
 use std::fs;
 use std::io;
@@ -19,26 +20,28 @@ pub use local::MAX_PATH;
 /// A socket on which the service manager listens.
 pub type Passed = std::os::unix::net::UnixListener;
 
-/// A listening socket with mode 0600. Dropped, it removes its name, if that
-/// still leads to it and is its own.
+/// A listening socket with mode 0600. When it is dropped it removes its name,
+/// if the name still refers to it and the socket was not passed.
 #[derive(Debug)]
 pub struct Listener {
     inner: UdsListener,
     path: PathBuf,
-    /// Device and inode: what tells our socket from another of that name.
-    /// `None` if it had lost its name already.
+    /// The device and inode, which distinguish this socket from another one of
+    /// that name; `None` if it had lost its name already.
     identity: Option<(u64, u64)>,
-    /// Whether somebody else listens too, who keeps it after our end.
+    /// Whether the service manager passed the socket. It listens too, and keeps
+    /// the socket when the daemon ends.
     passed: bool,
 }
 
 impl Listener {
-    /// Binds. What a dead daemon left under the name is removed, so the
-    /// caller must hold the workspace's [`Lock`](crate::life::Lock).
+    /// Binds the socket. A socket that a killed daemon left under the name is
+    /// removed, so the caller must hold the workspace's
+    /// [`Lock`](crate::life::Lock).
     ///
     /// # Errors
-    /// A path too long, something there that is no socket, a socket on which
-    /// somebody listens, or whatever the system says.
+    /// If the path is too long, names something that is no socket, or names a
+    /// socket on which a process listens; or if the system refuses.
     pub fn bind(path: &Path) -> Result<Self, Error> {
         if path.as_os_str().len() > MAX_PATH {
             return Err(Error::SocketPath {
@@ -57,8 +60,8 @@ impl Listener {
         })
     }
 
-    /// Goes on with a socket on which the service manager listens. Its name
-    /// stays the manager's.
+    /// Uses a socket on which the service manager listens. Its name stays the
+    /// manager's.
     ///
     /// # Errors
     /// [`Error::PassedSocket`] if it is bound to another path.
@@ -84,32 +87,33 @@ impl Listener {
         })
     }
 
-    /// Where it is bound.
+    /// Returns the path to which the socket is bound.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether its name still leads to it (LIFE-2).
+    /// Returns whether its name still refers to it (LIFE-2).
     pub fn is_in_place(&self) -> bool {
         identity(&self.path).is_ok_and(|there| Some(there) == self.identity)
     }
 
-    /// Whether somebody else listens under its name: the service manager may
-    /// have begun to.
+    /// Returns whether another process listens under its name: the service
+    /// manager may have begun to.
     pub fn is_taken_over(&self) -> bool {
         !self.is_in_place() && local::is_listened_on(&self.path)
     }
 
-    /// The connections that wait already, which would end with this.
+    /// Returns the connections that are already waiting, which would end with
+    /// the socket.
     pub fn waiting(&self) -> Vec<Stream> {
         let next = || Stream::from_std(local::accept_waiting(&self.inner)?);
         std::iter::from_fn(|| next().ok()).collect()
     }
 
-    /// The next connection.
+    /// Waits for the next connection.
     ///
     /// # Errors
-    /// Whatever the system says; too many open descriptors among it.
+    /// The system's error, for example if too many descriptors are open.
     pub async fn accept(&self) -> io::Result<Stream> {
         let (stream, _unnamed) = self.inner.inner().accept().await?;
         Ok(stream)
@@ -133,7 +137,8 @@ fn remove_stale(path: &Path) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io("look at the socket", path)(error)),
-        // Without the lock: the service manager, for a daemon that it starts.
+        // A process without the lock can be the service manager, for a daemon
+        // that it is about to start.
         Ok(found) if found.file_type().is_socket() && local::is_listened_on(path) => {
             Err(Error::SocketTaken {
                 socket: path.to_owned(),
@@ -188,8 +193,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("k.sock");
         let listener = Listener::bind(&path).unwrap();
-        // Renamed away rather than removed: an inode still in use is not
-        // given to the next file.
+        // The socket is renamed and not removed: an inode that is still in use
+        // is not given to the next file.
         fs::rename(&path, directory.path().join("moved")).unwrap();
         assert!(!listener.is_in_place());
         let _other = std::os::unix::net::UnixListener::bind(&path).unwrap();

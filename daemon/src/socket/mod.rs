@@ -1,13 +1,14 @@
-//! The socket: connections in, requests to the loop, answers and events out.
+//! The socket: incoming connections, requests to the loop, outgoing answers and
+//! events.
 //!
 //! - [`listener`]: the bound socket.
-//! - [`stream`]: what the system makes of it.
+//! - [`stream`]: a connection as the operating system provides it.
 //! - [`credentials`]: who may connect (SEC-1).
-//! - [`connection`]: one task per connection: bytes to requests, buffer to
-//!   bytes.
-//! - [`peer`]: the loop's end of a connection: answers and events, and the
-//!   bounds on what waits for a slow reader (LIM-1).
-//! - `unfinished`: the bound on half-sent requests (LIM-4).
+//! - [`connection`]: one task per connection, which turns bytes into requests
+//!   and writes the buffer.
+//! - [`peer`]: the loop's side of a connection: answers and events, and the
+//!   limits on what waits for a slow reader (LIM-1).
+//! - `unfinished`: the limit on half-sent requests (LIM-4).
 
 pub mod connection;
 pub mod credentials;

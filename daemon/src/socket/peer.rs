@@ -1,4 +1,4 @@
-//! The loop's end of a connection.
+//! The loop's side of a connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,27 +13,28 @@ use super::Stream;
 use super::stream::process;
 use crate::failpoint;
 
-/// A subscriber that lets more than this many bytes wait is disconnected.
+/// The maximum number of bytes that may wait for a subscriber; with more it is
+/// disconnected.
 pub const MAX_EVENT_BYTES: usize = 8 << 20;
 
-/// So is a client that lets more than this many bytes of anything wait. More
-/// than one answer may be, since answers are asked for; no more are taken
-/// on while [`MAX_ANSWER_BYTES`] wait.
+/// The maximum number of bytes that may wait for any client; with more it is
+/// disconnected. Several large answers fit, since the client has requested
+/// them. While [`MAX_ANSWER_BYTES`] wait, no further request is read.
 pub const MAX_BYTES: usize = 64 << 20;
 
-/// While this many bytes wait, no further request is read.
+/// The number of waiting bytes from which no further request is read.
 pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// While this many requests are unanswered, no further one is read.
+/// The number of unanswered requests from which no further request is read.
 pub const MAX_IN_FLIGHT: usize = 256;
 
-/// An emptied buffer keeps at most this much memory.
+/// The maximum capacity in bytes that an emptied buffer keeps.
 const KEPT_CAPACITY: usize = 16 << 10;
 
-/// A connection as the loop sees it: something to answer to.
+/// A connection as the loop sees it: where answers go.
 #[derive(Debug)]
 pub struct Peer {
-    /// Its number.
+    /// The connection's number.
     pub id: ConnectionId,
     pub(super) stream: Stream,
     /// Wakes the connection's task when there is something to do.
@@ -43,23 +44,23 @@ pub struct Peer {
 
 #[derive(Debug, Default)]
 struct Outgoing {
-    /// Known as soon as the client has sent something.
+    /// `None` until the client has sent something.
     encoder: Option<Encoder>,
     waiting: HashMap<RequestId, Waiting>,
     batches: HashMap<u64, Batch>,
     next_batch: u64,
     bytes: Vec<u8>,
-    /// How many of `bytes` are written already.
+    /// The number of `bytes` that are already written.
     written: usize,
     subscriptions: usize,
     end: End,
-    /// The client has said all it will say; it may still listen.
+    /// Whether the client has closed its sending side. It may still read.
     half_closed: bool,
-    /// The connection's task takes no more requests until it is woken.
+    /// Whether the connection's task reads no more requests until it is woken.
     stalled: bool,
 }
 
-/// How a connection ends.
+/// When a connection ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     #[default]
@@ -75,7 +76,7 @@ struct Waiting {
     batch: Option<u64>,
 }
 
-/// A JSON batch whose answers leave together.
+/// A JSON batch whose answers are sent together.
 #[derive(Debug, Default)]
 struct Batch {
     unanswered: usize,
@@ -83,22 +84,22 @@ struct Batch {
     bytes: usize,
 }
 
-/// What the connection's task is to do next.
+/// What the connection's task must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) read: bool,
     pub(super) write: bool,
-    /// Nothing is to be said any more.
+    /// Whether nothing remains to be sent, now or later.
     pub(super) silent: bool,
-    /// No more will be asked than what has come.
+    /// Whether the client will send nothing more.
     pub(super) half_closed: bool,
     pub(super) end: bool,
-    /// Nothing is heard any more.
+    /// Whether further input is ignored.
     pub(super) deaf: bool,
 }
 
 impl Peer {
-    /// A new connection's.
+    /// Returns the peer of a new connection.
     pub fn new(id: ConnectionId, stream: Stream) -> Self {
         Self {
             id,
@@ -108,13 +109,13 @@ impl Peer {
         }
     }
 
-    /// The process at its other end, if the system tells.
+    /// Returns the process at the other end, if the system reports it.
     pub(crate) fn process(&self) -> Option<u32> {
         process(&self.stream)
     }
 
-    /// Answers a request of this connection, as soon as it is
-    /// [flushed](Self::flush). One that came without an id gets no answer.
+    /// Answers a request of this connection with the next [flush](Self::flush).
+    /// A request that came without an id gets no answer.
     pub fn answer(&self, request: RequestId, outcome: Result<Reply, Error>) {
         let mut outgoing = self.lock();
         if let Some(Waiting { id, batch }) = outgoing.waiting.remove(&request) {
@@ -126,31 +127,31 @@ impl Peer {
         }
     }
 
-    /// Writes what the system takes at once. The connection's task is woken
-    /// only if something else is to be done.
+    /// Writes as much as the system accepts without blocking. The connection's
+    /// task is woken only if something remains to be done.
     pub fn flush(&self) {
-        // The task meets the same error, and ends.
+        // If this fails, the task gets the same error, and ends.
         let _written = self.write();
         if self.lock().needs_its_task() {
             self.wake.notify_one();
         }
     }
 
-    /// Sends a notification. A reader too slow for it is disconnected.
+    /// Sends a notification. A client that reads too slowly is disconnected.
     pub fn event(&self, event: Event) {
         self.lock()
             .send(Some(&ServerMessage::Event(event)), MAX_EVENT_BYTES);
         self.wake.notify_one();
     }
 
-    /// A connection whose client has closed its side stays open as long as it
-    /// has subscriptions.
+    /// Sets the number of subscriptions. A connection whose client has closed
+    /// its sending side stays open as long as it has subscriptions.
     pub fn subscriptions(&self, count: usize) {
         self.lock().subscriptions = count;
         self.wake.notify_one();
     }
 
-    /// Closes as soon as everything said so far is written.
+    /// Closes the connection as soon as all messages so far are written.
     pub fn close(&self) {
         self.lock().end(End::AfterFlush);
         self.wake.notify_one();
@@ -164,12 +165,13 @@ impl Peer {
         self.lock().encoder = Some(encoder);
     }
 
-    /// A request goes to the loop.
+    /// Notes a request that is passed to the loop.
     pub(super) fn expect(&self, request: RequestId, id: Option<MessageId>, batch: Option<u64>) {
         self.lock().waiting.insert(request, Waiting { id, batch });
     }
 
-    /// A batch of that many messages, answered or not, begins.
+    /// Begins a batch with this number of messages, whether they get answers or
+    /// not.
     pub(super) fn expect_batch(&self, messages: usize) -> u64 {
         let mut outgoing = self.lock();
         let number = outgoing.next_batch;
@@ -182,7 +184,7 @@ impl Peer {
         number
     }
 
-    /// An answer that the loop was not asked for.
+    /// Sends an answer without a request to the loop.
     pub(super) fn reject(&self, message: Option<ServerMessage>, batch: Option<u64>) {
         let mut outgoing = self.lock();
         match batch {
@@ -191,7 +193,7 @@ impl Peer {
         }
     }
 
-    /// Bytes as they are, and the end.
+    /// Sends bytes as they are, and ends the connection.
     pub(super) fn last_words(&self, bytes: &[u8]) {
         let mut outgoing = self.lock();
         outgoing.bytes.extend_from_slice(bytes);
@@ -217,10 +219,10 @@ impl Peer {
         }
     }
 
-    /// Writes what the system takes at once of what waits.
+    /// Writes as many waiting bytes as the system accepts without blocking.
     ///
     /// # Errors
-    /// What the system says; `WouldBlock` if it takes nothing.
+    /// The system's error; `WouldBlock` if it accepts none.
     pub(super) fn write(&self) -> io::Result<()> {
         let mut outgoing = self.lock();
         let waiting = outgoing.bytes.get(outgoing.written..).unwrap_or_default();
@@ -260,8 +262,8 @@ impl Outgoing {
         self.end = self.end.max(end);
     }
 
-    /// Appends a message unless more than `most` bytes wait already: then the
-    /// reader is too slow, and the connection ends.
+    /// Appends a message. If more than `most` bytes are waiting already, the
+    /// client reads too slowly, and the connection ends.
     fn send(&mut self, message: Option<&ServerMessage>, most: usize) {
         let Some(message) = message else { return };
         if self.end == End::Now {
@@ -302,8 +304,9 @@ impl Outgoing {
 }
 
 impl Batch {
-    /// Keeps an answer until the others are there; no more of them than fit
-    /// into one frame, so that a batch of reads cannot fill the memory.
+    /// Stores an answer until all answers of the batch are there. Answers
+    /// beyond the size of one frame become errors, so that a batch of reads
+    /// cannot fill the memory.
     fn add(&mut self, message: ServerMessage, encoder: &Encoder) {
         const MOST: usize = touchmark_proto::codec::MAX_FRAME;
         let message = match message {

@@ -19,7 +19,7 @@ use crate::time::Timeline;
 
 const MAX_FRAME: usize = 64 << 10;
 
-/// A connection with nobody at the loop's end but the test.
+/// A connection whose requests the test answers in place of the loop.
 struct World {
     client: UnixStream,
     peer: Arc<Peer>,
@@ -56,8 +56,8 @@ fn connect_to(hub: &Arc<Hub>, number: u64) -> (UnixStream, Arc<Peer>) {
     (client, peer)
 }
 
-/// Many connections with a large half of a request each: those with the most
-/// are refused, and one that sends a large request to its end is answered.
+/// Many connections send a large half of a request each. Those with the most
+/// are refused, and one that completes a large request is answered.
 #[tokio::test]
 async fn half_sent_requests_are_bounded_all_together() {
     let (hub, mut events) = hub(touchmark_proto::codec::MAX_FRAME);
@@ -65,7 +65,7 @@ async fn half_sent_requests_are_bounded_all_together() {
     let mut clients = Vec::new();
     for number in 1..=10 {
         let (mut client, peer) = connect_to(&hub, number);
-        // One that is refused meanwhile hears no more.
+        // A connection that was refused meanwhile cannot write any more.
         let _refused = client.write_all(&half).await;
         clients.push((client, peer));
     }
@@ -115,7 +115,7 @@ impl World {
         asked
     }
 
-    /// Sends bytes, closes the sending side, and gathers what comes back.
+    /// Sends bytes, closes the sending side, and collects what is answered.
     async fn say(self, bytes: &[u8]) -> (String, usize) {
         let World {
             mut client,
@@ -153,7 +153,7 @@ async fn a_ping_over_each_wire() {
             };
             encoder.request(&message, &mut bytes).unwrap();
         }
-        // One byte at a time: no message may depend on how it is cut.
+        // One byte at a time: no message may depend on how the bytes are split.
         for byte in bytes {
             client.write_all(&[byte]).await.unwrap();
         }
@@ -247,7 +247,7 @@ async fn hostile_bytes_get_an_error_or_an_end() {
         let _reset = client.read_to_end(&mut said).await;
         assert_eq!(answers.await.unwrap(), 0);
     }
-    // Nothing at all.
+    // A client that sends nothing at all.
     assert_eq!(connect().say(b"").await, (String::new(), 0));
 }
 
@@ -312,7 +312,7 @@ async fn a_client_that_only_asks_is_no_longer_read() {
         }
     }
     assert!(events.try_recv().is_err(), "read beyond the limit");
-    // Each answer makes room for one more.
+    // Each answer makes room for one more request.
     peer.answer(asked[0], Ok(Reply::Ping(Done {})));
     peer.flush();
     assert!(matches!(events.recv().await, Some(Event::Ask { .. })));

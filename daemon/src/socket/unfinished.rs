@@ -1,6 +1,6 @@
-//! What all connections together have sent of requests that are not complete
-//! (LIM-4). One message may be large; a large half of one from each of many
-//! connections must not fill the memory.
+//! The limit on incomplete requests of all connections together (LIM-4). One
+//! message may be large, but large halves from many connections must not fill
+//! the memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,15 @@ use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData};
 
 use super::Peer;
 
-/// So many bytes of each connection are not counted.
+/// The number of bytes of each connection that are not counted.
 pub(super) const FREE: usize = 64 << 10;
 
-/// Of all others together. Where there are more, the connection with the most
-/// ends.
+/// The maximum number of counted bytes of all connections. If there are more,
+/// the connection with the most is ended.
 pub(super) const MOST: usize = 64 << 20;
 
-/// Connections in the midst of a large request, and their bytes.
+/// The connections with a large incomplete request, and the numbers of their
+/// bytes.
 #[derive(Debug, Default)]
 pub struct Unfinished {
     held: Mutex<Held>,
@@ -38,7 +39,8 @@ impl Held {
 }
 
 impl Unfinished {
-    /// A connection holds so many bytes.
+    /// Notes the number of bytes that a connection has sent of an incomplete
+    /// request.
     pub(super) fn note(&self, peer: &Arc<Peer>, bytes: usize) {
         let mut held = self.lock();
         held.remove(peer.id);
@@ -55,12 +57,12 @@ impl Unfinished {
         }
     }
 
-    /// A connection's request is complete, or the connection has ended.
+    /// Forgets a connection, since its request is complete or it has ended.
     pub(super) fn forget(&self, connection: ConnectionId) {
         self.lock().remove(connection);
     }
 
-    /// Bytes that are counted.
+    /// Returns the number of bytes that are counted.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.lock().bytes
@@ -81,6 +83,6 @@ fn refuse(peer: &Peer) {
         });
     peer.reject(Some(ServerMessage::error(MessageId::Null, error)), None);
     peer.last_words(b"");
-    // Its task gives the memory back.
+    // The connection's task frees the memory.
     peer.wake.notify_one();
 }

@@ -1,4 +1,5 @@
-//! What tells a whole store from a damaged one, and a lost tail from both.
+//! Checks that distinguish an intact store, a damaged one, and one that has
+//! lost its newest facts.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,9 +11,9 @@ use super::Durability;
 use super::error::StoreError;
 use super::high_water_mark::{Condition, Noted};
 
-/// SQLite's own check of the tables that must be right. Contents are left
-/// out: they are most of the bytes, and each is checked against its hash when
-/// it is read.
+/// Runs SQLite's own check of the tables that must be right. Contents are left
+/// out: they are most of the bytes, and each is compared with its hash when it
+/// is read.
 pub(super) fn structure(connection: &Connection) -> Result<(), StoreError> {
     for table in ["meta", "fact", "snapshot"] {
         let found: String =
@@ -26,10 +27,10 @@ pub(super) fn structure(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the two bytes of a store's header that name its format hold what
-/// SQLite never writes (its file format, 1.3.3). It takes such a file for one
-/// of a later SQLite, to be read and not to be written: no error of storage
-/// that would pass.
+/// Returns whether the two bytes of the file's header that name its format have
+/// a value that SQLite never writes (its file format, 1.3.3). SQLite treats
+/// such a file as one of a later SQLite, which it may read and not write. This
+/// error does not pass, so the file counts as damaged.
 pub(super) fn names_no_format(path: &Path) -> bool {
     let mut header = [0; 20];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
@@ -40,14 +41,15 @@ pub(super) fn names_no_format(path: &Path) -> bool {
             .any(|format| !matches!(format, 1 | 2))
 }
 
-/// Compares what is in the store with what was answered.
+/// Compares the facts in the store with the high-water mark.
 ///
-/// `last` is the newest fact found, `unclean` says that the log was not empty,
-/// `boot` is this run of the machine. Returns why the epoch must be a new one,
-/// if it must.
+/// `last` is the newest fact found. `unclean` says that the log was not empty.
+/// `boot` is the current boot id. Returns why a new epoch must begin, or
+/// `None`.
 ///
 /// # Errors
-/// Committed facts are missing although nothing excuses it.
+/// [`StoreError::Damaged`] if committed facts are missing and a power cut does
+/// not explain that.
 pub(super) fn tail(
     noted: Option<&Noted>,
     last: u64,
@@ -69,9 +71,9 @@ pub(super) fn tail(
         }
         Condition::Damaged => return Err(StoreError::damaged("a commit found it malformed")),
     }
-    // Power may have gone between the commit and the sync that follows it.
+    // Power may have failed between the commit and the sync that follows it.
     let excused = says.boot != boot && says.durability == Durability::Process;
-    // Not the last moments are missing then, but everything.
+    // A power cut loses the newest facts, not all of them.
     let emptied = says.n > 0 && last == 0;
     if emptied || says.n > last && !excused {
         return Err(StoreError::damaged(format!(
@@ -96,7 +98,7 @@ mod tests {
         }
     }
 
-    /// What follows: `same` epoch, `new` epoch, or `damaged`.
+    /// Returns the result: `same` epoch, `new` epoch, or `damaged`.
     fn follows(noted: Option<&Noted>, last: u64, unclean: bool) -> &'static str {
         match tail(noted, last, unclean, "b") {
             Ok(None) => "same",

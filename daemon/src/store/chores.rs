@@ -1,4 +1,5 @@
-//! What the writer does when no turn waits: one small transaction at a time.
+//! Chores: what the writer does when no turn is pending, one small transaction
+//! at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,46 +15,48 @@ use super::unreadable::{self, Bad};
 use super::writer::Message;
 use crate::failpoint;
 
-/// A snapshot is written in parts of this many bytes.
+/// The size of one part of a snapshot, in bytes.
 const PART_BYTES: usize = 256 << 10;
 
-/// So many fact numbers are looked at in one step of the trimming.
+/// The number of facts that one step of the trimming looks at.
 const TRIM_STEP: u64 = 1_000;
 
-/// In `meta`, while a purge is under way.
+/// In `meta`, while a purge is in progress.
 pub(super) const PURGE: &str = "purge";
 
-/// Chores rest so long after one failed.
+/// The pause after a failed chore.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A snapshot on its way into the file.
+/// A snapshot that is being written.
 struct Snapshot {
     n: u64,
     body: Vec<u8>,
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     written: usize,
 }
 
 pub(super) struct Chores {
     waiting: Arc<Waiting>,
     contents: Table,
-    /// Whom to tell that all contents are gone.
+    /// Functions to call when all contents are removed.
     forget: Vec<Box<dyn FnOnce() + Send>>,
-    /// The file is to be written anew, without what was deleted; whom to tell
-    /// then. `None` if that is not asked for.
+    /// The file is to be rewritten without deleted data, and these functions
+    /// are to be called then. `None` if no purge was requested.
     purge: Option<Vec<Box<dyn FnOnce() + Send>>>,
     snapshot: Option<Snapshot>,
-    /// Facts that the snapshot covers may be left; not known before a look.
+    /// There may be facts that the snapshot covers. True until a look finds
+    /// none.
     trim: bool,
     deletions: VecDeque<Vec<i64>>,
-    /// Records that a lookup could not read, and how many there are so far.
+    /// Records that a lookup could not read.
     bad: Vec<Bad>,
     unreadable: Arc<AtomicU64>,
     paused: Option<Instant>,
 }
 
 impl Chores {
-    /// With `purge`, one that the last life began is done again.
+    /// Creates the chores. `purge`: a purge that the previous run began has to
+    /// be repeated.
     pub(super) fn new(
         waiting: Arc<Waiting>,
         contents: Table,
@@ -66,7 +69,7 @@ impl Chores {
             forget: Vec::new(),
             purge: purge.then(Vec::new),
             snapshot: None,
-            // The last life may have ended in the middle of it.
+            // The previous run may have ended in the middle of the trimming.
             trim: true,
             deletions: VecDeque::new(),
             bad: Vec::new(),
@@ -75,7 +78,8 @@ impl Chores {
         }
     }
 
-    /// Notes what a message asks; says whether it asks to end.
+    /// Queues the chore of a message. Returns whether the message is
+    /// [`Message::Close`].
     pub(super) fn add(&mut self, message: Message) -> bool {
         match message {
             Message::Snapshot { n, body } => {
@@ -90,24 +94,26 @@ impl Chores {
             Message::Contents(asked) => self.contents.ask(asked),
             Message::ForgetContents(done) => self.forget.push(done),
             Message::Purge => drop(self.purge.get_or_insert_default()),
-            // They are found in `waiting`; facts are the writer's own.
+            // Pending contents are in `waiting`, and the writer itself stores
+            // the facts of a commit.
             Message::Look | Message::Commit { .. } => {}
             Message::Close => return true,
         }
         false
     }
 
-    /// Takes in what a stored fact says of contents.
+    /// Queues what a stored fact says about contents.
     pub(super) fn note(&mut self, note: Note) {
         self.contents.note(note);
     }
 
-    /// Whether contents that must not be dropped pile up.
+    /// Returns whether contents that must not be dropped accumulate in memory.
     pub(super) fn are_urgent(&self) -> bool {
         self.paused.is_none() && self.waiting.is_urgent()
     }
 
-    /// How long to wait before there is something to do; `None` for nothing.
+    /// Returns how long to wait until there is a chore to do, or `None` if
+    /// there is none.
     pub(super) fn pending(&self) -> Option<Duration> {
         let any = self.snapshot.is_some()
             || self.trim
@@ -125,8 +131,8 @@ impl Chores {
         })
     }
 
-    /// Does one thing; says whether something was written. A failure is not
-    /// told to anybody: the chore stays, and is tried again after a pause.
+    /// Does one chore. Returns whether something was written. A failure is only
+    /// logged: the chore stays queued and is tried again after a pause.
     pub(super) fn step(&mut self, connection: &mut Connection) -> bool {
         self.paused = None;
         match self.next(connection) {
@@ -163,7 +169,7 @@ impl Chores {
             delete(connection, facts)?;
             self.deletions.pop_front();
         } else if let Some(told) = self.purge.take() {
-            // After the snapshot and the trimming, which delete.
+            // After the snapshot and the trimming, since both delete data.
             purge(connection);
             for done in told {
                 done();
@@ -178,12 +184,13 @@ impl Chores {
 }
 
 impl Snapshot {
-    /// Writes one more part, or makes the whole count; says whether it does.
+    /// Writes one more part, or makes the whole snapshot the valid one. Returns
+    /// whether it is valid now.
     fn step(&mut self, connection: &mut Connection) -> Result<bool, rusqlite::Error> {
         let transaction = schema::begin(connection)?;
         if self.written == 0 {
-            // What an earlier try left that never came to count, or is about
-            // to be replaced by one of the same fact.
+            // Delete the parts of an earlier attempt that was not completed. A
+            // snapshot of the same fact that is valid already stays.
             let counts: Option<i64> = meta(&transaction, "snapshot")?;
             if counts.map(uint) == Some(self.n) {
                 return Ok(true);
@@ -216,9 +223,9 @@ impl Snapshot {
     }
 }
 
-/// Deletes some facts that the snapshot covers and no history needs; says
-/// whether there is more to look at. Where it stands is stored, so a crash
-/// in between costs nothing.
+/// Deletes some facts that the snapshot covers and no history needs. Returns
+/// whether there may be more. The position is stored, so a crash repeats no
+/// work.
 fn trim(connection: &mut Connection) -> Result<bool, rusqlite::Error> {
     let transaction = schema::begin(connection)?;
     let covered = meta::<i64>(&transaction, "snapshot")?.map_or(0, uint);
@@ -237,8 +244,8 @@ fn trim(connection: &mut Connection) -> Result<bool, rusqlite::Error> {
     Ok(to < covered)
 }
 
-/// Writes the file anew without what was deleted from it, and empties its log.
-/// Where there is no room for that, the next life tries it again.
+/// Rewrites the file without deleted data, and empties its log. If there is no
+/// space for that, the next start tries again.
 fn purge(connection: &mut Connection) {
     let written = set_meta(connection, PURGE, 1)
         .and_then(|()| connection.execute_batch("VACUUM"))
@@ -246,14 +253,16 @@ fn purge(connection: &mut Connection) {
     if let Err(error) = written {
         tracing::warn!("what was forgotten may still be in the store's file: {error}");
     }
-    // Whoever reads at this moment keeps the log; then its upkeep empties it.
+    // A reader that is active now prevents the emptying. Then the upkeep thread
+    // does it later.
     let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     if let Err(error) = emptied {
         tracing::debug!(%error, "the log was not emptied");
     }
 }
 
-/// Deletes pruned versions and notes how far the log is no longer complete.
+/// Deletes pruned versions, and notes up to which fact the log is no longer
+/// complete.
 fn delete(connection: &mut Connection, facts: &[i64]) -> Result<(), rusqlite::Error> {
     let transaction = schema::begin(connection)?;
     let before = meta::<i64>(&transaction, "pruned")?.unwrap_or(0);

@@ -1,9 +1,10 @@
-//! Kept contents: those that wait in memory, and the table.
+//! Stored contents: those still in memory, and the table.
 //!
-//! A content is compressed against the one that it took the place of, which
-//! the version's fact names ([`Said`]). What others rest on goes only after
-//! they were packed anew (KEEP-1). What changes by agents, told losses and
-//! checkpoints name is pinned (KEEP-2).
+//! A content is compressed against the one that it replaced, which the
+//! version's fact names ([`Said`]). A content against which others are
+//! compressed is removed only after those were compressed again (KEEP-1). The
+//! contents of agents' changes, of reported losses and of checkpoints are
+//! pinned (KEEP-2).
 
 mod packed;
 mod pins;
@@ -19,19 +20,20 @@ pub(super) use packed::{Kept, read};
 pub(super) use table::{Asked, Table, secrets};
 pub(super) use waiting::Waiting;
 
-/// Why a content cannot be had.
+/// Why a content is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
-    /// It is a secret, by its name or its shape (`contents.exclude`).
+    /// It is a secret, by its path or its shape (`contents.exclude`).
     Excluded,
     /// It is larger than `contents.file`.
     TooLarge,
-    /// It made room for others, was forgotten or damaged, or was never read.
+    /// It was removed for the budget, was forgotten or damaged, or was never
+    /// read.
     NoLongerKept,
 }
 
 impl WhyNot {
-    /// Its name on the wire.
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::Excluded => "excluded",
@@ -41,54 +43,54 @@ impl WhyNot {
     }
 }
 
-/// How much is kept, for `status`.
+/// How much content is stored, for `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes as they are stored.
+    /// Compressed bytes, as stored.
     pub bytes: u64,
-    /// Bytes as they were.
+    /// Uncompressed bytes.
     pub unpacked: u64,
-    /// Stored bytes of what is pinned.
+    /// Compressed bytes of the pinned contents.
     pub pinned: u64,
-    /// Contents of versions since then are all there, but for those that are
-    /// never kept; `None` if none ever had to go.
+    /// All contents of versions since then are stored, except those that are
+    /// never stored. `None` if none was ever removed.
     pub since: Option<Millis>,
 }
 
-/// What a session's checkpoint names.
+/// The contents that a session's checkpoint names.
 #[derive(Debug)]
 pub struct CheckpointContents {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// Its number.
+    /// The checkpoint's number.
     pub checkpoint: u64,
-    /// The oldest of the session's that pins.
+    /// The number of the session's oldest checkpoint that pins contents.
     pub oldest: u64,
-    /// When.
+    /// When the checkpoint was made.
     pub time: Millis,
-    /// What the files that the session holds held.
+    /// The contents of the session's tracked files at that time.
     pub hashes: Vec<Hash>,
 }
 
-/// What a fact says of contents.
+/// What a fact says about contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// A file holds a content.
+    /// A file has this content.
     Holds {
         hash: Option<Hash>,
-        /// What it took the place of.
+        /// The content that it replaced.
         before: Option<Hash>,
-        /// An agent changed it.
+        /// An agent made the change.
         agent: bool,
     },
-    /// This version was told as lost.
+    /// This version was reported as lost.
     Lost { version: u64 },
     /// This session was forgotten.
     Forgotten { session: i64 },
 }
 
 impl Said {
-    /// `None` where a fact says nothing of contents.
+    /// Returns what a fact says, or `None` if it does not concern contents.
     pub(super) fn by(fact: &Fact) -> Option<Self> {
         match fact {
             Fact::Baseline { held, .. } => Some(Self::Holds {
@@ -109,7 +111,7 @@ impl Said {
         }
     }
 
-    /// What an undo of it needs.
+    /// Returns the contents that an undo of this change needs.
     fn needed(self) -> impl Iterator<Item = Hash> {
         let (before, hash) = match self {
             Self::Holds {
@@ -123,7 +125,7 @@ impl Said {
     }
 }
 
-/// What was said, when, and by which fact.
+/// What a fact says about contents, with the fact's number and time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     pub(super) n: u64,

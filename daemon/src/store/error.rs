@@ -1,28 +1,28 @@
-//! What can be wrong with the store, by what follows from it.
+//! Errors of the store, by their consequences.
 
 use rusqlite::ErrorCode as Sqlite;
 use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 use touchmark_proto::{Error, ErrorCode};
 
-/// Something is wrong with the store.
+/// An error of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// A newer touchmark wrote it. It is whole, so it is left as it is, and
-    /// the daemon does not start.
+    /// A newer touchmark wrote the store. It is intact, so it is left as it is,
+    /// and the daemon does not start.
     #[error("the store has {what} version {found}, this touchmark knows versions up to {known}")]
     Newer {
-        /// Of what: `schema` or `record`.
+        /// What has this version: `schema` or `record`.
         what: &'static str,
         /// The version found.
         found: u32,
         /// The newest one known.
         known: u32,
     },
-    /// The system refuses to read or write: no space, no permission, a
-    /// device's error. May pass (LOSS-3).
+    /// The system refuses to read or write: no space, no permission, a device's
+    /// error. The cause may pass (LOSS-3).
     #[error("the state cannot be stored: {cause}")]
     Storage {
-        /// SQLite's or the system's words.
+        /// The cause, in SQLite's or the system's words.
         cause: String,
     },
     /// A record that the answer needs cannot be read (DUR-2).
@@ -31,10 +31,10 @@ pub enum StoreError {
         /// Which record, and why.
         cause: String,
     },
-    /// What is there is not what was written (DUR-2).
+    /// The data differs from what was written (DUR-2).
     #[error("the store is damaged: {cause}")]
     Damaged {
-        /// What does not fit.
+        /// What was found.
         cause: String,
     },
 }
@@ -46,7 +46,7 @@ impl StoreError {
         }
     }
 
-    /// A record is of a newer format.
+    /// Returns the error for a record of a newer format.
     pub fn newer_record(found: u8, known: u8) -> Self {
         Self::Newer {
             what: "record",
@@ -61,7 +61,7 @@ impl StoreError {
         }
     }
 
-    /// The code it has on the wire.
+    /// Returns the error's code on the wire.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Newer { .. } => ErrorCode::Incompatible,
@@ -70,7 +70,7 @@ impl StoreError {
         }
     }
 
-    /// What to do.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Newer { .. } => "update touchmark, or name another state directory",
@@ -91,12 +91,13 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match &error {
             rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-                // The system gives all there is, and a page is not all there.
+                // The system reads as much as the file has, and that is less
+                // than a page.
                 Sqlite::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHORT_READ => {
                     Self::damaged("the file ends within a page")
                 }
                 // `Unknown` is plain SQLITE_ERROR: a table or a column that
-                // the schema version promises is not there.
+                // belongs to this schema version does not exist.
                 Sqlite::DatabaseCorrupt
                 | Sqlite::NotADatabase
                 | Sqlite::TypeMismatch
@@ -104,8 +105,8 @@ impl From<rusqlite::Error> for StoreError {
                 | Sqlite::Unknown => Self::damaged(&error),
                 _ => Self::storage(&error),
             },
-            // A missing row, a column of another type: the file does not hold
-            // what this module wrote.
+            // A missing row, or a column of another type: the file does not
+            // contain what this module wrote.
             _ => Self::damaged(&error),
         }
     }

@@ -1,13 +1,15 @@
-//! What the daemon answered last, in a file beside the store.
+//! The high-water mark: the newest fact that was answered, in a file next to
+//! the store.
 //!
 //! SQLite repairs a torn log by going back to the last transaction whose
-//! checksums fit. That is right for a transaction nobody was told about, and
-//! silent about the others: clocks would then name facts that are gone, and
-//! their numbers would be given out again. So the number of the newest
-//! committed fact is written here, after the commit and before the answer.
-//! It is in the page cache, so it survives the process; it is not synced with
-//! each commit, so after a power cut it says little, and the boot it names
-//! tells that.
+//! checksums match. That is right for a transaction that was not answered yet.
+//! For an answered one, clocks would name facts that no longer exist, and their
+//! numbers would be given out again. So the number of the newest committed fact
+//! is written here, after the commit and before the answer.
+//!
+//! The file is in the page cache, so it survives the process. It is not synced
+//! with each commit, so after a power cut it may be old. It names the boot in
+//! which it was written, which shows that.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -17,27 +19,27 @@ use super::Durability;
 use crate::system::open::write_over;
 use crate::system::proc;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Noted {
-    /// Which run of the machine wrote it.
+    /// The boot id of the system when it was written.
     pub(super) boot: String,
-    /// The newest fact that was committed.
+    /// The number of the newest committed fact.
     pub(super) n: u64,
-    /// How commits were made.
+    /// The durability of the commits.
     pub(super) durability: Durability,
-    /// How commits went.
+    /// The result of the latest commits.
     pub(super) condition: Condition,
 }
 
-/// How commits went.
+/// The result of the latest commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// All were made.
+    /// All commits succeeded.
     Good,
-    /// They failed, and facts waited in memory.
+    /// Commits failed, and facts are pending in memory.
     Failing,
-    /// One found that the store is damaged where no start looks.
+    /// A commit found damage that the check at a start does not find.
     Damaged,
 }
 
@@ -54,7 +56,8 @@ impl Condition {
 }
 
 impl Noted {
-    /// Every field has a fixed width, so that one small write replaces all.
+    /// Returns the file's text. Every field has a fixed width, so that one
+    /// small write replaces all of them.
     fn line(&self) -> String {
         format!(
             "{:<36.36} {:020} {:<7} {:<7}\n",
@@ -82,7 +85,7 @@ impl Noted {
         })
     }
 
-    /// What the file says; `None` if there is none or it is not readable.
+    /// Reads the file. Returns `None` if it does not exist or is not readable.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let mut text = String::new();
         File::open(path).ok()?.read_to_string(&mut text).ok()?;
@@ -97,7 +100,7 @@ pub(super) struct HighWaterMark {
 }
 
 impl HighWaterMark {
-    /// Opens the file and says this.
+    /// Opens the file and writes `says` into it.
     pub(super) fn open(path: &Path, says: Noted) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
@@ -105,9 +108,10 @@ impl HighWaterMark {
             .truncate(false)
             .open(path)?;
         let mark = Self { file, says };
-        // A mark that lags claims less than is there, which is safe; one
-        // that is missing claims nothing, and all would count as lost. Synced
-        // once it is there, it is written over in place.
+        // A mark that is behind names an older fact than the store's, which is
+        // safe. Without a mark, an unclean store counts as incomplete. So with
+        // `Durability::Power` the new file is synced once. Later writes replace
+        // its content in place.
         mark.write();
         if mark.says.durability == Durability::Power {
             mark.file.sync_all()?;
@@ -118,15 +122,15 @@ impl HighWaterMark {
         Ok(mark)
     }
 
-    /// Facts up to `n` are committed, and nothing waits.
+    /// Notes that facts up to `n` are committed and none is pending.
     pub(super) fn committed(&mut self, n: u64) {
         self.says.n = self.says.n.max(n);
         self.says.condition = Condition::Good;
-        // As above.
+        // A failed write leaves an older mark, which is safe.
         self.write();
     }
 
-    /// Commits fail; says whether that is on record.
+    /// Notes that commits fail. Returns whether that was written.
     pub(super) fn troubled(&mut self, condition: Condition) -> bool {
         self.says.condition = condition;
         self.write()
@@ -141,8 +145,9 @@ impl HighWaterMark {
     }
 }
 
-/// Tells this run of the machine from others; `unknown` where the system does
-/// not say, then every start seems to be in the same run.
+/// Returns the boot id, which differs for each start of the system; `unknown`
+/// if the system does not report one, so that all starts seem to be in one
+/// boot.
 pub(super) fn boot() -> String {
     proc::boot().unwrap_or_else(|| "unknown".into())
 }

@@ -1,4 +1,5 @@
-//! Opening: check, read back, or set aside and begin anew (DUR-2).
+//! Opening the store: checks it and reads it back, or sets it aside and begins
+//! an empty one (DUR-2).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -32,30 +33,31 @@ pub(super) struct Loaded {
     pub(super) trouble: Option<String>,
     pub(super) left_out: bool,
     pub(super) unreadable: u64,
-    /// Contents that are not to be kept.
+    /// Contents that must not be stored.
     pub(super) secrets: Vec<Hash>,
 }
 
-/// So much must fit beside what is there before the store counts as
-/// writable.
+/// The free space, in bytes, that the directory must have for the store to
+/// count as writable.
 const ROOM: usize = 256 << 10;
 
-/// In `meta`: which records were put aside that the state rested on, until
-/// the new epoch that follows from it is stored.
+/// In `meta`: which records that the state rested on were moved aside, until
+/// the new epoch that this requires is stored.
 const LEFT_OUT: &str = "left_out";
 
-/// In `meta`: the epoch, sealed as a fact's body is.
+/// In `meta`: the epoch, with a checksum like that of a fact's body.
 const EPOCH: &str = "sealed_epoch";
 
-/// In `meta`: the epoch that an older touchmark stored, until it is sealed.
+/// In `meta`: the epoch that an older touchmark stored without a checksum,
+/// until the next start replaces it.
 const UNSEALED_EPOCH: &str = "unsealed_epoch";
 
-/// What a store's file says.
+/// What was read from a store's file.
 #[derive(Default)]
 pub(super) struct Found {
-    /// `None` if none was given out yet.
+    /// The epoch; `None` if there is none yet, or if it cannot be read.
     pub(super) epoch: Option<u64>,
-    /// That is on record with its check sum.
+    /// The epoch is stored with its checksum.
     sealed: bool,
     pub(super) snapshot: Option<Vec<u8>>,
     pub(super) facts: Vec<Record>,
@@ -65,18 +67,18 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether an epoch was given out that cannot be read.
+    /// Returns whether an epoch was given out and cannot be read.
     fn lacks_its_epoch(&self, noted: Option<&Noted>) -> bool {
         self.epoch.is_none() && (self.last > 0 || noted.is_some_and(|noted| noted.n > 0))
     }
 
-    /// The time of the newest fact; 0 without one.
+    /// Returns the time of the newest fact, or 0 if there is none.
     fn newest_time(&self) -> u64 {
         self.facts.last().map_or(0, |record| record.time)
     }
 }
 
-/// Why the facts cannot be all there were, if so.
+/// Why facts must be missing; `None` if nothing shows that.
 pub(super) struct Lost(pub(super) Option<String>);
 
 /// Opens the store, or sets it aside and opens an empty one.
@@ -86,7 +88,7 @@ pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
         .create(&options.directory)?;
     if options.durability == Durability::Power {
         // SQLite syncs the entries of its files, not those of the directories
-        // that they are in: the workspace's, touchmark's, the user's.
+        // above: the workspace's state directory, touchmark's and the user's.
         for parent in options.directory.ancestors().skip(1).take(3) {
             File::open(parent)?.sync_all()?;
         }
@@ -125,8 +127,9 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     let mut connection = schema::open(&path, options.durability, unclean)?;
     let found = found(&connection, noted.as_ref())?;
     if !found.bad.is_empty() && !unclean {
-        // It was not looked at: it is well but for those records, or it is
-        // damaged as a whole.
+        // After a clean end the structure has not been checked yet. The check
+        // distinguishes a few bad records from a file that is damaged as a
+        // whole.
         checks::structure(&connection)?;
     }
     let tail = checks::tail(noted.as_ref(), found.last, unclean, &boot)?;
@@ -144,7 +147,8 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     let lost = left_out.clone().or_else(|| tail.map(str::to_owned));
     let epoch = match found.epoch {
         Some(epoch) if lost.is_none() => epoch,
-        // Time alone could repeat an epoch where a clock was set back.
+        // The time alone could repeat an epoch if the system clock was set
+        // back.
         Some(epoch) => now().max(epoch.saturating_add(1)),
         None => now().max(found.newest_time().saturating_add(1)),
     };
@@ -185,15 +189,16 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
     })
 }
 
-/// Bytes in SQLite's log. The last connection to close removes it, so a log
-/// with something in it means that nobody closed.
+/// Returns the size of SQLite's log in bytes. The last connection to close
+/// removes the log, so a log with content means an unclean end.
 fn log_length(path: &Path) -> u64 {
     fs::metadata(beside(path, "-wal")).map_or(0, |wal| wal.len())
 }
 
-/// Whether a file can be made here, with room for what SQLite needs beside
-/// the store. It maps its index of the log into memory: where a part of that
-/// has no block yet and none is left, the process dies of SIGBUS.
+/// Checks that a file can be created in the directory, and that there is space
+/// for SQLite's files next to the store. SQLite maps its index of the log into
+/// memory: if a page of it has no disk block yet and the disk is full, SIGBUS
+/// kills the process.
 pub(super) fn room(directory: &Path) -> Result<(), StoreError> {
     let trial = directory.join("store.trial");
     let written = fs::write(&trial, vec![0; ROOM]);
@@ -201,8 +206,9 @@ pub(super) fn room(directory: &Path) -> Result<(), StoreError> {
     Ok(written.and(removed)?)
 }
 
-/// SQLite takes an empty file for a new one, and removes the log beside it;
-/// and so it does with one that is shorter than the smallest page.
+/// Rejects an empty or cut-off file. SQLite treats a file without content, or
+/// shorter than the smallest page, as a new one, and removes the log next to
+/// it.
 fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
     const SMALLEST_PAGE: u64 = 512;
     match fs::metadata(path).map(|found| found.len()) {
@@ -212,18 +218,18 @@ fn not_emptied(path: &Path, unclean: bool) -> Result<(), StoreError> {
     }
 }
 
-/// Reads back what a file holds; `noted` is the high-water mark that is stored
-/// beside it, `None` where there is none.
+/// Reads back the content of a file. `noted` is the high-water mark next to it,
+/// `None` if there is none.
 fn found(connection: &Connection, noted: Option<&Noted>) -> Result<Found, StoreError> {
     let mut bad = Vec::new();
-    // A number by itself is vouched for by nothing: it may be no larger than
-    // that of a fact, or what is noted.
+    // Numbers in `meta` have no checksum. They may be no larger than the newest
+    // fact's number or the noted one.
     let newest = newest(connection)?.max(noted.map_or(0, |noted| noted.n));
     let gaps = meta(connection, "gaps")?.map_or(0, uint);
     let (covered, gaps, snapshot) = match snapshot(connection)? {
         None => (0, gaps.min(newest), None),
         Some((n, Ok(body))) => (n, gaps.min(newest).max(n), Some(body)),
-        // What the log still has: baselines and versions up to there.
+        // Without the snapshot only baselines and versions remain up to there.
         Some((n, Err(cause))) => {
             bad.push(Bad::Snapshot { n, cause });
             (0, gaps.max(n).min(newest), None)
@@ -243,7 +249,7 @@ fn found(connection: &Connection, noted: Option<&Noted>) -> Result<Found, StoreE
     })
 }
 
-/// The epoch, if what is there is what was sealed.
+/// Returns the epoch, or `None` if it does not match its checksum.
 fn sealed_epoch(connection: &Connection) -> Result<Option<u64>, StoreError> {
     let mut statement = connection.prepare("SELECT value FROM meta WHERE key = ?1")?;
     let mut rows = statement.query([EPOCH])?;
@@ -256,8 +262,7 @@ fn sealed_epoch(connection: &Connection) -> Result<Option<u64>, StoreError> {
     Ok(bytes.map(u64::from_le_bytes))
 }
 
-/// Reads a store back in a place that cannot be written to, and changes
-/// nothing.
+/// Reads a store back in a place that cannot be written to. Changes nothing.
 pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError> {
     let path = file(&options.directory);
     let noted = Noted::read(&mark_path(&options.directory));
@@ -297,7 +302,8 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
     Ok((found, Lost(left_out.or_else(|| tail.map(str::to_owned)))))
 }
 
-/// Looks at a store without changing it.
+/// Checks a store without changing it. Returns its size in bytes, or `None` if
+/// there is no store.
 pub(super) fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
     let path = file(directory);
     let size = match fs::metadata(&path) {
@@ -308,7 +314,8 @@ pub(super) fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
     let log = log_length(&path);
     let connection = schema::connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     match connection.and_then(|connection| look(&connection)) {
-        // Even reading takes a file of SQLite's beside the store.
+        // Even a read-only connection needs SQLite to create a file next to the
+        // store.
         Err(StoreError::Storage { .. }) => look(&schema::connect_unwritable(&path)?)?,
         looked => looked?,
     }
@@ -329,8 +336,8 @@ fn look(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The fact that the snapshot reaches to, and its bytes, or why they are not
-/// what was stored.
+/// Returns the number of the last fact that the snapshot covers, and the
+/// snapshot's bytes, or why they differ from what was stored.
 #[allow(clippy::type_complexity)]
 fn snapshot(connection: &Connection) -> Result<Option<(u64, Result<Vec<u8>, String>)>, StoreError> {
     let Some(n) = meta::<i64>(connection, "snapshot")? else {
@@ -350,7 +357,8 @@ fn snapshot(connection: &Connection) -> Result<Option<(u64, Result<Vec<u8>, Stri
     Ok(Some((uint(n), body)))
 }
 
-/// The number of the newest fact that can be read; 0 if there is none.
+/// Returns the number of the newest fact that can be read, or 0 if there is
+/// none.
 fn newest(connection: &Connection) -> Result<u64, StoreError> {
     let mut statement = connection.prepare("SELECT n, time, body FROM fact ORDER BY n DESC")?;
     let mut rows = statement.query([])?;
@@ -362,8 +370,9 @@ fn newest(connection: &Connection) -> Result<u64, StoreError> {
     Ok(0)
 }
 
-/// All facts after `n` that can be read, oldest first, and the number of the
-/// newest one, readable or not. Up to `gaps` some need not be there.
+/// Returns all facts after `n` that can be read, oldest first, and the number
+/// of the newest fact, readable or not. Facts up to number `gaps` may be
+/// missing.
 fn facts(
     connection: &Connection,
     n: u64,
@@ -376,7 +385,7 @@ fn facts(
     let mut facts: Vec<Record> = Vec::new();
     let mut last = 0;
     while let Some(row) = rows.next()? {
-        // Numbers count the facts, so one that is left out is one that is gone.
+        // Facts are numbered without gaps, so a missing number is a lost fact.
         let next = last.max(gaps) + 1;
         match record(row)? {
             Ok(record) => {
@@ -390,7 +399,8 @@ fn facts(
                 facts.push(record);
             }
             Err(one) => {
-                // Nothing vouches for a number that does not follow.
+                // A number that does not follow the previous one may itself be
+                // damaged.
                 if let Bad::Fact { n, .. } = one
                     && n <= next
                 {
@@ -403,10 +413,11 @@ fn facts(
     Ok((facts, last.max(gaps)))
 }
 
-/// A row of `n, time, body` as the record it was, or why it is none.
+/// Reads a row of `n, time, body` as a record, or returns why it cannot be
+/// read.
 ///
 /// # Errors
-/// [`StoreError::Newer`], and SQLite's.
+/// [`StoreError::Newer`], and SQLite's errors.
 pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Result<Record, Bad>, StoreError> {
     let n = uint(row.get(0)?);
     let bad = |cause: String| Ok(Err(Bad::Fact { n, cause }));
@@ -425,7 +436,7 @@ pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Result<Record, Bad>, Sto
     }
 }
 
-/// Puts the snapshot of a closed store aside.
+/// Sets the snapshot of a closed store aside.
 pub(super) fn give_up_snapshot(options: &Options, cause: String) -> Result<(), StoreError> {
     let mut connection = schema::open(&file(&options.directory), options.durability, false)?;
     let n = meta::<i64>(&connection, "snapshot")?.map_or(0, uint);
@@ -437,7 +448,7 @@ pub(super) fn give_up_snapshot(options: &Options, cause: String) -> Result<(), S
     Ok(())
 }
 
-/// The workspace that was noted in a store.
+/// Returns the workspace that is noted in a store.
 pub(super) fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
     let path = file(directory);
     if !path.exists() {
@@ -456,8 +467,8 @@ fn note_workspace(connection: &Connection, workspace: &Path) -> Result<(), Store
     Ok(())
 }
 
-/// Renames everything that belongs to the store, so that SQLite's tools find
-/// the log beside the file under the new name, too.
+/// Renames all files of the store. The log keeps its place next to the file
+/// under the new name, so that SQLite's tools find it.
 pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = file(directory);
     let mut stamp = now();

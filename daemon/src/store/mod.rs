@@ -1,60 +1,66 @@
-//! The store: every fact the engine recorded, in SQLite.
+//! The store: every fact that the engine recorded, in SQLite.
 //!
-//! # Who does what
+//! # Threads and connections
 //!
-//! - The **writer** thread owns the one connection that writes. It takes all
-//!   turns that are queued into one transaction, commits it, and only then
-//!   reports each turn (DUR-1). With [`Durability::Process`] a commit is in
-//!   the system's page cache and survives `kill -9`; with
-//!   [`Durability::Power`] it is synced first.
+//! - The **writer** thread owns the only connection that writes. It puts all
+//!   queued turns into one transaction, commits it, and then reports each turn
+//!   (DUR-1). With [`Durability::Process`] a commit is in the system's page
+//!   cache and survives `kill -9`; with [`Durability::Power`] it is synced
+//!   first.
 //! - Between commits, when nothing is queued, the writer does **chores** in
-//!   small transactions: kept contents, parts of a snapshot, deletions. A
+//!   small transactions: stored contents, parts of a snapshot, deletions. A
 //!   commit waits for at most one of them.
-//! - The **upkeep** thread has a connection of its own. It copies the
-//!   write-ahead log back into the file at a calm pace, empties the log when
-//!   nothing is written, and looks for versions to prune.
-//! - A [`Reader`] is a read-only connection for whoever asks; it never waits
-//!   for the writer, nor the writer for it.
+//! - The **upkeep** thread has a separate connection. It copies the write-ahead
+//!   log back into the file at a limited pace, empties the log when nothing is
+//!   written, and looks for versions to prune.
+//! - A [`Reader`] is a read-only connection for lookups. It never waits for the
+//!   writer, and the writer never waits for it.
 //!
 //! # When commits fail (LOSS-3)
 //!
-//! The engine has already taken a turn's facts into its state when the commit
-//! fails, so dropping them would make memory and file differ for good. The
+//! When a commit fails, the engine's state already contains the turn's facts.
+//! If the facts were dropped, memory and file would differ from then on. So the
 //! writer keeps them, in order, and tries again: with each later turn once a
-//! short delay is over, and by itself when no turn comes. Every turn is
-//! reported once: [`StoreEvent::Failed`] if it could not be stored when it
-//! came. Once everything that waited is stored, [`StoreEvent::Recovered`]
-//! follows. A turn without facts is always reported committed, so queries go
-//! on. Only if the daemon ends before that are the waiting facts gone; the
-//! next start then begins a new epoch, since answered clocks may name them.
-//! Where not even that can be noted, [`StoreEvent::Reopen`] asks for another
-//! life at once, before any of those clocks is answered.
-//! Lookups find the facts that wait, too (`unstored.rs`). A daemon that
-//! *starts* where SQLite cannot open its files for writing reads what it can
-//! and lives a life that is not stored (`refused.rs`), until it can.
+//! short delay is over, and without a turn when the delay ends.
+//!
+//! Every turn is reported once: as [`StoreEvent::Failed`] if it could not be
+//! stored when it arrived. Once all pending facts are stored,
+//! [`StoreEvent::Recovered`] follows. A turn without facts is always reported
+//! as committed, so queries are still answered.
+//!
+//! The pending facts are lost only if the daemon ends before they are stored.
+//! The next start then begins a new epoch, since clocks that were answered may
+//! name them. Where the failure cannot be noted in the high-water mark,
+//! [`StoreEvent::Reopen`] makes the daemon open the store again, with a new
+//! epoch, before any of those clocks is answered.
+//!
+//! Lookups also find the pending facts (`unstored.rs`). A daemon that *starts*
+//! where SQLite cannot open its files for writing reads what it can and stores
+//! nothing (`refused.rs`), until it can.
 //!
 //! # When the file cannot be trusted (DUR-2)
 //!
-//! Two kinds of damage are told apart. Where a single record is not what was
-//! stored, is no fact, or is missing between two others, and SQLite's own
-//! check finds nothing, that record is left out and moved to a table of its
-//! own (`unreadable.rs`): everything else stays, the epoch is new. A snapshot
-//! is such a record; without it the log's baselines and versions are what is
-//! known.
+//! Two kinds of damage are distinguished. In the first, a single record differs
+//! from what was stored, is no fact, or is missing between two others, and
+//! SQLite's own check finds nothing. That record is left out and moved to a
+//! separate table (`unreadable.rs`). Everything else stays, and a new epoch
+//! begins. A snapshot is such a record. Without it, the state is folded from
+//! the log's baselines and versions.
 //!
-//! The file is damaged as a whole where SQLite cannot read it or its check
-//! finds something (after an unclean end it is always made), and where facts
-//! are missing at the end that were answered (`high_water_mark.rs`): what else is
-//! missing cannot be known. Everything that belongs to it is renamed to
-//! `store.db.damaged-<time>...`, never deleted, and an empty store with a new
-//! epoch takes its place. After a power cut without [`Durability::Power`] the
-//! last moments may be missing without any damage: the facts stay, the epoch
-//! is new.
+//! The file is damaged as a whole if SQLite cannot read it, if its check finds
+//! something (the check always runs after an unclean end), or if facts that
+//! were answered are missing at the end (`high_water_mark.rs`), since it cannot
+//! be known what else is missing. Then everything that belongs to it is renamed
+//! to `store.db.damaged-<time>...`, never deleted, and an empty store with a
+//! new epoch replaces it. After a power cut without [`Durability::Power`] the
+//! newest facts may be missing without any damage: the other facts stay, and a
+//! new epoch begins.
 //!
 //! # Files
 //!
-//! `store.db`, `store.db-wal`, `store.db-shm` are SQLite's, `store.last` is
-//! the high-water mark. All are in [`Options::directory`], readable by the user alone.
+//! `store.db`, `store.db-wal` and `store.db-shm` are SQLite's, `store.last` is
+//! the high-water mark. All are in [`Options::directory`], readable by the user
+//! alone.
 
 mod checks;
 mod chores;
@@ -98,14 +104,14 @@ use writer::{Message, Shared, Writer};
 /// What an answered change of state survives (DUR-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the daemon, however it ends.
+    /// The daemon's exit, also by `kill -9`.
     Process,
-    /// The end of the machine's power, too.
+    /// A power failure as well.
     Power,
 }
 
 impl Durability {
-    /// Its name in the configuration and in `status`.
+    /// The name in the configuration and in `status`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Process => "process",
@@ -114,25 +120,27 @@ impl Durability {
     }
 }
 
-/// Where and how to store.
+/// The options of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The directory of this workspace's state; made if it is not there.
+    /// The state directory of this workspace; created if it does not exist.
     pub directory: PathBuf,
-    /// The workspace, noted in the store for whoever lists stores.
+    /// The workspace, noted in the store for programs that list stores.
     pub workspace: PathBuf,
     /// What a commit survives.
     pub durability: Durability,
-    /// Bytes of kept contents as they are stored, all in all: `contents.total`.
+    /// The limit for all stored contents together, in compressed bytes:
+    /// `contents.total`.
     pub contents_total: u64,
-    /// Larger contents are not kept: `contents.file`, in bytes.
+    /// The size limit of one content, in bytes: `contents.file`. Larger
+    /// contents are not stored.
     pub contents_file: u64,
-    /// How long the log rests between two checkpoints.
+    /// The pause between two checkpoints of SQLite's log.
     pub checkpoint_pace: Duration,
 }
 
 impl Options {
-    /// The configuration's defaults.
+    /// Returns the configuration's defaults.
     pub fn new(directory: impl Into<PathBuf>, workspace: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -145,28 +153,30 @@ impl Options {
     }
 }
 
-/// What was found when the store was opened.
+/// The result of opening the store.
 pub struct Opened {
     /// The store, running.
     pub store: Store,
-    /// The life of the state that clocks name; new if something was lost.
+    /// The epoch of clocks; a new one if facts were lost.
     pub epoch: u64,
-    /// The newest snapshot, as it was handed in.
+    /// The newest snapshot, as it was passed to [`Store::snapshot`]; `None` if
+    /// there is none.
     pub snapshot: Option<Vec<u8>>,
     /// Every fact after the snapshot, oldest first.
     pub facts: Vec<Record>,
     /// The number of the newest fact ever stored, 0 if none.
     pub last: u64,
-    /// Clocks before this fact are unknown: versions were pruned up to here.
+    /// Clocks before this fact are unknown, since versions were pruned up to
+    /// here.
     pub pruned: u64,
-    /// What was lost or set aside, for `status`.
+    /// What was lost or set aside, for `status`; `None` if nothing.
     pub trouble: Option<String>,
-    /// Facts that the state would rest on were left out, somewhere in their
-    /// middle: they could not be read.
+    /// Facts, or the snapshot, were left out since they could not be read, so
+    /// the state may be incomplete.
     pub left_out: bool,
-    /// Why nothing can be stored, if the store could not be opened for
-    /// writing. The epoch is then one of this life only, and
-    /// [`StoreEvent::Reopen`] says when to open the store again.
+    /// Why nothing can be stored, if the store could not be opened for writing.
+    /// The epoch is then valid for this run only, and [`StoreEvent::Reopen`]
+    /// reports when to open the store again.
     pub refused: Option<String>,
 }
 
@@ -175,22 +185,23 @@ pub struct Opened {
 pub enum StoreEvent {
     /// The turn's facts are stored. Turns are reported in their order.
     Committed {
-        /// Which turn.
+        /// The turn's number.
         turn: u64,
     },
-    /// The turn's facts are not stored yet; they are kept and tried again.
+    /// The turn's facts are not stored yet. The writer keeps them and tries
+    /// again.
     Failed {
-        /// Which turn.
+        /// The turn's number.
         turn: u64,
-        /// Why, in the system's words.
+        /// The cause, in the system's words.
         cause: String,
     },
-    /// Everything that failed before is stored now.
+    /// All facts whose commits had failed are stored now.
     Recovered,
-    /// The store is to be closed and opened again: it was
-    /// [`refused`](Opened::refused) and can be written to by now; or it
-    /// cannot be, not even to note that facts wait, and clocks of this epoch
-    /// must not be given out for them; or it turned out to be damaged.
+    /// The store has to be closed and opened again, for one of three causes: it
+    /// was [`refused`](Opened::refused) and can be written to now; a commit
+    /// failed and that could not even be noted, so clocks of this epoch must
+    /// not be given out for the pending facts; it was found damaged.
     Reopen,
 }
 
@@ -204,44 +215,47 @@ pub struct Prune {
     pub keep_per_path: u64,
     /// Drop versions recorded before this time, however few there are.
     pub older_than: Millis,
-    /// The oldest fact that somebody may still compare with (the oldest kept
-    /// checkpoint): what each path held then is never dropped (CHK-1).
+    /// The oldest fact with which a request may still compare (the oldest
+    /// stored checkpoint). The content that each path had then is never dropped
+    /// (CHK-1).
     pub floor: u64,
-    /// What was pinned before this time goes like other contents (KEEP-2).
+    /// Contents that were pinned before this time are no longer pinned
+    /// (KEEP-2).
     pub pinned_before: Millis,
 }
 
-/// The store of one workspace. Every method returns at once, but
-/// [`close`](Self::close) and [`reader`](Self::reader); a short
-/// [`commit`](Self::commit) is done by then.
+/// The store of one workspace. Its methods return immediately, except
+/// [`close`](Self::close) and [`reader`](Self::reader). A short
+/// [`commit`](Self::commit) is done when it returns.
 pub struct Store {
     path: PathBuf,
     durability: Durability,
     waiting: Arc<Waiting>,
     unstored: Arc<Unstored>,
-    /// Records found that cannot be read.
+    /// The number of records found that cannot be read.
     unreadable: Arc<AtomicU64>,
-    /// How much is kept; not known before a look.
+    /// How much content is stored; `None` until the table was first looked at.
     extent: Arc<Mutex<Option<Extent>>>,
-    /// It was opened for writing.
+    /// The store was opened for writing.
     writable: bool,
-    /// Whether the writer may be used on the caller's thread.
+    /// Whether a turn may be stored on the caller's thread.
     at_once: bool,
-    /// `None` where nothing can be stored.
+    /// `None` if nothing can be stored.
     shared: Option<Shared>,
     writer: Sender<Message>,
-    /// `None` once shut, so that the upkeep thread ends.
+    /// `None` after the shutdown, which ends the upkeep thread.
     upkeep: Option<Sender<Work>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Opens the store in `options.directory`, whatever state it is in, and
-/// starts its threads. `on_event` is called on the writer's thread.
+/// Opens the store in `options.directory`, whatever state it is in, and starts
+/// its threads. `on_event` is called on the writer's thread.
 ///
 /// # Errors
-/// [`StoreError::Newer`] leaves the store as it is; [`StoreError::Storage`]
-/// where no thread can be started. Damage is not an error, nor is a place that
-/// cannot be written to: see [`Opened::trouble`] and [`Opened::refused`].
+/// [`StoreError::Newer`], which leaves the store as it is;
+/// [`StoreError::Storage`] if a thread cannot be started. Damage is not an
+/// error, nor is a directory that cannot be written to: see [`Opened::trouble`]
+/// and [`Opened::refused`].
 pub fn open(
     options: &Options,
     on_event: impl Fn(StoreEvent) + Send + 'static,
@@ -273,7 +287,7 @@ pub fn open(
     let (writer, messages) = channel();
     let (upkeep, work) = channel();
     let nudge = Nudge::new(upkeep.clone());
-    // What a crash left in the log, and chores that it interrupted.
+    // For the log that a crash left, and the chores that it interrupted.
     nudge.written();
     let upkeeper = Upkeep::new(&path, options.checkpoint_pace, work, &nudge, writer.clone())?;
     let worker = Writer::new(
@@ -302,7 +316,8 @@ pub fn open(
             unreadable,
             extent,
             writable: true,
-            // A sync takes its time, in which nobody else would be answered.
+            // A sync takes long, and the caller's thread could answer no client
+            // meanwhile.
             at_once: options.durability == Durability::Process,
             shared: Some(shared),
             writer,
@@ -321,8 +336,8 @@ pub fn open(
 }
 
 impl Store {
-    /// Stores a turn's facts. Numbers grow from turn to turn. What is settled
-    /// before this returns is told by `report`; what takes longer by the
+    /// Stores a turn's facts. The numbers of turns increase. Events that are
+    /// certain before this returns are passed to `report`, later ones to the
     /// `on_event` of [`open`].
     pub fn commit(&self, turn: u64, mut records: Vec<Record>, mut report: impl FnMut(StoreEvent)) {
         self.waiting.heed(&records);
@@ -339,68 +354,67 @@ impl Store {
         self.send(Message::Commit { turn, records });
     }
 
-    /// Keeps a content, unless it is larger than the cap. It can be read back
-    /// at once; it is written when nothing else is to be done, and may be
-    /// lost in a crash.
+    /// Stores a content, unless it is larger than the limit. It can be read
+    /// back immediately. It is written when the writer has nothing else to do,
+    /// and may be lost in a crash.
     pub fn keep(&self, hash: Hash, bytes: Arc<[u8]>) {
         if self.waiting.keep(hash, bytes) {
             self.send(Message::Look);
         }
     }
 
-    /// Keeps a content no longer, nor from now on, under whatever name it
-    /// comes (SEC-3).
+    /// Removes a content, and never stores it again under any path (SEC-3).
     pub fn keep_out(&self, hash: Hash) {
         if self.waiting.keep_out(hash) {
             self.send(Message::Look);
         }
     }
 
-    /// Pins what a checkpoint names (KEEP-2), once the turns handed over
-    /// before are stored. A crash at once may lose that.
+    /// Pins the contents that a checkpoint names (KEEP-2), after the turns
+    /// passed before are stored. A crash immediately afterwards may lose the
+    /// pins.
     pub fn pin_checkpoint(&self, named: CheckpointContents) {
-        // A commit waits for no more than a part of them.
+        // In parts, since a commit has to wait for at most one part.
         for part in named.hashes.chunks(256) {
             self.send(Message::Contents(Asked::Pin(part.to_vec(), named.time)));
         }
         self.send(Message::Contents(Asked::Checkpoint(named)));
     }
 
-    /// Stores the engine's state up to fact `n`. It is written bit by bit
-    /// after every turn handed over before, and counts once it is whole;
-    /// facts up to `n` are then dropped, but for baselines and versions.
+    /// Stores the engine's state up to fact `n`. It is written part by part,
+    /// after the turns passed before, and is valid once it is whole. Facts up
+    /// to `n` are then dropped, except baselines and versions.
     pub fn snapshot(&self, n: u64, body: Vec<u8>) {
         self.send(Message::Snapshot { n, body });
     }
 
-    /// Drops old versions, bit by bit. Only facts that a snapshot covers are
+    /// Drops old versions, part by part. Only facts that a snapshot covers are
     /// ever dropped.
     pub fn prune(&self, prune: Prune) {
         self.send(Message::Contents(Asked::Expire(prune.pinned_before)));
         if let Some(upkeep) = &self.upkeep {
-            // It ends only after this store has been shut.
+            // The upkeep thread ends only after this store has been shut down.
             let _ = upkeep.send(Work::Prune(prune));
         }
     }
 
-    /// Writes the file anew, once the snapshot handed over last is in it:
-    /// nothing that was deleted can be found in it then (SEC-3). If the daemon
-    /// ends before that, the next one does it.
+    /// Rewrites the file without deleted data (SEC-3), once the snapshot passed
+    /// last is in it. If the daemon ends before that, the next start does it.
     pub fn purge(&self) {
         self.send(Message::Purge);
     }
 
-    /// Removes every kept content and writes the file anew (SEC-3), and calls
-    /// `done` when they are gone.
+    /// Removes every stored content, rewrites the file (SEC-3), and then calls
+    /// `done`.
     pub fn forget_contents(&self, done: impl FnOnce() + Send + 'static) {
         self.waiting.clear();
         self.send(Message::ForgetContents(Box::new(done)));
     }
 
-    /// A read-only connection, for one thread at a time.
+    /// Opens a read-only connection, for one thread at a time.
     ///
     /// # Errors
-    /// [`StoreError::Storage`] where the system refuses.
+    /// [`StoreError::Storage`] if the system refuses.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Reader::new(
             &self.path,
@@ -411,14 +425,14 @@ impl Store {
         )
     }
 
-    /// Stores and reports everything handed over before, empties the log into
-    /// the file, and ends the threads.
+    /// Stores and reports all turns passed before, copies SQLite's log into the
+    /// file, and ends the threads.
     pub fn close(mut self) {
         self.shut();
     }
 
-    /// The store's file, its size with its log in bytes, and the durability,
-    /// for `status`.
+    /// Returns the store's file, its size including its log in bytes, and the
+    /// name of the durability, for `status`.
     pub fn status(&self) -> (PathBuf, u64, &'static str) {
         let size = [self.path.clone(), beside(&self.path, "-wal")]
             .iter()
@@ -428,27 +442,28 @@ impl Store {
         (self.path.clone(), size, self.durability.name())
     }
 
-    /// How much is kept of contents, those that wait in memory left out;
-    /// `None` in the first moments, and where nothing can be stored.
+    /// Returns how much content is stored, without contents still in memory.
+    /// `None` just after the start, and if nothing can be stored.
     pub fn extent(&self) -> Option<Extent> {
         *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many records were found that cannot be read; they are kept and
-    /// counted for 30 days.
+    /// Returns the number of records found that cannot be read. They are
+    /// stored, and counted, for 30 days.
     pub fn unreadable(&self) -> u64 {
         self.unreadable.load(Ordering::Relaxed)
     }
 
     fn send(&self, message: Message) {
-        // The writer ends only after this store has been shut.
+        // The writer ends only after this store has been shut down.
         let _ = self.writer.send(message);
     }
 
     fn shut(&mut self) {
         self.send(Message::Close);
         let mut threads = self.threads.drain(..);
-        // The writer first: closing the log is the last thing to happen.
+        // The writer ends first: its last commits have to be done before the
+        // log is closed.
         if let Some(writer) = threads.next() {
             let _ = writer.join();
         }
@@ -466,39 +481,39 @@ impl Drop for Store {
     }
 }
 
-/// Puts the snapshot of a closed store aside, since it is no state: [`open`]
-/// then reads what the log has (DUR-2).
+/// Sets the snapshot of a closed store aside, since it is not a valid state.
+/// [`open`] then reads what the log has (DUR-2).
 ///
 /// # Errors
-/// As [`open`], and damage.
+/// The errors of [`open`], and [`StoreError::Damaged`].
 pub fn give_up_snapshot(options: &Options, cause: String) -> Result<(), StoreError> {
     load::give_up_snapshot(options, cause)
 }
 
-/// Looks at a store that may be in use, without changing it: its size in
-/// bytes, or `None` if there is none.
+/// Checks a store that may be in use, without changing it. Returns its size in
+/// bytes, or `None` if there is no store.
 ///
 /// # Errors
-/// As [`open`], and damage.
+/// The errors of [`open`], and [`StoreError::Damaged`].
 pub fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
     load::examine(directory)
 }
 
-/// The workspace whose state a directory holds; `None` if there is none.
-/// Changes nothing.
+/// Returns the workspace to which a state directory belongs, or `None` if there
+/// is no store in it. Changes nothing.
 ///
 /// # Errors
-/// As [`open`], and damage.
+/// The errors of [`open`], and [`StoreError::Damaged`].
 pub fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
     load::workspace(directory)
 }
 
-/// The store's file in the state directory.
+/// Returns the path of the store's file in the state directory.
 fn file(directory: &Path) -> PathBuf {
     directory.join("store.db")
 }
 
-/// A file beside the store's, as SQLite names them.
+/// Returns the path of a file next to the store's file, as SQLite names them.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

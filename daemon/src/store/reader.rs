@@ -1,4 +1,4 @@
-//! Looking things up, without waiting for the writer.
+//! Lookups that do not wait for the writer.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -17,15 +17,17 @@ use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
 
-/// A read-only connection. Sees everything that was reported before the call,
-/// committed or not. May be handed to another thread.
+/// A read-only connection. Its answers include every fact that was passed to
+/// the store before the call, committed or not. It may be moved to another
+/// thread.
 pub struct Reader {
-    /// `None` where there is no file, and none can be made.
+    /// `None` if there is no file and none can be created.
     connection: Option<Connection>,
     unstored: Arc<Unstored>,
     waiting: Arc<Waiting>,
     writer: Sender<Message>,
-    /// The content that was read last: the next one may rest on it.
+    /// The content that was read last. The next one may be compressed against
+    /// it.
     last: RefCell<Option<(Hash, Arc<[u8]>)>>,
 }
 
@@ -53,11 +55,11 @@ impl Reader {
         })
     }
 
-    /// Baselines and versions of a path before fact `before`, newest first,
-    /// but for those that cannot be read.
+    /// Returns baselines and versions of a path before fact `before`, newest
+    /// first, without those that cannot be read.
     ///
     /// # Errors
-    /// As for all of these: [`StoreError::Storage`], [`StoreError::Damaged`].
+    /// [`StoreError::Storage`], [`StoreError::Damaged`].
     pub fn history(
         &self,
         path: &RelPath,
@@ -79,18 +81,18 @@ impl Reader {
         Ok(all)
     }
 
-    /// Changes by agents that held these contents before or after them were
-    /// kept or undone: they are no longer pinned for that (KEEP-2). A content
-    /// that another such change needs is not to be among them.
+    /// Removes the pins of these contents (KEEP-2): the agents' changes that
+    /// they belong to were kept or undone. They must not include a content that
+    /// another such change needs.
     pub fn unpin(&self, hashes: Vec<Hash>) {
-        // Nobody is there to note it while the store is being shut.
+        // The writer no longer runs while the store is being shut down.
         let _ = self.writer.send(Message::Contents(Asked::Unpin(hashes)));
     }
 
-    /// All versions after fact `n`, oldest first.
+    /// Returns all versions after fact `n`, oldest first.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn versions_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
@@ -103,11 +105,11 @@ impl Reader {
         Ok(joined(stored, unstored))
     }
 
-    /// At most `limit` facts of any kind after fact `n`, oldest first. Those
-    /// that a snapshot covers are gone, but for baselines and versions.
+    /// Returns at most `limit` facts of any kind after fact `n`, oldest first.
+    /// Of the facts that a snapshot covers, only baselines and versions remain.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn facts_after(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let unstored = self.unstored.find(|record| record.n > n);
         let stored = self.all_records(
@@ -120,10 +122,11 @@ impl Reader {
         Ok(all)
     }
 
-    /// Versions recorded at `from` or later and before `to`, by time.
+    /// Returns the versions recorded at `from` or later and before `to`, by
+    /// time.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn versions_between_times(
         &self,
         from: Millis,
@@ -148,11 +151,11 @@ impl Reader {
         Ok(all)
     }
 
-    /// The newest fact that was recorded before `time`, of those versions and
-    /// baselines that are kept: where a checkpoint by time begins.
+    /// Returns the number of the newest stored version or baseline that was
+    /// recorded before `time`: a checkpoint by time begins there.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn last_before_time(&self, time: Millis) -> Result<Option<u64>, StoreError> {
         let unstored = self
             .unstored
@@ -170,11 +173,11 @@ impl Reader {
         Ok(n.map(uint))
     }
 
-    /// The fact since which the log is complete: a clock before it is unknown.
-    /// `None` as long as nothing was pruned.
+    /// Returns the number of the fact since which the log is complete. A clock
+    /// before it is unknown. `None` if nothing was pruned yet.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn oldest(&self) -> Result<Option<u64>, StoreError> {
         let Some(connection) = &self.connection else {
             return Ok(None);
@@ -182,10 +185,10 @@ impl Reader {
         Ok(meta::<i64>(connection, "pruned")?.map(uint))
     }
 
-    /// A kept content; `None` if it is not kept, or no longer what it was.
+    /// Returns a stored content, or `None` if it is not stored or is damaged.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn content(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
         if let Some(bytes) = self.waiting.get(hash) {
             return Ok(Some(bytes));
@@ -200,7 +203,8 @@ impl Reader {
         let kept = {
             let last = self.last.borrow();
             let near = last.as_ref().map(|(hash, bytes)| (hash, &bytes[..]));
-            // One that was forgotten meanwhile is not to be told.
+            // The content read last must not be returned if it was forgotten
+            // meanwhile.
             read(connection, hash, near.filter(|(near, _)| *near != hash))?
         };
         let (found, asked) = match kept {
@@ -208,7 +212,7 @@ impl Reader {
             Kept::Damaged => (None, Asked::Damaged(*hash)),
             Kept::Not => return Ok(None),
         };
-        // Nobody is there to note it while the store is being shut.
+        // The writer no longer runs while the store is being shut down.
         let _ = self.writer.send(Message::Contents(asked));
         if let Some(bytes) = &found {
             *self.last.borrow_mut() = Some((*hash, Arc::clone(bytes)));
@@ -216,7 +220,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Why a content of so many bytes cannot be had, where it cannot.
+    /// Returns why a content of `size` bytes that is not stored is not
+    /// available.
     pub fn why_not(&self, hash: &Hash, size: u64) -> WhyNot {
         if self.waiting.is_secret(hash) {
             WhyNot::Excluded
@@ -227,16 +232,17 @@ impl Reader {
         }
     }
 
-    /// Whether a content was met as a secret, so that it is never kept.
+    /// Returns whether a content was once met as a secret, so that it is never
+    /// stored.
     pub fn is_secret(&self, hash: &Hash) -> bool {
         self.waiting.is_secret(hash)
     }
 
-    /// At most `limit` versions before fact `n`, newest first, but for those
-    /// that cannot be read.
+    /// Returns at most `limit` versions before fact `n`, newest first, without
+    /// those that cannot be read.
     ///
     /// # Errors
-    /// As [`history`](Self::history).
+    /// The same as [`history`](Self::history).
     pub fn versions_before(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
@@ -252,7 +258,9 @@ impl Reader {
         Ok(all)
     }
 
-    /// The newest fact of a path before `before` that cannot be read.
+    /// Returns at most `limit` facts that are neither baselines nor versions, before
+    /// fact `n`, newest first. Those that a snapshot covers are dropped
+    /// ([`untrimmed`](Self::untrimmed)).
     ///
     /// # Errors
     /// As [`history`](Self::history).
@@ -269,7 +277,7 @@ impl Reader {
         Ok(aside.last().copied())
     }
 
-    /// At most `limit` records, none of which may be left out.
+    /// Returns at most `limit` records. Fails if one of them cannot be read.
     fn all_records(
         &self,
         limit: usize,
@@ -282,7 +290,8 @@ impl Reader {
         }
     }
 
-    /// At most `limit` records that can be read, and why one cannot.
+    /// Returns at most `limit` records that can be read, and the cause if one
+    /// cannot.
     fn records(
         &self,
         limit: usize,
@@ -305,15 +314,16 @@ impl Reader {
         }
         let cause = bad.first().map(Bad::cause);
         if cause.is_some() {
-            // Nobody is there to note it while the store is being shut.
+            // The writer no longer runs while the store is being shut down.
             let _ = self.writer.send(Message::PutAside(bad));
         }
         Ok((records, cause))
     }
 }
 
-/// Stored facts with those behind them that are not, oldest first. What was
-/// stored between the two looks is in both.
+/// Returns the stored facts followed by the unstored ones, oldest first. A fact
+/// that was stored between the two lookups is in both lists, and once in the
+/// result.
 fn joined(mut stored: Vec<Record>, unstored: Vec<Record>) -> Vec<Record> {
     let last = stored.last().map_or(0, |record| record.n);
     stored.extend(unstored.into_iter().filter(|record| record.n > last));

@@ -1,12 +1,12 @@
 //! A store that cannot be opened for writing when the daemon starts (LOSS-3):
-//! no room, no permission, a read-only mount.
+//! no space, no permission, a read-only mount.
 //!
-//! What is in it is read without writing anything, so that queries are
-//! answered; facts of this life are kept in memory and stored nowhere. Their
-//! numbers would be given out again by the next life, so this one has an
-//! epoch of its own, which no file ever names. Once the store can be written
-//! to, [`StoreEvent::Reopen`] asks for it to be opened again: the next life
-//! goes on from the stored facts as if this one had not been.
+//! Its content is read without writing anything, so that queries are answered.
+//! Facts of this run are only in memory. The next run would give out their
+//! numbers again, so this run has a separate epoch, which is written to no
+//! file. Once the store can be written to, [`StoreEvent::Reopen`] requests that
+//! it be opened again. It then continues from the stored facts, without those
+//! of this run.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;
@@ -24,10 +24,11 @@ use super::writer::{FIRST_DELAY, LAST_DELAY, Message};
 use super::{Opened, Options, Store, StoreEvent, file};
 use crate::life::private_directory;
 
-/// Opens what can be read; `cause` is why it cannot be written.
+/// Opens a store for reading; `cause` is why it cannot be written to.
 ///
 /// # Errors
-/// [`StoreError::Newer`], and where no thread can be started.
+/// [`StoreError::Newer`], and [`StoreError::Storage`] if a thread cannot be
+/// started.
 pub(super) fn open(
     options: &Options,
     cause: String,
@@ -87,7 +88,7 @@ pub(super) fn open(
     })
 }
 
-/// Takes the writer's place.
+/// The thread that receives the writer's messages while nothing can be stored.
 struct Refused {
     options: Options,
     cause: String,
@@ -127,7 +128,7 @@ impl Refused {
             match message {
                 Ok(Message::Commit { turn, records }) => self.keep(turn, records),
                 Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => break,
-                // Contents wait in memory; there is nothing to snapshot or to
+                // Contents stay in memory; there is nothing to snapshot or
                 // delete.
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
@@ -147,8 +148,8 @@ impl Refused {
     }
 }
 
-/// Whether the store can be opened for writing by now. Changes nothing that
-/// the next start looks at.
+/// Checks whether the store can be opened for writing now. Changes nothing that
+/// the next start reads.
 fn probe(options: &Options) -> Result<(), StoreError> {
     private_directory(&options.directory).map_err(StoreError::storage)?;
     load::room(&options.directory)?;
@@ -159,13 +160,13 @@ fn probe(options: &Options) -> Result<(), StoreError> {
         .open(mark_path(&options.directory))?;
     let stored =
         schema::open(&file(&options.directory), options.durability, false).and_then(|connection| {
-            // A log that is there tells the next start that nobody closed.
+            // Keep the log: it shows the next start that the end was unclean.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             Ok(set_meta(&connection, "trial", 1)?)
         });
     match stored {
         Err(StoreError::Storage { cause }) => Err(StoreError::Storage { cause }),
-        // Opening it again says what is wrong.
+        // Any other error is found and reported when the store is opened again.
         Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Tables, migrations, and the settings every connection shares.
+//! The tables, the migrations, and the settings that all connections share.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -14,13 +14,13 @@ use super::checks;
 use super::error::StoreError;
 use super::{Durability, beside};
 
-/// Row kinds of `fact`. Stored: never renumber.
+/// The kinds of rows in `fact`. They are stored: never renumber them.
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
 
-/// The n-th step leads from schema version n to n+1 (`PRAGMA user_version`).
-/// A step that was ever released is never edited; new ones go to the end.
+/// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
+/// was released is never edited; new ones are appended.
 pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -53,17 +53,18 @@ pub(super) const MIGRATIONS: &[&str] = &[
         body BLOB NOT NULL);
     CREATE INDEX content_used ON content (used, size);
 ",
-    // Facts are in the order of their times: see `first_at`. An index that says
-    // the same was a page more in every commit of a version.
+    // Facts are already in the order of their times: see `first_at`. An index
+    // by time wrote one more page with every commit of a version.
     "
     DROP INDEX IF EXISTS fact_time;
 ",
-    // From here on a record's first byte names its format: an older touchmark
-    // would take such records for damage. What was stored before is read as it
-    // is (the engine's `ledger/stored`).
+    // From here on a record's first byte names its format. An older touchmark
+    // would treat such records as damage. Records stored before are read as
+    // they are (the engine's `ledger/stored`).
     //
-    // Records that cannot be read (DUR-2): a row for each, and for what is
-    // missing between two facts; `records` says how many it stands for.
+    // Records that cannot be read (DUR-2) have a row each, and so has each
+    // range of facts that is missing. `records` is the number of records that a
+    // row represents.
     "
     CREATE TABLE unreadable (
         found INTEGER NOT NULL,
@@ -75,28 +76,30 @@ pub(super) const MIGRATIONS: &[&str] = &[
         path,
         body);
 ",
-    // Contents that were met as a secret, by hash, in the order of their
-    // coming: they are not kept under another name either (SEC-3).
+    // Hashes of contents that were met as a secret, in the order in which they
+    // were met. Such a content is stored under no other path either (SEC-3).
     "
     CREATE TABLE secret (hash BLOB PRIMARY KEY);
 ",
-    // The epoch has a check sum beside it in one record, `sealed_epoch`, which
-    // the next start makes. What was stored before is believed for the last
-    // time, unless its second copy says something else.
+    // The epoch and its checksum become one record, `sealed_epoch`, which the
+    // next start writes. The old value is used once more, unless its second
+    // copy differs.
     "
     UPDATE meta SET key = 'unsealed_epoch'
     WHERE key = 'epoch' AND typeof(value) = 'integer'
         AND value IS coalesce((SELECT value FROM meta WHERE key = 'epoch_again'), value);
     DELETE FROM meta WHERE key IN ('epoch', 'epoch_again');
 ",
-    // Contents are compressed, each against the one that it took the place of
-    // (KEEP-1). `stored` is the length of a compressed body, NULL for one that
-    // is as it was: such are read as before. `base` is the hash of what it is
-    // compressed against, `links` how many there are up to one that stands by
-    // itself; `time` is that of the newest version that is known to hold it,
-    // or of a pin; `pinned` says why it must not go (KEEP-2, `contents/pins.rs`).
+    // Contents are compressed, each against the one that it replaced (KEEP-1).
+    // `stored` is the length of a compressed body, NULL for an uncompressed
+    // one, which is read as before. `base` is the hash of the content that it
+    // is compressed against. `links` is the number of such steps up to a
+    // content without a base. `time` is that of the newest version that is
+    // known to have this content, or of a pin. `pinned` says why it must not be
+    // removed (KEEP-2, `contents/pins.rs`).
     //
-    // What the newest checkpoints of a session name: first bytes of hashes.
+    // Another table has the contents that the newest checkpoints of a session
+    // name: the first bytes of their hashes.
     "
     ALTER TABLE content ADD COLUMN stored INTEGER;
     ALTER TABLE content ADD COLUMN base BLOB;
@@ -115,12 +118,12 @@ pub(super) const MIGRATIONS: &[&str] = &[
 ",
 ];
 
-/// The newest schema version known.
+/// Returns the newest known schema version.
 pub(super) fn known() -> u32 {
     u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
 }
 
-/// A newer touchmark wrote the store.
+/// Returns the error for a store that a newer touchmark wrote.
 pub(super) fn newer(found: u32) -> StoreError {
     StoreError::Newer {
         what: "schema",
@@ -129,8 +132,8 @@ pub(super) fn newer(found: u32) -> StoreError {
     }
 }
 
-/// The row of `fact` that a fact becomes: its kind, and its path if it is
-/// part of a path's history.
+/// Returns the kind of row that a fact is stored as, and its path if it is part
+/// of a path's history.
 pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     match fact {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
@@ -139,8 +142,8 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     }
 }
 
-/// Opens the file for writing, makes it if it is not there, checks it if it
-/// is `doubtful`, and brings its schema up to date.
+/// Opens the file for writing, creates it if it does not exist, checks it if it
+/// is `doubtful`, and migrates its schema.
 pub(super) fn open(
     path: &Path,
     durability: Durability,
@@ -148,7 +151,8 @@ pub(super) fn open(
 ) -> Result<Connection, StoreError> {
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
     let found = version(&connection)?;
-    // Before anything is written to it: a newer store stays as it is.
+    // Before anything is written to the file, since a newer store stays as it
+    // is.
     if found > known() {
         return Err(newer(found));
     }
@@ -158,14 +162,15 @@ pub(super) fn open(
             "SQLite's write-ahead log does not work in this directory (mode {mode})"
         )));
     }
-    // Only the power setting syncs before the answer (DUR-1). `fullfsync`
-    // means something on macOS alone, where a plain sync stops in the drive.
+    // Only the power setting syncs before the answer (DUR-1). `fullfsync` has
+    // an effect on macOS alone, where a plain sync ends at the drive's cache.
     connection.execute_batch(match durability {
         Durability::Process => "PRAGMA synchronous = NORMAL",
         Durability::Power => "PRAGMA synchronous = FULL; PRAGMA fullfsync = 1",
     })?;
-    // What moves within a page leaves no copy there (SEC-3): that costs no
-    // write. What lies on pages that were given back is another matter.
+    // Overwrites deleted data on pages that are written anyway (SEC-3), which
+    // costs no extra write. Pages that were freed still contain their data
+    // until a purge.
     connection.execute_batch("PRAGMA secure_delete = FAST")?;
     if doubtful && found > 0 {
         checks::structure(&connection)?;
@@ -174,32 +179,32 @@ pub(super) fn open(
     Ok(connection)
 }
 
-/// One more connection to a store that is open.
+/// Opens one more connection to an open store.
 pub(super) fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, StoreError> {
     let access = if extra.contains(OpenFlags::SQLITE_OPEN_READ_ONLY) {
         extra
     } else {
         extra | OpenFlags::SQLITE_OPEN_READ_WRITE
     };
-    // Every connection is used by one thread at a time.
+    // No mutex, since each connection is used by one thread at a time.
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     settle(&connection)?;
     Ok(connection)
 }
 
-/// A connection that reads in a place where nothing can be written, not even
-/// the files that SQLite shares between connections. It takes no locks: nobody
-/// else may write meanwhile.
+/// Opens a connection for reading where nothing can be written, not even the
+/// files that SQLite shares between connections. It takes no locks: no other
+/// process may write meanwhile.
 pub(super) fn connect_unwritable(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = if std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0) {
-        // With the log's index in memory.
+        // The log is read with its index in memory.
         let connection = Connection::open_with_flags_and_vfs(path, flags, c"unix-none")?;
         connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection
     } else {
-        // Without a log; SQLite would want to make one.
+        // There is no log, and SQLite must not create one.
         let uri = format!("file:{}?immutable=1", percent_encoded(path));
         Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?
     };
@@ -207,7 +212,7 @@ pub(super) fn connect_unwritable(path: &Path) -> Result<Connection, StoreError> 
     Ok(connection)
 }
 
-/// A path as a URI spells it.
+/// Returns the path in percent-encoding, for a URI.
 fn percent_encoded(path: &Path) -> String {
     use std::fmt::Write as _;
     let mut uri = String::new();
@@ -217,7 +222,7 @@ fn percent_encoded(path: &Path) -> String {
                 uri.push(char::from(*byte));
             }
             _ => {
-                // A String takes everything.
+                // Writing to a String never fails.
                 let _ = write!(uri, "%{byte:02X}");
             }
         }
@@ -225,13 +230,13 @@ fn percent_encoded(path: &Path) -> String {
     uri
 }
 
-/// The settings that every connection shares.
+/// Makes the settings that all connections share.
 fn settle(connection: &Connection) -> Result<(), StoreError> {
     connection.busy_timeout(Duration::from_secs(5))?;
-    // An inline checkpoint made one commit in a thousand take milliseconds;
-    // `upkeep` checkpoints instead.
-    // The pages are in the system's cache as well; three connections with the
-    // usual two megabytes each would be half of an idle daemon.
+    // With automatic checkpoints one commit in a thousand took milliseconds;
+    // `upkeep` makes them instead. The cache is small, since the pages are in
+    // the system's cache as well: with the usual two megabytes each, three
+    // connections would be half of an idle daemon's memory.
     connection.execute_batch(
         "PRAGMA cache_size = -512;
          PRAGMA wal_autocheckpoint = 0;
@@ -242,13 +247,13 @@ fn settle(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The schema version of the file.
+/// Returns the schema version of the file.
 pub(super) fn version(connection: &Connection) -> Result<u32, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Runs the steps that the file has not seen, each in a transaction with its
-/// version, so that a crash in between repeats nothing.
+/// Runs the steps that the file has not seen. Each is one transaction with its
+/// version, so that a crash in between repeats no step.
 pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
     let mut at = version(connection)?;
     for step in steps.iter().skip(at as usize) {
@@ -261,12 +266,12 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// A transaction that may write, from its first moment; undone unless it is
-/// committed. SQLite's own of rusqlite parses its beginning and its end anew
-/// each time, which takes longer than to store a fact.
+/// A transaction that may write from the start. It is rolled back unless it is
+/// committed. rusqlite's transaction parses `BEGIN` and `COMMIT` each time,
+/// which takes longer than storing a fact.
 pub(super) struct Transaction<'a>(&'a Connection);
 
-/// Begins one. There is no other on a connection at the same time.
+/// Begins a transaction. A connection has one at a time.
 pub(super) fn begin(connection: &mut Connection) -> Result<Transaction<'_>, rusqlite::Error> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     Ok(Transaction(connection))
@@ -289,13 +294,13 @@ impl Deref for Transaction<'_> {
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if !self.is_autocommit() {
-            // Whoever let it go has the error that counts.
+            // The caller reports the error that led here.
             let _ = self.execute_batch("ROLLBACK");
         }
     }
 }
 
-/// Reads a value of `meta`.
+/// Reads a value of `meta`; `None` if there is none.
 pub(super) fn meta<T: FromSql>(
     connection: &Connection,
     key: &str,
@@ -306,8 +311,8 @@ pub(super) fn meta<T: FromSql>(
         .optional()
 }
 
-/// The number from which on facts were recorded at `time` or later. No fact
-/// is older than the one before it, so that halving finds it.
+/// Returns the number of the first fact that was recorded at `time` or later.
+/// Facts are in the order of their times, so a binary search finds it.
 pub(super) fn first_at(connection: &Connection, time: Millis) -> Result<i64, rusqlite::Error> {
     let mut next =
         connection.prepare_cached("SELECT n, time FROM fact WHERE n >= ?1 ORDER BY n LIMIT 1")?;
@@ -340,12 +345,13 @@ pub(super) fn set_meta(
     Ok(())
 }
 
-/// SQLite's integers are signed.
+/// Converts a number to SQLite's integers, which are signed.
 pub(super) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The way back; nothing here is ever negative.
+/// Converts a number back from SQLite's integers. No number here is ever
+/// negative.
 pub(super) fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

@@ -1,6 +1,6 @@
-//! Records that cannot be read (DUR-2): each costs itself and no other. What
-//! there is of it is moved to a table of its own, never deleted while it may
-//! be asked for, and counted in `status`.
+//! Records that cannot be read (DUR-2). Such a record is left out, and all
+//! others stay. Its remains are moved to a separate table, where they stay as
+//! long as a request may need them, and are counted in `status`.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,24 @@ use super::load::now;
 use super::schema::{int, meta, set_meta, uint};
 use crate::time::Timeline;
 
-/// How long a record that cannot be read is kept and counted, in
+/// How long a record that cannot be read is stored and counted, in
 /// milliseconds: 30 days.
 const KEPT: u64 = 30 * 24 * 60 * 60 * 1_000;
 
 /// A record that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// A row of `fact` is not what was stored, or no fact.
+    /// A row of `fact` differs from what was stored, or is no fact.
     Fact { n: u64, cause: String },
-    /// Facts that came between two others are not there.
+    /// Facts between two others are missing.
     Missing { first: u64, last: u64 },
-    /// The snapshot is not what was stored, or no state.
+    /// The snapshot differs from what was stored, or is no valid state.
     Snapshot { n: u64, cause: String },
 }
 
 impl Bad {
-    /// The newest fact that the log lacks for it.
+    /// Returns the number of the newest fact that is missing in the log because
+    /// of it, or 0.
     fn last(&self) -> u64 {
         match self {
             Self::Fact { n, .. } => *n,
@@ -35,7 +36,7 @@ impl Bad {
         }
     }
 
-    /// The newest fact up to which some need not be there.
+    /// Returns the number up to which facts may be missing because of it.
     fn gaps(&self) -> u64 {
         match self {
             Self::Snapshot { n, .. } => *n,
@@ -59,7 +60,7 @@ impl Bad {
     }
 }
 
-/// How many there are, with why of the first.
+/// Returns a sentence with the number of records and the cause of the first.
 pub(super) fn summary(bad: &[Bad]) -> String {
     let count: u64 = bad.iter().map(Bad::records).sum();
     let cause = bad.first().map(Bad::cause).unwrap_or_default();
@@ -69,9 +70,10 @@ pub(super) fn summary(bad: &[Bad]) -> String {
     }
 }
 
-/// Moves what there is of them out of the way. A clock or a checkpoint before
-/// the newest of them is unknown from then on: what came after it cannot be
-/// told whole. Says how many records were moved: none that were before.
+/// Moves the remains of these records to the separate table. A clock or a
+/// checkpoint before the newest of them is unknown from then on, since the list
+/// of later facts is incomplete. Returns the number of records moved, without
+/// those that had been moved before.
 pub(super) fn put_aside(connection: &Connection, bad: &[Bad]) -> Result<u64, rusqlite::Error> {
     let found = int(now());
     let mut moved = 0;
@@ -119,7 +121,7 @@ pub(super) fn put_aside(connection: &Connection, bad: &[Bad]) -> Result<u64, rus
     Ok(moved)
 }
 
-/// Sets a number that never falls.
+/// Sets a number in `meta`, unless it is higher already.
 fn raise(connection: &Connection, key: &str, to: u64) -> Result<(), rusqlite::Error> {
     let before = meta::<i64>(connection, key)?.map_or(0, uint);
     if to > before {
@@ -128,8 +130,9 @@ fn raise(connection: &Connection, key: &str, to: u64) -> Result<(), rusqlite::Er
     Ok(())
 }
 
-/// How many records are aside. Those that were found long ago, as far as
-/// daemons have seen time pass (LIM-3), are let go.
+/// Returns the number of records that were moved aside. Deletes those that were
+/// found more than [`KEPT`] ago, by the time that daemons have seen pass
+/// (LIM-3).
 pub(super) fn count(connection: &Connection, time: &Timeline) -> Result<u64, rusqlite::Error> {
     let long_ago = int(time.before(KEPT));
     let old = connection
@@ -138,8 +141,8 @@ pub(super) fn count(connection: &Connection, time: &Timeline) -> Result<u64, rus
     if old {
         connection.execute("DELETE FROM unreadable WHERE found < ?1", [long_ago])?;
     }
-    // A page of another table in the place of this one's looks like its rows,
-    // but for the types.
+    // If a damaged file has another table's page here, its rows look like this
+    // table's, except for the types.
     connection
         .query_row(
             "SELECT coalesce(sum(records), 0) FROM unreadable
@@ -151,7 +154,8 @@ pub(super) fn count(connection: &Connection, time: &Timeline) -> Result<u64, rus
         .map(uint)
 }
 
-/// The numbers of a path's facts that are aside, before fact `before`.
+/// Returns the numbers of a path's facts before fact `before` that were moved
+/// aside.
 pub(super) fn of_path(
     connection: &Connection,
     path: &[u8],

@@ -1,32 +1,33 @@
-//! Facts that were decided and are not stored, since commits fail (LOSS-3):
-//! lookups find them here, so that queries stay right meanwhile.
+//! Facts that were decided and not stored, since commits fail (LOSS-3). Lookups
+//! find them here, so that answers stay right meanwhile.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use touchmark_engine::Record;
 
-/// In their order; empty as long as commits work.
+/// The facts, in their order; empty while commits succeed.
 #[derive(Default)]
 pub(super) struct Unstored(Mutex<Vec<Record>>);
 
 impl Unstored {
-    /// The number of the newest one, 0 if there is none.
+    /// Returns the number of the newest fact, or 0 if there is none.
     pub(super) fn last(&self) -> u64 {
         self.lock().last().map_or(0, |record| record.n)
     }
 
-    /// More of them, newer than all others.
+    /// Appends facts, which are newer than all others.
     pub(super) fn extend(&self, records: impl IntoIterator<Item = Record>) {
         self.lock().extend(records);
     }
 
-    /// All are stored. Called after the commit: whoever looks here first and
-    /// into the file afterwards misses none.
+    /// Removes all facts, since they are stored now. Called after the commit,
+    /// so that a lookup that reads here first and the file afterwards misses
+    /// none.
     pub(super) fn clear(&self) {
         *self.lock() = Vec::new();
     }
 
-    /// Those that somebody looks for, oldest first.
+    /// Returns the facts that match, oldest first.
     pub(super) fn find(&self, wanted: impl Fn(&Record) -> bool) -> Vec<Record> {
         self.lock()
             .iter()
@@ -36,7 +37,8 @@ impl Unstored {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Record>> {
-        // Every change is complete before anything can panic.
+        // A poisoned lock is usable: each change is complete before anything
+        // can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

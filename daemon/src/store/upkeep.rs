@@ -1,5 +1,5 @@
-//! The upkeep thread: checkpoints of SQLite's log, and the search for
-//! versions to prune. Both are off the path of any request.
+//! The upkeep thread: checkpoints of SQLite's log, and the search for versions
+//! to prune. No request waits for either.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,22 +15,23 @@ use super::schema::{self, int, meta, uint};
 use super::writer::Message;
 use crate::failpoint;
 
-/// The log is begun anew even while turns come, if it has more pages than
-/// this (32 MiB); a busy log is otherwise never begun anew.
+/// The log is restarted even while turns arrive, if it has more pages than this
+/// (32 MiB). SQLite alone never restarts a log in constant use.
 const LARGEST_LOG: i64 = 8_192;
 
-/// So many versions are deleted in one transaction.
+/// The number of versions deleted in one transaction.
 const DELETIONS: usize = 500;
 
-/// What the thread is asked.
+/// A message to the thread.
 pub(super) enum Work {
-    /// Something was written.
+    /// Something was written to the store.
     Written,
     /// Find versions to drop.
     Prune(Prune),
 }
 
-/// Tells the thread that something was written, without a message per commit.
+/// Notifies the thread of writes, with at most one message until it has
+/// reacted.
 #[derive(Clone)]
 pub(super) struct Nudge {
     told: Arc<AtomicBool>,
@@ -47,13 +48,13 @@ impl Nudge {
 
     pub(super) fn written(&self) {
         if !self.told.swap(true, Ordering::AcqRel) {
-            // The thread outlives the writer.
+            // The thread runs longer than the writer.
             let _ = self.upkeep.send(Work::Written);
         }
     }
 }
 
-/// Where the log stands.
+/// The state of SQLite's log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
     /// Empty.
@@ -81,7 +82,8 @@ impl Upkeep {
         writer: Sender<Message>,
     ) -> Result<Self, StoreError> {
         let connection = schema::connect(path, OpenFlags::empty())?;
-        // Emptying the log waits for readers with the writer locked out.
+        // Short, since emptying the log waits for readers while the writer is
+        // locked out.
         connection.busy_timeout(Duration::from_millis(50))?;
         Ok(Self {
             connection,
@@ -92,12 +94,12 @@ impl Upkeep {
         })
     }
 
-    /// Runs until nobody can ask any more; then the log is emptied.
+    /// Runs until the channel is closed; then empties the log.
     pub(super) fn run(self) {
         let mut log = Log::Clean;
         loop {
             let work = match log {
-                // Nothing to do: no wake-ups.
+                // There is nothing to do: no wake-ups.
                 Log::Clean => self.work.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 _ => self.work.recv_timeout(self.pace),
             };
@@ -117,34 +119,35 @@ impl Upkeep {
         self.checkpoint("TRUNCATE");
     }
 
-    /// The next checkpoint, after the log rested.
+    /// Makes the next checkpoint, after a pause in the writes. Returns the
+    /// log's new state.
     pub(super) fn advance(&self, log: Log) -> Log {
         if log == Log::Written {
-            // Before the checkpoint: what is written during it nudges again.
+            // Before the checkpoint, so that a write during it notifies again.
             self.told.store(false, Ordering::Release);
-            // Copies without holding up the writer.
+            // Copies without blocking the writer.
             if self.checkpoint("PASSIVE") > LARGEST_LOG {
-                // What came during the long first pass is copied by a short
-                // second one, so that little is left while the writer waits.
-                // The file keeps its length: to cut so much off takes the
-                // system longer than all of the rest.
+                // A short second pass copies what was written during the long
+                // first one, so that the writer is blocked only briefly. The
+                // log file keeps its length, since truncating so much takes
+                // longer than the passes.
                 self.checkpoint("PASSIVE");
                 self.checkpoint("RESTART");
             }
             Log::Copied
         } else {
-            // Everything is copied, so this holds the writer for a moment.
+            // Everything is copied, so this blocks the writer only briefly.
             self.checkpoint("TRUNCATE");
             Log::Clean
         }
     }
 
-    /// Says how many pages the log has.
+    /// Makes a checkpoint. Returns the number of pages in the log.
     fn checkpoint(&self, mode: &str) -> i64 {
         let pragma = format!("PRAGMA wal_checkpoint({mode})");
         failpoint::pass("store: about to checkpoint");
-        // No room, or readers in the way: the log keeps everything, and the
-        // next checkpoint finds it.
+        // Without space, or while readers prevent it, the log keeps everything
+        // and the next checkpoint copies it.
         let pages = self.connection.query_row(&pragma, [], |row| row.get(1));
         failpoint::pass("store: a checkpoint is made");
         pages.unwrap_or_else(|error| {
@@ -153,8 +156,8 @@ impl Upkeep {
         })
     }
 
-    /// Whether some version is too old, or a path has too many. Mostly not,
-    /// and a look at the first fact and at one index is enough to know.
+    /// Returns whether a version is too old or a path has too many. Usually
+    /// not; the first fact and one index are enough to find that out.
     fn is_any_to_prune(&self, prune: &Prune) -> Result<bool, rusqlite::Error> {
         // Facts are in the order of their times.
         let oldest: Option<i64> = self
@@ -173,13 +176,13 @@ impl Upkeep {
             .exists([int(prune.keep_per_path)])
     }
 
-    /// Looks up what to drop and has the writer drop it. New versions that
-    /// come meanwhile change nothing about the old ones found.
+    /// Finds the versions to drop and sends them to the writer. Versions that
+    /// arrive meanwhile do not change the result.
     pub(super) fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
         if !self.is_any_to_prune(&prune)? {
             return Ok(());
         }
-        // Facts after the snapshot are needed to start.
+        // Facts after the snapshot are needed for the next start.
         let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
         let mut statement = self.connection.prepare_cached(
             "SELECT n FROM (

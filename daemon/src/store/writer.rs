@@ -1,7 +1,7 @@
-//! The one writer: turns in, one transaction for all that are queued, then
-//! their reports. It has a thread of its own; a short turn that finds nothing
-//! waiting is stored by whoever brings it, which is sooner than the thread
-//! would be awake.
+//! The writer: receives turns, stores all queued turns in one transaction, and
+//! reports them. It has a separate thread. A short turn is stored on the
+//! caller's thread if nothing is pending, which is faster than waking the
+//! writer's thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -24,52 +24,52 @@ use super::upkeep::Nudge;
 use super::{StoreEvent, seal};
 use crate::failpoint;
 
-/// What the writer is asked.
+/// A message to the writer.
 pub(super) enum Message {
-    /// Store a turn's facts and report.
+    /// Store a turn's facts and report it.
     Commit { turn: u64, records: Vec<Record> },
-    /// Contents wait, or a commit has failed: there is something to look at.
+    /// Contents are pending, or a commit has failed: check what there is to do.
     Look,
-    /// What kept contents are to be.
+    /// Change how contents are stored.
     Contents(Asked),
     /// Store the engine's state.
     Snapshot { n: u64, body: Vec<u8> },
     /// Delete these facts.
     Delete(Vec<i64>),
-    /// Put these records aside: they cannot be read.
+    /// Move these records aside, since they cannot be read.
     PutAside(Vec<Bad>),
-    /// Delete all contents, and call this.
+    /// Delete all contents, then call this.
     ForgetContents(Box<dyn FnOnce() + Send>),
-    /// Write the file anew, without what was deleted.
+    /// Rewrite the file without deleted data.
     Purge,
-    /// Finish and end.
+    /// Store everything and end.
     Close,
 }
 
-/// Chores start after the queue was empty for this long: a burst of turns is
-/// not held up by any.
+/// Chores start after the queue was empty for this long, so that they do not
+/// delay a burst of turns.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// The first delay between two tries of a failing commit; each failure
-/// doubles it up to the last.
+/// The first delay between two attempts at a failing commit. Each failure
+/// doubles it, up to [`LAST_DELAY`].
 pub(super) const FIRST_DELAY: Duration = Duration::from_millis(100);
 pub(super) const LAST_DELAY: Duration = Duration::from_secs(1);
 
-/// How many messages make one group at most, so that the first turn of a
-/// flood is answered before the last one has come.
+/// The most messages in one transaction. With many messages queued, the first
+/// turns are answered before the last ones are stored.
 const GROUP: usize = 4_096;
 
-/// Facts of a turn that is stored by whoever brings it, at most.
+/// The most facts of a turn that is stored on the caller's thread.
 const SHORT: usize = 64;
 
-/// One row of `fact`, as it will be written however often that is tried.
+/// One row of `fact`, the same for every attempt to write it.
 struct Row {
     n: u64,
     time: u64,
     kind: i64,
     path: Option<RelPath>,
     body: Vec<u8>,
-    /// What it says of contents, once it is stored.
+    /// What the fact says about contents, used once it is stored.
     note: Option<Note>,
 }
 
@@ -91,7 +91,7 @@ impl From<Record> for Row {
 }
 
 impl Row {
-    /// The record it was made of.
+    /// Returns the record that this row was made from.
     fn record(&self) -> Option<Record> {
         let body = seal::open(self.n, self.time, &self.body)?;
         Some(Record {
@@ -102,14 +102,14 @@ impl Row {
     }
 }
 
-/// Commits fail.
+/// The state while commits fail.
 struct Trouble {
     cause: String,
     delay: Duration,
     again: Instant,
 }
 
-/// A turn of the group in hand.
+/// A turn of the current transaction.
 struct Turn {
     number: u64,
     empty: bool,
@@ -122,7 +122,7 @@ pub(super) struct Writer {
     nudge: Nudge,
     /// Facts that are not stored yet, in their order.
     backlog: Vec<Row>,
-    /// The same facts for those who look things up, while commits fail.
+    /// The same facts for lookups, while commits fail.
     unstored: Arc<Unstored>,
     trouble: Option<Trouble>,
 }
@@ -146,8 +146,8 @@ impl Writer {
         }
     }
 
-    /// How long to wait for a message before a chore or another try is due;
-    /// `None` if none is.
+    /// Returns how long to wait for a message until a chore or another attempt
+    /// is due, or `None` if neither is pending.
     fn patience(&self, resting: Duration) -> Option<Duration> {
         match &self.trouble {
             Some(trouble) => Some(trouble.again.saturating_duration_since(Instant::now())),
@@ -155,7 +155,7 @@ impl Writer {
         }
     }
 
-    /// Queues a message; says whether it was the last.
+    /// Queues a message. Returns whether it is [`Message::Close`].
     fn take(&mut self, message: Message, turns: &mut Vec<Turn>) -> bool {
         match message {
             Message::Commit { turn, records } => queue(&mut self.backlog, turns, turn, records),
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// Stores the backlog if it is time to, and reports the turns.
+    /// Stores the backlog if an attempt is due, and reports the turns.
     fn settle(&mut self, turns: &[Turn], closing: bool, report: &mut impl FnMut(StoreEvent)) {
         let due = closing
             || self
@@ -207,12 +207,13 @@ impl Writer {
         }
     }
 
-    /// One transaction with everything that waits.
+    /// Stores the backlog in one transaction.
     fn store(&mut self) -> Result<(), rusqlite::Error> {
         let transaction = schema::begin(&mut self.connection)?;
         {
-            // A try that failed may have reached the log all the same, and a
-            // fact's number means the same fact for ever.
+            // A failed attempt may have reached the log nevertheless. The
+            // replaced row is the same: a fact's number never means another
+            // fact.
             let mut insert = transaction.prepare_cached(
                 "INSERT OR REPLACE INTO fact (n, time, kind, path, body)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -248,8 +249,8 @@ impl Writer {
                 } else {
                     Condition::Failing
                 });
-                // Trying again mends no damage; and where nothing can be
-                // noted, the next life would give out the same clocks.
+                // Another attempt does not repair damage. If the failure cannot
+                // be noted, the next start would give out the same clocks.
                 if malformed || !noted {
                     report(StoreEvent::Reopen);
                 }
@@ -263,7 +264,7 @@ impl Writer {
         });
     }
 
-    /// Does one chore, if there is any; says whether there was.
+    /// Does one chore. Returns whether there was one.
     fn chore(&mut self) -> bool {
         let done = self.chores.step(&mut self.connection);
         if done {
@@ -274,11 +275,12 @@ impl Writer {
     }
 }
 
-/// The writer as it is shared.
+/// The writer, shared by its thread and its callers.
 #[derive(Clone)]
 pub(super) struct Shared {
     writer: Arc<Mutex<Writer>>,
-    /// Turns on their way to the thread: nothing may overtake them.
+    /// The number of turns in the thread's queue. No other turn may overtake
+    /// them.
     queued: Arc<AtomicUsize>,
 }
 
@@ -290,16 +292,17 @@ impl Shared {
         }
     }
 
-    /// Notes that a turn is sent to the thread.
+    /// Counts a turn that is sent to the thread.
     pub(super) fn queued(&self) {
         self.queued.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Stores a turn and reports it, before this returns. The facts come back
-    /// if it would have to wait. False if the thread has to try again.
+    /// Stores a turn and reports it before this returns. Returns the facts as
+    /// `Err` if they would have to wait, and `Ok(false)` if the thread has to
+    /// try again.
     ///
-    /// Reports of earlier turns may still be on their way from the thread. It
-    /// has stored those turns: none waits, and commits do not fail.
+    /// The thread may not have sent its reports of earlier turns yet. It has
+    /// stored those turns: none is queued, and commits do not fail.
     pub(super) fn commit(
         &self,
         turn: u64,
@@ -321,14 +324,15 @@ impl Shared {
         Ok(writer.trouble.is_none())
     }
 
-    /// The thread: runs until [`Message::Close`].
+    /// Runs the writer's thread until [`Message::Close`].
     pub(super) fn run(&self, messages: &Receiver<Message>, mut report: impl FnMut(StoreEvent)) {
-        // After a chore the next one follows at once, unless a turn came.
+        // After a chore the next one follows immediately, unless a turn
+        // arrived.
         let mut resting = QUIET;
         loop {
             let mut turns = Vec::new();
             let mut closing = false;
-            // The guard must not be held while waiting.
+            // The lock must not be held while waiting.
             let patience = self.lock().patience(resting);
             let first = wait(messages, patience);
             resting = QUIET;
@@ -346,7 +350,8 @@ impl Shared {
                 while writer.trouble.is_none() && writer.chore() {}
                 break;
             }
-            // What agents changed must not pile up in memory (KEEP-3).
+            // The contents of agents' changes must not accumulate in memory
+            // (KEEP-3).
             let due = !woken || writer.chores.are_urgent();
             if due && writer.trouble.is_none() && writer.chore() {
                 resting = Duration::ZERO;
@@ -359,7 +364,7 @@ impl Shared {
     }
 }
 
-/// The next message; `None` when none came in time.
+/// Returns the next message, or `None` if none arrived in time.
 fn wait(messages: &Receiver<Message>, patience: Option<Duration>) -> Option<Message> {
     let Some(patience) = patience else {
         return Some(messages.recv().unwrap_or(Message::Close));

@@ -1,4 +1,4 @@
-//! What may be done in a directory, and how much room there is.
+//! Permissions of directories, and free space.
 
 use std::fs::File;
 use std::io;
@@ -6,33 +6,33 @@ use std::path::Path;
 
 use rustix::fs::{Access, StatVfsMountFlags, access, fstatvfs, statvfs};
 
-/// What is left on a file system.
+/// The free space on a file system.
 pub(crate) struct Room {
-    /// Bytes.
+    /// The number of free bytes.
     pub(crate) bytes: u64,
-    /// Nothing can be written.
+    /// Whether the file system is mounted read-only.
     pub(crate) read_only: bool,
-    /// Not one more file can be made.
+    /// Whether no further file can be created.
     pub(crate) no_files: bool,
 }
 
-/// Whether a directory may be listed and entered.
+/// Checks that a directory may be listed and entered.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn may_read(path: &Path) -> io::Result<()> {
     Ok(access(path, Access::READ_OK | Access::EXEC_OK)?)
 }
 
-/// Whether something may be made in a directory.
+/// Checks that entries may be created in a directory.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn may_write(path: &Path) -> io::Result<()> {
     Ok(access(path, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// `None` where the system does not say.
+/// Returns the free space at a path; `None` if the system does not report it.
 pub(crate) fn room(path: &Path) -> Option<Room> {
     let room = statvfs(path).ok()?;
     Some(Room {
@@ -42,8 +42,8 @@ pub(crate) fn room(path: &Path) -> Option<Room> {
     })
 }
 
-/// The bytes left on a file's file system; `None` where the system does not
-/// say.
+/// Returns the number of free bytes on a file's file system; `None` if the
+/// system does not report it.
 pub(crate) fn room_at(file: &File) -> Option<u64> {
     let room = fstatvfs(file).ok()?;
     Some(room.f_bavail.saturating_mul(room.f_frsize))

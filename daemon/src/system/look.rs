@@ -1,14 +1,14 @@
-//! Looking at a name without opening what it stands for.
+//! Examines a name without opening the object behind it.
 
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags, makedev, statx};
 
-/// A handle on a name that opens nothing.
+/// The flags for a handle on a name that opens nothing.
 pub(crate) const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// The number of the device that a name is on, links not followed, without
-/// asking a file system that may not answer.
+/// Returns the number of the device that a name is on, without following links
+/// and without a request to a file system that may not answer.
 pub(crate) fn device(name: &Path) -> Option<u64> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
     let found = statx(CWD, name, flags, StatxFlags::empty()).ok()?;

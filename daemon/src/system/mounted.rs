@@ -1,36 +1,37 @@
-//! What tells one mounted file system from the next at the same place, and
-//! how long a store through a memory map may leave no trace in a stat.
+//! Distinguishes file systems that are mounted one after the other at the same
+//! place, and reports how long a store through a memory map may not show in a
+//! stat.
 
 use std::fs;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// What can be asked for its mount: an open file or directory.
+/// What has a mount: an open file or directory.
 pub(crate) use std::os::fd::AsFd as Handle;
 
 use rustix::fs::{AtFlags, StatVfsMountFlags, StatxFlags, fstatfs, fstatvfs, statx};
 use sha2::{Digest as _, Sha256};
 
-/// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number no other mount gets until the
-/// next boot.
+/// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number that no other mount gets until
+/// the next boot.
 const UNIQUE: u32 = 0x4000;
 
-/// File systems in memory: their pages are never written back, so only the
-/// first store through a map ever touches a stat.
+/// File systems in memory. Their pages are never written back, so only the
+/// first store through a map ever changes a timestamp.
 const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58F6, 0x9584_58F6];
 
-/// What a stat on a mounted file system is worth.
+/// What a stat on a mounted file system proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mounted {
-    /// No other mount has this number, not even after a restart; 0 where the
-    /// device's number says enough.
+    /// A number that no other mount has, not even after a restart; 0 if the
+    /// device's number is enough.
     pub(crate) id: u64,
-    /// A stat can vouch for a content there.
+    /// Whether a stat can prove that a content is unchanged.
     pub(crate) vouches: bool,
 }
 
-/// The mount that a file is reached by. A device's number is given to the next
-/// image when the first is unmounted, so the mount itself is asked for.
+/// Returns the mount of a file. The mount itself is examined, since an image
+/// that replaces another often gets its device number.
 pub(crate) fn mounted(file: impl Handle) -> Mounted {
     let in_memory = is_in_memory(&file);
     let id = unique_id(&file);
@@ -40,9 +41,9 @@ pub(crate) fn mounted(file: impl Handle) -> Mounted {
     }
 }
 
-/// The same for the file system that holds the workspace itself. A writable
-/// one is known by its device: the times in it are those of real writes. A
-/// read-only one may be an image, made with fixed times.
+/// Returns the mount of the file system that contains the workspace. A writable
+/// one is identified by its device: its times are those of real writes. A
+/// read-only one may be an image that was made with fixed times.
 pub(crate) fn mounted_home(file: impl Handle) -> Mounted {
     let flags = fstatvfs(&file).map(|found| found.f_flag);
     if flags.is_ok_and(|flags| !flags.contains(StatVfsMountFlags::RDONLY)) {
@@ -79,8 +80,8 @@ fn unique_id(file: impl Handle) -> Option<u64> {
     Some(u64::from_le_bytes(*first).max(1))
 }
 
-/// How long a page may stay dirty: stores through a map into a dirty page
-/// leave no trace. `None` if the system writes back only when told to.
+/// Returns how long a page may stay dirty: stores through a map into a dirty
+/// page change no timestamp. `None` if the system writes back only on request.
 pub(crate) fn dirty_time() -> Option<Duration> {
     let read = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/vm/{name}")).ok()?;

@@ -1,4 +1,5 @@
-//! Opening and making files: for this user alone, and without waiting.
+//! Options for opening and creating files: private to this user, and without
+//! blocking.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -8,7 +9,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use touchmark_proto::trust::{Me, Trust};
 
-/// A file that it makes is nobody else's to read.
+/// Returns options with which a new file gets mode 0600.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
@@ -22,24 +23,26 @@ pub(crate) fn private_itself() -> OpenOptions {
     options
 }
 
-/// Neither waits for the other end of a FIFO nor takes a terminal for its own.
+/// Returns options with which opening a FIFO does not block and a terminal does
+/// not become the controlling one.
 pub(crate) fn patient() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
     options
 }
 
-/// A directory that it makes is nobody else's to enter.
+/// Returns a builder of directories with mode 0700.
 pub(crate) fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     builder
 }
 
-/// Whether something is this user's and closed to all others.
+/// Checks that a file or directory belongs to this user and is not accessible to
+/// others.
 ///
 /// # Errors
-/// Why it is not, in words.
+/// The reason why it is not, in words for people.
 pub(crate) fn check_private(found: &Metadata) -> Result<(), String> {
     check_owner(found)?;
     let mode = found.mode() & 0o777;
@@ -49,10 +52,10 @@ pub(crate) fn check_private(found: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether something is this user's.
+/// Checks that a file or directory belongs to this user.
 ///
 /// # Errors
-/// Why it is not, in words.
+/// The reason why it does not, in words for people.
 pub(crate) fn check_owner(found: &Metadata) -> Result<(), String> {
     let me = rustix::process::geteuid().as_raw();
     if found.uid() == me {
@@ -61,7 +64,8 @@ pub(crate) fn check_owner(found: &Metadata) -> Result<(), String> {
     Err(format!("belongs to user {}, not to {me}", found.uid()))
 }
 
-/// Whose files are taken over, but for what the user's list names (SEC-6).
+/// Returns the rule that says whose files are trusted: this user's, root's, and
+/// those in the directories of the user's list (SEC-6).
 pub(crate) fn trust(list: &Path) -> Trust {
     Trust {
         me: Me::new(rustix::process::geteuid().as_raw()),
@@ -69,10 +73,10 @@ pub(crate) fn trust(list: &Path) -> Trust {
     }
 }
 
-/// Writes over the beginning of a file.
+/// Overwrites the beginning of a file.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)
 }

@@ -1,4 +1,4 @@
-//! What Linux tells of processes and of itself.
+//! What Linux reports of processes and of itself.
 
 use std::fs;
 use std::io;
@@ -14,17 +14,18 @@ use touchmark_proto::Error;
 
 use crate::system::process::{Placed, Process, Umask};
 
-/// Comes back when that process has ended, at once if there is none. The
-/// process meant is the one that has the number at the call.
+/// Waits until a process has ended; returns immediately if there is none. The
+/// process is the one that has this id at the time of the call.
 ///
 /// # Errors
-/// If the system gives no descriptor for it.
+/// If the system provides no descriptor for the process.
 pub(crate) fn process_end(pid: u32) -> impl Future<Output = io::Result<()>> {
     let opened = open_process(pid);
     async move {
         if let Some(process) = opened? {
-            // Readable from its end on.
-            // Deprecated for what is no owned descriptor; this is one.
+            // The descriptor is readable once the process has ended. The
+            // function is deprecated for types that are no owned descriptors;
+            // this type is one.
             #[allow(deprecated)]
             let process = AsyncFd::with_interest(process, Interest::READABLE)?;
             let _ended = process.readable().await?;
@@ -33,7 +34,7 @@ pub(crate) fn process_end(pid: u32) -> impl Future<Output = io::Result<()>> {
     }
 }
 
-/// A descriptor of a process; `None` if there is no such process.
+/// Returns a descriptor of a process; `None` if there is no such process.
 fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Ok(None);
@@ -45,11 +46,11 @@ fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// More processes than these do not stand above one another.
+/// The maximum number of processes in a chain of ancestors.
 const ABOVE: usize = 64;
 
-/// That process and those above it, without the first of all; empty if there
-/// is no such process.
+/// Returns a process and its ancestors, without the system's first process;
+/// empty if there is no such process.
 pub(crate) fn and_above(pid: u32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut next = pid;
@@ -63,18 +64,19 @@ pub(crate) fn and_above(pid: u32) -> Vec<Process> {
     found
 }
 
-/// The parent of a process, and when it was started.
+/// Returns the parent of a process, and when the process was started, in ticks.
 fn started(pid: u32) -> Option<(u32, u64)> {
     let placed = placed(pid)?;
     Some((placed.parent, placed.process.start))
 }
 
-/// Where a process belongs (proc(5), `stat`); `None` if there is none.
+/// Returns a process with its parent and session (proc(5), `stat`); `None` if
+/// there is no such process.
 fn placed(pid: u32) -> Option<Placed> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything, brackets too.
+    // The name in brackets may contain anything, brackets too.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    // A zombie has ended; its parent has not waited for it yet.
+    // A zombie has ended; only its parent has not waited for it yet.
     let ended = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
@@ -86,7 +88,7 @@ fn placed(pid: u32) -> Option<Placed> {
     })
 }
 
-/// The processes that a process has started and that go on.
+/// Returns the running child processes of a process.
 pub(crate) fn children(pid: u32) -> Vec<Placed> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let lists = threads.into_iter().flatten().flatten();
@@ -99,16 +101,16 @@ pub(crate) fn children(pid: u32) -> Vec<Placed> {
     found
 }
 
-/// All processes that can be seen from here.
+/// Returns all processes that this process can see.
 pub(crate) fn all() -> Vec<Placed> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(placed).collect()
 }
 
-/// Whether a process runs the program that this one runs.
+/// Returns whether a process runs the same program as this one.
 pub(crate) fn runs_this_program(pid: u32) -> bool {
-    // The file itself: its name may be another's by now.
+    // The file is compared, since its name may belong to another file by now.
     let program = |pid: &str| {
         let file = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
         Some((file.dev(), file.ino()))
@@ -116,12 +118,13 @@ pub(crate) fn runs_this_program(pid: u32) -> bool {
     program(&pid.to_string()).is_some_and(|its| Some(its) == program("self"))
 }
 
-/// Whether a variable of a process's environment has this value; not told of
-/// other users' processes.
+/// Returns whether a variable of a process's environment has this value; false
+/// if the process belongs to another user.
 pub(crate) fn environment_says(pid: u32, value: &str) -> bool {
     let read = || fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut all = read();
-    // It is empty for the moment in which another program takes its place.
+    // The environment is empty for the moment in which the process executes
+    // another program.
     for _ in 0..5 {
         if !all.is_empty() {
             break;
@@ -136,24 +139,24 @@ pub(crate) fn environment_says(pid: u32, value: &str) -> bool {
     })
 }
 
-/// Ticks in a second.
+/// Returns the number of ticks in a second.
 fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// How long the system had been running at that tick.
+/// Returns the system's uptime at a tick.
 pub(crate) fn since(tick: u64) -> Duration {
     Duration::from_millis(tick.saturating_mul(1_000) / ticks_per_second())
 }
 
-/// In which tick the system had been running for so long.
+/// Returns the tick at an uptime.
 pub(crate) fn ticks(running: Duration) -> u64 {
     let millis = u64::try_from(running.as_millis()).unwrap_or(u64::MAX);
     millis.saturating_mul(ticks_per_second()) / 1_000
 }
 
-/// With which mask a process makes its files (proc(5), `Umask` of `status`);
-/// `None` if there is no such process.
+/// Returns a process's umask (proc(5), `Umask` of `status`); `None` if there is
+/// no such process.
 pub(crate) fn umask(pid: u32) -> Option<Umask> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let mask = status
@@ -162,17 +165,19 @@ pub(crate) fn umask(pid: u32) -> Option<Umask> {
     u32::from_str_radix(mask.trim(), 8).ok().map(Umask)
 }
 
-/// When the system started each of these processes, in ticks since its boot;
-/// `None` where there is none of that number (proc(5), field 22 of `stat`).
+/// Returns when the system started each of these processes, in ticks since its
+/// boot; `None` if there is no process of that id (proc(5), field 22 of
+/// `stat`).
 ///
 /// # Errors
-/// None here; where the system does not tell.
+/// None on Linux; see the counterpart for other systems.
 pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)>, Error> {
     let start = |pid| started(pid).map(|(_, start)| start);
     Ok(processes.iter().map(|pid| (*pid, start(*pid))).collect())
 }
 
-/// This process's resident memory in bytes; 0 where the system does not say.
+/// Returns this process's resident memory in bytes; 0 if the system does not
+/// report it.
 pub(crate) fn resident_bytes() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm")
         .ok()
@@ -181,8 +186,8 @@ pub(crate) fn resident_bytes() -> u64 {
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// Tells this run of the machine from others; `None` where the system does
-/// not say.
+/// Returns an id of this run of the machine; `None` if the system does not
+/// report one.
 pub(crate) fn boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())

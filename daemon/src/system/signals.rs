@@ -1,14 +1,14 @@
-//! Being told to end, and being told to look again.
+//! Signals to exit, and to reload.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM, SIGINT or SIGQUIT; on a terminal SIGHUP as well, which says that
-/// the terminal is closed. Needs a runtime.
+/// Waits for SIGTERM, SIGINT or SIGQUIT; with a terminal also for SIGHUP, which
+/// reports that the terminal was closed. Needs a runtime.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn shutdown(terminal: bool) -> io::Result<impl Future<Output = ()> + use<>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -24,10 +24,10 @@ pub(crate) fn shutdown(terminal: bool) -> io::Result<impl Future<Output = ()> + 
     })
 }
 
-/// SIGHUP: the configuration is to be read again.
+/// Returns the stream of SIGHUP, which requests to reload the configuration.
 ///
 /// # Errors
-/// The system's words.
+/// The system's error.
 pub(crate) fn hangup() -> io::Result<Signal> {
     signal(SignalKind::hangup())
 }

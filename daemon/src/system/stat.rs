@@ -1,41 +1,43 @@
-//! What a stat tells beyond what `std` has for every system.
+//! The parts of a stat that `std` does not have for every system.
 
 pub(crate) use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use touchmark_proto::FileMode;
 
-/// The number of the device that a file is on, as
-/// [`MetadataExt::dev`] gives it.
+/// Returns the number of the device that a file is on, as [`MetadataExt::dev`]
+/// does.
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)] // an `i32` on macOS
 pub(crate) fn device(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
 }
 
-/// The number of a file's inode.
+/// Returns the number of a file's inode.
 #[allow(clippy::unnecessary_cast)] // of another width elsewhere
 pub(crate) fn inode(stat: &rustix::fs::Stat) -> u64 {
     stat.st_ino as u64
 }
 
-/// Its size in bytes.
+/// Returns a file's size in bytes.
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
 pub(crate) fn size(stat: &rustix::fs::Stat) -> u64 {
     stat.st_size as u64
 }
 
-/// Its kind and permissions.
+/// Returns a file's kind and permissions.
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion)] // 16 bits on macOS
 pub(crate) fn mode(stat: &rustix::fs::Stat) -> Option<FileMode> {
     FileMode::new(u32::from(stat.st_mode))
 }
 
-/// When an open file, or a link, was modified, in milliseconds since 1970.
+/// Returns when an open file or a link was modified, in milliseconds since
+/// 1970.
 pub(crate) fn modified_ms(found: &std::fs::Metadata) -> u64 {
     let ms = found.mtime().saturating_mul(1_000) + found.mtime_nsec() / 1_000_000;
     u64::try_from(ms).unwrap_or(0)
 }
 
-/// When it was modified and when it was changed, in nanoseconds since 1970.
+/// Returns when a file was modified and when its status was changed (mtime and
+/// ctime), in nanoseconds since 1970.
 #[allow(clippy::unnecessary_cast, clippy::cast_possible_wrap)]
 pub(crate) fn times(stat: &rustix::fs::Stat) -> (i64, i64) {
     let time = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);

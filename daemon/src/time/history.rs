@@ -1,6 +1,6 @@
-//! How much time daemons have seen pass, kept over restarts. Ages count by it
-//! (LIM-3): a clock that was set, or that is wrong for one start, makes
-//! nothing old.
+//! The time that daemons have on record as passed, stored over restarts. Ages
+//! are measured by it (LIM-3), so that a clock that was set, or is wrong for
+//! one start, makes nothing old.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,42 +8,43 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use touchmark_proto::Millis;
 
-/// Of the time that no daemon ran, at most so much counts for each start where
-/// the machine was started anew: only the wall clock says how long it was.
+/// The maximum time without a daemon that counts at a start after the machine
+/// was restarted, since only the wall clock measures that time. In
+/// milliseconds.
 pub(super) const AWAY: Millis = 86_400_000;
 
-/// Spans kept at most. The two oldest become one, which only makes things
-/// younger.
+/// The maximum number of stored spans. Beyond it the two oldest are merged,
+/// which only makes things younger.
 const SPANS: usize = 256;
 
-/// What is kept in the state directory.
+/// The content of the file in the state directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct History {
-    /// Which run of the machine this was; `None` where the system does not say.
+    /// The id of the machine's run; `None` if the system does not report one.
     pub(super) boot: Option<String>,
-    /// What to add to that run's running time.
+    /// The milliseconds to add to the running time of that run.
     pub(super) ahead: i64,
-    /// The time when this was written; 0 if it never was.
+    /// The time when the file was written; 0 if it never was.
     pub(super) seen: Millis,
-    /// Spans of time that nobody saw pass, from and to, in order.
+    /// Spans of skipped time, from and to, in order.
     skipped: Vec<(Millis, Millis)>,
 }
 
 impl History {
-    /// What the file says; nothing if it does not.
+    /// Returns the file's content; the default if it cannot be read.
     pub(super) fn read(file: &Path) -> Self {
         let text = fs::read(file).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Whole or not at all.
+    /// Writes the file atomically.
     pub(super) fn write(&self, file: &Path) -> std::io::Result<()> {
         let part: PathBuf = file.with_extension("part");
         fs::write(&part, serde_json::to_vec(self)?)?;
         fs::rename(part, file)
     }
 
-    /// The time went from one moment to another without passing.
+    /// Notes that the time went from one moment to another without passing.
     pub(super) fn skip(&mut self, from: Millis, to: Millis) {
         if from >= to {
             return;
@@ -62,7 +63,7 @@ impl History {
         &self.skipped
     }
 
-    /// The moment since which `age` has passed at `now`.
+    /// Returns the moment since which `age` has passed at `now`.
     pub(super) fn before(&self, now: Millis, age: Millis) -> Millis {
         let mut moment = now.saturating_sub(age);
         for (from, to) in self.skipped.iter().rev() {

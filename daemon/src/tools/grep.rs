@@ -1,11 +1,12 @@
-//! `search/grep`: what `rg` finds, by the libraries that `rg` is made of.
+//! `search/grep`: finds what `rg` finds, with the libraries that `rg` is made
+//! of.
 //!
-//! Ignore files, hidden files, file types and globs are taken as `rg` takes
-//! them, with these exceptions: `.gitignore` counts without a repository too,
-//! ignore files above the workspace only up to the top of the repository that
-//! it lies in, and nothing below a `.git` is searched even when it is named.
-//! Symlinks are not followed, so that no file is found by two names and none
-//! outside (SEC-2).
+//! Ignore files, hidden files, file types and globs have the meaning that they
+//! have for `rg`, with these exceptions: `.gitignore` counts without a
+//! repository too; ignore files above the workspace count only up to the top of
+//! the workspace's repository; nothing below a `.git` is searched even if it is
+//! named. Symlinks are not followed, so that no file is found by two names and
+//! none outside of the workspace (SEC-2).
 
 mod found;
 pub(crate) mod ignored;
@@ -37,35 +38,37 @@ use crate::content::{Opened, Root};
 use crate::guard::is_temporary;
 use crate::links::{End, absolute, relative, resolve};
 
-/// The longest pattern in bytes.
+/// The maximum length of a pattern, in bytes.
 const PATTERN_BYTES: usize = 16 << 10;
 
-/// How large a compiled pattern may be: `(\w{1000}){1000}` is refused.
+/// The maximum size of a compiled pattern, in bytes: `(\w{1000}){1000}` is
+/// refused.
 const PROGRAM_BYTES: usize = 10 << 20;
 
-/// What a search may keep to be fast; a pattern that needs more is slower.
+/// The maximum size of the cache that makes a search fast, in bytes; a pattern
+/// that needs more is slower.
 const CACHE_BYTES: usize = 10 << 20;
 
-/// The longest line that is searched, and the largest file with `multiline`.
+/// The maximum length of a line, and of a file with `multiline`, in bytes.
 const BUFFER_BYTES: usize = 64 << 20;
 
-/// Matches, unless told.
+/// The default of `maxMatches`.
 const MATCHES: u32 = 1_000;
 
-/// Matches, whatever is told.
+/// The maximum of `maxMatches`.
 const MOST_MATCHES: u32 = 100_000;
 
-/// Lines of context, whatever is told.
+/// The maximum number of context lines before and after a match.
 const MOST_CONTEXT: u32 = 1_000;
 
-/// Searches the workspace at `root` (canonical) until `stop`. What is found
-/// takes no more than `reply` bytes as JSON. `trust` says whose ignore files
-/// count. Blocks.
+/// Searches the workspace at `root` (a canonical path) until `stop`. The
+/// matches take at most `reply` bytes as JSON. `trust` decides whose ignore
+/// files count. Blocks the thread.
 ///
 /// # Errors
-/// `invalidParams` and `tooLarge` for the pattern, `invalidParams` for glob
-/// and file type; `notFound`, `outsideWorkspace` and `notAFile` for `path`;
-/// `tooLate` where `stop` had passed before anything was looked at.
+/// `invalidParams` and `tooLarge` for the pattern, `invalidParams` for glob and
+/// file type; `notFound`, `outsideWorkspace` and `notAFile` for `path`;
+/// `tooLate` if `stop` had passed before the search began.
 pub fn search(
     root: &Path,
     ask: &SearchGrep,
@@ -90,7 +93,7 @@ pub fn search(
             break;
         }
         let Some(entry) = walk.next() else { break };
-        // What cannot be looked at is passed over, as `rg` does.
+        // An entry that cannot be read is skipped, as `rg` does.
         let Ok(entry) = entry.inspect_err(|error| tracing::debug!("search: {error}")) else {
             continue;
         };
@@ -103,7 +106,7 @@ pub fn search(
     Ok(found.finish(cut_short))
 }
 
-/// Searches one file; false if not all of it was searched.
+/// Searches one file. Returns false if not all of it was searched.
 fn look_into(
     root: &Path,
     path: &RelPath,
@@ -115,7 +118,8 @@ fn look_into(
     if is_temporary(path) {
         return true;
     }
-    // Opened by its name again, and not through a link that has come since.
+    // The file is opened by its name, and not through a link that has replaced
+    // it since the walk.
     let file = match Root::open(root).file(path) {
         Opened::File {
             file, real: None, ..
@@ -163,7 +167,7 @@ fn matcher(ask: &SearchGrep) -> Result<RegexMatcher, Error> {
     }
     builder.build(&ask.pattern).map_err(|error| {
         let hint = match error.kind() {
-            // The library has no kind of its own for it.
+            // The library has no separate kind for this error.
             ErrorKind::Regex(reason) if reason.contains("exceeds size limit") => {
                 let reason = format!("the pattern is too large: {reason} bytes");
                 return too_large(reason, PROGRAM_BYTES);
@@ -175,7 +179,7 @@ fn matcher(ask: &SearchGrep) -> Result<RegexMatcher, Error> {
     })
 }
 
-/// Everything that is to be searched, by name.
+/// Returns a walk over all entries that must be searched.
 fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
     let mut walk = WalkBuilder::new(start(root, ask.path.as_ref())?);
     let mut chosen_types = Types::empty();
@@ -202,10 +206,10 @@ fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
     Ok(walk.build())
 }
 
-/// Where git keeps its own.
+/// The directory in which git stores its own data.
 pub(crate) const GIT: &str = ".git";
 
-/// The directory or file to search, by its real name.
+/// Returns the directory or file to search, by its real name.
 fn start(root: &Path, path: Option<&ClientPath>) -> Result<PathBuf, Error> {
     let Some(path) = path else {
         return Ok(root.to_owned());

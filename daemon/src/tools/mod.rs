@@ -1,5 +1,6 @@
-//! What agents' tools do with files beside reading and writing them: searches.
-//! Nothing here is recorded, and nothing here decides who wrote.
+//! What agents' tools do with files in addition to reading and writing them:
+//! searches. This module records nothing and does not decide who wrote a
+//! content.
 
 pub mod grep;
 

@@ -1,8 +1,8 @@
-//! Undos on disk: what the next start completes, and what a redo puts back.
+//! Undos on disk: what the next start completes, and what a redo writes back.
 //!
-//! Each has a directory with its entry and the bytes of its files, before and
-//! after. The entry is written last, by a rename, and only then is anything
-//! written into the workspace.
+//! Each undo has a directory with its entry, and with the bytes of each of its
+//! files before and after. The entry is written last, by a rename. Only then is
+//! anything written into the workspace.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -20,13 +20,15 @@ use super::plan::Plan;
 use crate::failpoint;
 use crate::life::usable_directory;
 
-/// Undos kept; of more, the oldest go.
+/// The maximum number of undos that are kept. Older ones are removed.
 const KEPT: usize = 100;
 
-/// An undo's entry.
+/// The file name of an undo's entry.
 const ENTRY: &str = "entry.json";
 
-/// The same of one that is done, whatever it says.
+/// The file name of the entry of a completed undo whose entry could not be
+/// rewritten. An entry with this name counts as [`State::Done`], whatever its
+/// `state` is.
 const DONE: &str = "done.json";
 
 /// The directory of undos.
@@ -34,67 +36,71 @@ const DONE: &str = "done.json";
 pub(crate) struct Journal {
     directory: PathBuf,
     durable: bool,
-    /// One undo at a time.
+    /// Locked while a task undoes, redoes or keeps changes, so that only one
+    /// does.
     gate: tokio::sync::Mutex<()>,
 }
 
-/// An undo, or a redo.
+/// The journal's entry of an undo or a redo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
     pub(super) number: u64,
     pub(super) time: Millis,
-    /// In words.
+    /// What is undone, in words for people.
     pub(super) what: String,
-    /// It took this one back.
+    /// The number of the undo that this redo reverts; `None` for an undo.
     pub(super) redo_of: Option<u64>,
     pub(super) state: State,
     pub(super) authors: Vec<Author>,
     pub(super) files: Vec<FileEntry>,
 }
 
-/// How far an undo has come.
+/// The progress of an undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum State {
-    /// Files are being written.
+    /// The files are being written.
     Begun,
-    /// All are.
+    /// All files are written or were left out.
     Done,
 }
 
-/// One file of it.
+/// One file of an undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FileEntry {
-    /// The name of its bytes in the directory.
+    /// The prefix of the names of this file's contents in the undo's directory
+    /// (`<id>.before`, `<id>.after`).
     id: usize,
     pub(super) path: RelPath,
-    /// `None` for no file.
+    /// The hash of the content before the undo; `None` if there was no file.
     pub(super) before: Option<Hash>,
     pub(super) after: Option<Hash>,
-    /// The mode that it is to have, where that is known.
+    /// The mode after the undo; `None` if it is not known.
     mode: Option<u32>,
-    /// The mode that it had.
+    /// The mode before the undo; `None` if it is not known.
     #[serde(default)]
     was: Option<u32>,
-    /// The name that it gets instead; it goes only where that was written.
+    /// The other name that the file gets; `None` if it is not renamed. The file
+    /// is removed under this name only after it was written under the other.
     #[serde(default)]
     pub(super) to: Option<RelPath>,
 }
 
 impl FileEntry {
-    /// Its modes before and after.
+    /// Returns the file's modes before and after the undo; `None` for one that
+    /// is not known.
     pub(super) fn modes(&self) -> [Option<FileMode>; 2] {
         [self.was, self.mode].map(|mode| FileMode::new(mode?))
     }
 }
 
-/// What a file held, or is to hold; `None` for no file.
+/// A file's content; `None` for no file.
 pub(super) type Bytes = Option<Arc<[u8]>>;
 
 impl Journal {
-    /// The undos of a workspace, whose state is in this directory.
+    /// Opens the journal of the workspace whose state directory is `state`.
     ///
     /// # Errors
     /// If that directory cannot be used.
@@ -108,12 +114,13 @@ impl Journal {
         })
     }
 
-    /// Nobody else undoes anything meanwhile.
+    /// Waits until no other task undoes, redoes or keeps changes, and prevents
+    /// others from doing so until the guard is dropped.
     pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.gate.lock().await
     }
 
-    /// Records what is about to be done.
+    /// Records an undo or redo, before any of its files is written.
     pub(super) fn begin(
         &self,
         time: Millis,
@@ -149,8 +156,8 @@ impl Journal {
         Ok(entry)
     }
 
-    /// Records what is about to be done to one file, in the place of what was
-    /// recorded of it.
+    /// Replaces the record of the file at index `at`, before that file is
+    /// written.
     pub(super) fn change(&self, entry: &mut Entry, at: usize, plan: &Plan) -> Result<(), Error> {
         self.keep(entry, at, plan)
             .and_then(|()| self.write(entry))
@@ -181,7 +188,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Of a redo, what the undo of a file had changed; `None` for an undo.
+    /// Returns the contents and modes of a file before and after the undo that
+    /// the redo `entry` reverts; `None` if `entry` is an undo.
     pub(super) fn redo_of(
         &self,
         entry: &Entry,
@@ -194,29 +202,31 @@ impl Journal {
         Some((contents, undone.files[at].modes()))
     }
 
-    /// All of it is written, or left as it was: `files` says which are.
+    /// Marks an entry as done. The files that were left out must have been
+    /// removed from `files`. An entry without files is removed.
     pub(super) fn end(&self, entry: &mut Entry) {
         entry.state = State::Done;
         let ended = match entry.files.is_empty() {
             true => fs::remove_dir_all(self.of(entry.number)),
-            // An entry that cannot be written can be given another name.
+            // A full disk may prevent a rewrite of the entry, but not a rename.
             false => self.write(entry).or_else(|_| self.rename(entry.number)),
         };
         if let Err(error) = ended {
-            // The next start finds everything done.
+            // If the entry stays begun, the next start finds all of its files
+            // written.
             tracing::warn!("undo {}: {error}", entry.number);
         }
         failpoint::pass("undo: an intent is ended");
     }
 
-    /// Those that an earlier daemon did not come to the end of.
+    /// Returns the undos that an earlier daemon began and did not complete.
     pub(super) fn left(&self) -> Vec<Entry> {
         let mut left = Vec::new();
         for number in self.numbers() {
             match self.read(number) {
                 Some(entry) if entry.state == State::Begun => left.push(entry),
                 Some(_) => {}
-                // Half recorded: nothing of it has begun.
+                // The entry is incomplete, so no file was written yet.
                 None => {
                     let _gone = fs::remove_dir_all(self.of(number));
                 }
@@ -225,7 +235,8 @@ impl Journal {
         left
     }
 
-    /// Removes those of a session's changes, or all: they hold contents (SEC-3).
+    /// Removes the undos of a session's changes, or all undos if `session` is
+    /// `None`, since they contain files' contents (SEC-3).
     pub(crate) fn forget(&self, session: Option<&SessionId>) {
         for entry in self.all() {
             let is_of = |author: &Author| author.session.as_ref() == session;
@@ -238,8 +249,8 @@ impl Journal {
         }
     }
 
-    /// An undo by its name, the newest without one. One that was taken back
-    /// already is none.
+    /// Returns the undo named `name`. Without a name, returns the newest undo
+    /// that no redo has reverted.
     pub(super) fn entry(&self, name: Option<&str>) -> Result<Entry, Error> {
         let all: Vec<Entry> = self.all().collect();
         let is_taken_back = |entry: &Entry| {
@@ -262,7 +273,7 @@ impl Journal {
         })
     }
 
-    /// What a file of it held before and after.
+    /// Returns a file's contents before and after the undo.
     pub(super) fn contents(&self, entry: &Entry, at: usize) -> Result<[Bytes; 2], Error> {
         let file = &entry.files[at];
         let read = |name: &str, hash: Option<Hash>| -> io::Result<Bytes> {
@@ -277,7 +288,7 @@ impl Journal {
         both().map_err(|error: io::Error| not_kept(&error))
     }
 
-    /// The newest first.
+    /// Returns the rows of `undo/list`, the newest undo first.
     pub(super) fn rows(&self) -> Vec<UndoRow> {
         let mut rows: Vec<UndoRow> = self
             .all()
@@ -298,7 +309,7 @@ impl Journal {
         numbers.filter_map(|number| self.read(number))
     }
 
-    /// In their order.
+    /// Returns the numbers of all recorded undos, in ascending order.
     fn numbers(&self) -> Vec<u64> {
         let entries = fs::read_dir(&self.directory)
             .into_iter()
@@ -327,7 +338,8 @@ impl Journal {
         read(ENTRY).or_else(|| read(DONE).map(done))
     }
 
-    /// Says of an undo that it is done, where the disk is full.
+    /// Marks an undo as done by renaming its entry, which works on a full disk
+    /// too.
     fn rename(&self, number: u64) -> io::Result<()> {
         let directory = self.of(number);
         fs::rename(directory.join(ENTRY), directory.join(DONE))
@@ -367,7 +379,7 @@ impl Journal {
     }
 }
 
-/// An undo's name on the wire.
+/// Returns the name of an undo in the protocol: `u<number>`.
 pub(super) fn name(number: u64) -> String {
     format!("u{number}")
 }

@@ -1,10 +1,10 @@
 //! `undo`, `redo`: taking changes away by their author (UNDO).
 //!
-//! - [`whose`]: which versions are meant.
-//! - [`plan`]: what their files would hold without them.
-//! - [`transaction`]: writing that, all of it or nothing; [`journal`]: what the
-//!   next start completes, and what a redo puts back.
-//! - [`told`]: what sessions are told of it.
+//! - [`whose`]: which versions a request selects.
+//! - [`plan`]: the content of their files without them.
+//! - [`transaction`]: writing that content. [`journal`]: what the next start
+//!   completes, and what a redo writes back.
+//! - [`told`]: notices to the sessions whose changes were undone.
 
 mod journal;
 mod plan;
@@ -35,22 +35,23 @@ pub(crate) use transaction::resume;
 use whose::Chosen;
 pub(crate) use whose::{is_below, is_of};
 
-/// Files of one undo at most.
+/// The maximum number of files in one undo.
 const MOST_FILES: usize = 10_000;
 
-/// What an undo needs of the daemon.
+/// The parts of the daemon that an undo uses.
 #[derive(Clone)]
 pub(crate) struct Undoer {
     pub(crate) inside: Inside,
-    /// The log, and kept contents.
+    /// The log and the stored contents.
     pub(crate) log: Arc<Mutex<Reader>>,
     pub(crate) guard: Arc<Guard>,
     pub(crate) journal: Arc<Journal>,
-    /// What was looked at and stays.
+    /// The changes that the user has kept in a review.
     pub(crate) kept: Arc<Kept>,
-    /// Which sessions are in a turn, and what they are to be told.
+    /// Which sessions are in a turn, and the notices that wait for their next
+    /// event.
     pub(crate) memory: Arc<Memory>,
-    /// What new files are made with.
+    /// The umask for new files.
     pub(crate) umask: Umask,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
@@ -58,11 +59,11 @@ pub(crate) struct Undoer {
 }
 
 impl Undoer {
-    /// `undo`.
+    /// Handles `undo`.
     ///
     /// # Errors
-    /// `invalidParams`, `unknownSession`, `notFound` where no change is meant,
-    /// `busy` for a session in a turn, `tooLarge`, `storage`.
+    /// `invalidParams`, `unknownSession`, `notFound` if no change is selected,
+    /// `busy` if a session is in a turn, `tooLarge`, `storage`.
     pub(crate) async fn undo(&self, ask: &Undo) -> Result<Undone, Error> {
         let _one = self.journal.alone().await;
         let chosen = Chosen::of(self, ask).await?;
@@ -80,9 +81,11 @@ impl Undoer {
                     })
                     .hint("name some of them in `paths`"));
             }
-            // One file may have had several of these names (FILE-1).
+            // One file may have had several of these names (FILE-1). It gets
+            // one plan.
             let plan = Plan::new(self, path, &chosen, style).await;
-            // What cannot be looked at keeps nothing else from being undone.
+            // A file that cannot be read does not prevent the undo of the
+            // others.
             let plan = plan.unwrap_or_else(|error| Some(Plan::failed(path, error)));
             let is_new = |plan: &Plan| !plans.iter().any(|other: &Plan| other.is_same(plan));
             plans.extend(plan.filter(is_new));
@@ -109,10 +112,10 @@ impl Undoer {
         })
     }
 
-    /// `redo`.
+    /// Handles `redo`.
     ///
     /// # Errors
-    /// `notFound` for an undo that there is not, `storage`.
+    /// `notFound` if there is no such undo, `storage`.
     pub(crate) async fn redo(&self, ask: &Redo) -> Result<Undone, Error> {
         let _one = self.journal.alone().await;
         let entry = self.journal.entry(ask.undo.as_deref())?;
@@ -143,7 +146,7 @@ impl Undoer {
         })
     }
 
-    /// Writes what a review has come to.
+    /// Writes the files of a `review/undo`.
     ///
     /// # Errors
     /// `storage`.
@@ -166,24 +169,25 @@ impl Undoer {
         })
     }
 
-    /// `undo/list`.
+    /// Handles `undo/list`.
     pub(crate) fn list(&self) -> UndoRows {
         UndoRows {
             undos: self.journal.rows(),
         }
     }
 
-    /// What is known of a file.
+    /// Returns the versions of a file and their contents.
     async fn chain(&self, path: &RelPath) -> Result<Chain, Error> {
         Chain::of(&self.inside, &self.log, &self.root, &path.into()).await
     }
 
-    /// A path that a request names.
+    /// Converts a client's path into a path in the workspace.
     pub(crate) fn place(&self, path: &ClientPath) -> Result<RelPath, Error> {
         within(path, &native::bytes(&self.root))
     }
 
-    /// Refuses while one of the sessions whose work it is may go on with it.
+    /// Returns `busy` if one of the selected sessions is in a turn or has an
+    /// edit or a command open.
     async fn check_turns(&self, chosen: &Chosen) -> Result<(), Error> {
         for author in &chosen.authors {
             let Some(session) = &author.session else {
@@ -206,7 +210,7 @@ impl Undoer {
         Ok(())
     }
 
-    /// Whether it has an edit or a command under way.
+    /// Returns whether a session has an edit or a command open.
     async fn is_writing(&self, session: &SessionId) -> bool {
         let standing = self.inside.consult(|answer| Consult::Standing {
             session: session.clone(),
@@ -217,8 +221,8 @@ impl Undoer {
     }
 }
 
-/// The files that were written whole: where a change stays, somebody may yet
-/// want what it rests on.
+/// Returns the paths of the files that were undone without conflicts. The
+/// contents of the others stay pinned, since a later undo may need them.
 fn done(plans: &[Plan]) -> Vec<RelPath> {
     let done = plans
         .iter()
@@ -226,7 +230,7 @@ fn done(plans: &[Plan]) -> Vec<RelPath> {
     done.map(|plan| plan.path.clone()).collect()
 }
 
-/// Whether anything of it was written.
+/// Returns whether the file was written, removed or renamed.
 fn is_written(outcome: UndoOutcome) -> bool {
     matches!(
         outcome,

@@ -1,4 +1,4 @@
-//! What one file would hold without some of its versions.
+//! Computes a file's content without some of its versions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,40 +13,44 @@ use super::whose::Chosen;
 use crate::history::Chain;
 use crate::system::stat as tell;
 
-/// Bytes of a conflict's older lines that are told.
+/// The maximum number of bytes of older lines that a reported conflict
+/// contains.
 const BEFORE: usize = 4 << 10;
 
-/// What is to be done to one file.
+/// The change that an undo makes to one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(super) path: RelPath,
-    /// The content that it was reckoned from; `None` for no file.
+    /// The hash of the content that the plan was computed from; `None` for no
+    /// file.
     pub(super) base: Option<Hash>,
-    /// The same, in bytes.
+    /// The bytes of the content that the plan was computed from; `None` for no
+    /// file, or if that content is not stored.
     pub(super) before: Option<Arc<[u8]>>,
-    /// What it is to hold; `None` for no file.
+    /// The content that the file is to have; `None` for no file.
     pub(super) after: Option<Arc<[u8]>>,
-    /// Its mode then; `None` where that is not known.
+    /// The file's current mode; `None` if it is not known.
     pub(super) was: Option<FileMode>,
-    /// The mode that it is to have; `None` for that which it has, or the usual
-    /// one of a file that is made anew.
+    /// The mode that the file is to have. `None`: an existing file keeps its
+    /// mode, and a new file gets the default mode.
     pub(super) mode: Option<FileMode>,
     pub(super) outcome: UndoOutcome,
     pub(super) cause: Option<String>,
     hunks: u32,
     conflicts: Vec<UndoConflict>,
-    /// The name that it came here from by one of those versions, and what it
-    /// would hold there.
+    /// The name from which one of the selected versions renamed the file, and
+    /// the content that the file would have there.
     from: Option<(RelPath, Option<Arc<[u8]>>)>,
-    /// The name that it gets back.
+    /// The other name that the file gets: of an undo, the old one. `None` if it
+    /// is not renamed.
     pub(super) to: Option<RelPath>,
-    /// The facts of its versions.
+    /// The numbers of the facts of the file's versions.
     versions: BTreeSet<u64>,
 }
 
 impl Plan {
-    /// What a file would hold without the versions that are chosen; `None`
-    /// where none of them is of its history any more.
+    /// Computes a file's content without the selected versions. Returns `None`
+    /// if none of them is in the file's history any more.
     pub(super) async fn new(
         undoer: &Undoer,
         path: &RelPath,
@@ -88,7 +92,7 @@ impl Plan {
             versions: chain
                 .versions
                 .iter()
-                // What nobody has recorded has no number of its own.
+                // A version that is not recorded yet has the number 0.
                 .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
                 .collect(),
         };
@@ -102,7 +106,8 @@ impl Plan {
         Ok(Some(plan))
     }
 
-    /// What a file would hold, had an undo not changed `before` to `after`.
+    /// Computes a file's content without the change from `before` to `after`,
+    /// which an undo has made.
     pub(super) async fn back(
         undoer: &Undoer,
         path: &RelPath,
@@ -130,7 +135,8 @@ impl Plan {
             },
             after: without.bytes.as_deref().map(Arc::from),
             was: chain.mode,
-            // What the undo gave it is taken back, what others gave it stays.
+            // A mode that the undo set is reverted. A mode that was set later
+            // stays.
             mode: match chain.mode {
                 Some(now) if mode.is_some() && Some(now) != mode => Some(now),
                 _ => was.or(mode),
@@ -152,8 +158,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A file without some of what a review found; should somebody save it in
-    /// the meantime, it stays as they left it.
+    /// Returns the plan for a file of a `review/undo`, whose content is to
+    /// become `after`. If another process saves the file in the meantime, the
+    /// file stays as it was saved.
     pub(crate) fn of_review(
         path: &RelPath,
         chain: &Chain,
@@ -189,7 +196,7 @@ impl Plan {
         plan
     }
 
-    /// A file of which nothing can be said.
+    /// Returns the plan for a file that could not be read: nothing is written.
     pub(super) fn failed(path: &RelPath, error: Error) -> Self {
         Self {
             path: path.clone(),
@@ -208,9 +215,10 @@ impl Plan {
         }
     }
 
-    /// What becomes of the file.
+    /// Sets the outcome. If the contents that the undo needs are not stored,
+    /// the file keeps its content.
     fn judge(&mut self, without: &Without, is_lost: bool) {
-        // Nothing that is asked for could be done.
+        // None of the requested changes could be undone.
         let is_stuck = self.before == self.after && self.conflicts.is_empty();
         if is_lost || is_stuck && !without.not_kept.is_empty() {
             self.outcome = UndoOutcome::NotKept;
@@ -233,27 +241,27 @@ impl Plan {
         };
     }
 
-    /// Whether both are of one file.
+    /// Returns whether both plans are for the same file, under any name.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         !self.versions.is_disjoint(&other.versions)
     }
 
-    /// Whether a change stays where it is.
+    /// Returns whether at least one change conflicts and stays.
     pub(super) fn has_conflicts(&self) -> bool {
         !self.conflicts.is_empty()
     }
 
-    /// Whether there is anything to be written.
+    /// Returns whether the file's content or mode is to change.
     pub(super) fn writes(&self) -> bool {
         self.before != self.after || self.permits()
     }
 
-    /// Whether a file that stays is to have another mode.
+    /// Returns whether a file that stays is to get another mode.
     fn permits(&self) -> bool {
         self.after.is_some() && self.was.is_some() && self.mode.is_some() && self.mode != self.was
     }
 
-    /// It stays as it is.
+    /// Leaves the file as it is, as a conflict with this cause.
     fn keep(&mut self, cause: &str) {
         self.after.clone_from(&self.before);
         self.mode = self.was;
@@ -262,8 +270,9 @@ impl Plan {
         self.hunks = 0;
     }
 
-    /// A link's content is one word: it is given back as it was, or left alone
-    /// (SCOPE-7).
+    /// Makes the plan a conflict where it cannot restore a symbolic link as it
+    /// was. A link's content is one value, which is restored as a whole or not
+    /// at all (SCOPE-7).
     fn check_kind(&mut self, chain: &Chain, meant: impl Fn(usize) -> bool, undoer: &Undoer) {
         if chain.has_links() {
             let steps = chain.versions.iter().zip(&chain.steps);
@@ -276,7 +285,8 @@ impl Plan {
             let held: Vec<_> = held.iter().map(|(bytes, mode)| (bytes, *mode)).collect();
             return self.check_pair(&held);
         }
-        // A link that came in the place of the file is not written through.
+        // If a symbolic link has replaced the file, the undo does not write
+        // through it.
         let place = undoer.root.join(native::name(self.path.as_bytes()));
         let link = place.symlink_metadata().ok();
         let made = link
@@ -306,14 +316,15 @@ impl Plan {
         }
     }
 
-    /// It could not be done.
+    /// Sets the outcome and cause of a file that could not be written.
     pub(super) fn fail(&mut self, outcome: UndoOutcome, cause: String) {
         self.outcome = outcome;
         self.cause = Some(cause);
         self.hunks = 0;
     }
 
-    /// The lines of what the file held before that are others now.
+    /// Returns the lines of the previous content that are replaced, as ranges.
+    /// Empty if the file did not exist before or does not exist afterwards.
     pub(super) fn lines(&self) -> Vec<LineRange> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else {
             return Vec::new();
@@ -329,7 +340,8 @@ impl Plan {
         ranges.collect()
     }
 
-    /// Puts what stood there before beside each change that stays.
+    /// Puts conflict markers around each change that stays, with the older
+    /// lines next to it. Does nothing if the content is not UTF-8.
     fn mark(&mut self, conflicts: &[Conflict]) {
         let (Some(after), Some(before)) = (&self.after, &self.before) else {
             return;
@@ -343,7 +355,7 @@ impl Plan {
         }
     }
 
-    /// As it is told.
+    /// Returns the file's row in the answer.
     pub(crate) fn file(self) -> UndoneFile {
         UndoneFile {
             path: self.path,
@@ -365,8 +377,9 @@ fn told(conflict: &Conflict, by: Author) -> UndoConflict {
     }
 }
 
-/// Where one of the chosen versions brought a file here from another name: that
-/// name, and what the file would hold without those versions, had it kept that.
+/// If one of the selected versions renamed the file to this name, returns the
+/// old name and the content that the file would have there without the selected
+/// versions.
 async fn renamed(
     undoer: &Undoer,
     chain: &Chain,
@@ -388,7 +401,7 @@ async fn renamed(
         }
     }
     for (version, step) in chain.versions[at..].iter().zip(&chain.steps[at..]) {
-        // That it came is no change of its lines.
+        // A rename alone does not change the file's lines.
         let meant = chosen.has(version.clock) && !(steps.is_empty() && version.clock.n == until);
         steps.push((meant, step.clone()));
     }
@@ -397,9 +410,9 @@ async fn renamed(
     Ok(Some((from, without.bytes.as_deref().map(Arc::from))))
 }
 
-/// A file that came from another name gets that one back, with what others
-/// have written in it since; it stays where the old name is somebody else's by
-/// now.
+/// Plans the renames back. A file that was renamed gets its old name back, with
+/// what other authors have written in it since. If another file has the old
+/// name by now, the file keeps its current name.
 pub(super) fn join_renames(plans: &mut [Plan]) {
     for at in 0..plans.len() {
         let Some((from, text)) = plans[at].from.take() else {
@@ -422,8 +435,8 @@ pub(super) fn join_renames(plans: &mut [Plan]) {
     }
 }
 
-/// A file that an undo gave its old name back gets the newer one again, and
-/// keeps the old one where it cannot.
+/// Plans the renames of a redo. A file that an undo gave its old name back gets
+/// its newer name again. If that is not possible, it keeps the old name.
 pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry]) {
     for file in files {
         let Some(old) = &file.to else { continue };
@@ -440,16 +453,16 @@ pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry]) {
 }
 
 mod markers {
-    //! Conflicts in the way of a merge.
+    //! Conflict markers, as a merge writes them.
 
     use touchmark_engine::history::Conflict;
 
-    /// The text with markers around each change that stays; `None` where a
-    /// change cannot be found in it any more.
+    /// Returns the text with markers around each change that stays, or `None`
+    /// if the place of a change in the text cannot be determined.
     pub(super) fn put(before: &[u8], after: &[u8], conflicts: &[Conflict]) -> Option<Vec<u8>> {
         let places = touchmark_engine::text::lines::places(before, after)?;
         let lines: Vec<&[u8]> = after.split_inclusive(|byte| *byte == b'\n').collect();
-        // Where a line of the older text is in the newer.
+        // Maps a line number of the older text to the newer text.
         let now = |line: u32| {
             let moved = places
                 .iter()
@@ -480,7 +493,7 @@ mod markers {
         Some(out)
     }
 
-    /// At the beginning of a line.
+    /// Appends a marker at the beginning of a line.
     fn line(out: &mut Vec<u8>, marker: &[u8]) {
         if !matches!(out.last(), None | Some(b'\n')) {
             out.push(b'\n');

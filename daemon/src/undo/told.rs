@@ -1,4 +1,4 @@
-//! What the sessions are told whose work was undone.
+//! Notices to the sessions whose changes an undo has taken away.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,12 @@ use touchmark_proto::quoting::quoted;
 use super::plan::Plan;
 use super::{Undoer, is_written};
 
-/// Files and places named at most.
+/// The maximum number of files, and of line ranges in each file, that a notice
+/// lists.
 const NAMED: usize = 10;
 
-/// Has each of them told, with its next event.
+/// Stores a notice for each author's session, which receives it with its next
+/// event. Does nothing if no file was written.
 pub(super) fn tell(undoer: &Undoer, authors: &[Author], plans: &[Plan]) {
     let written: Vec<&Plan> = plans
         .iter()

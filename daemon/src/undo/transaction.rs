@@ -1,6 +1,8 @@
-//! Writing what an undo comes to. It is on record before it begins, so that the
-//! next start completes it; a file that somebody saves meanwhile is reckoned
-//! anew from that save.
+//! Writes the files of an undo.
+//!
+//! The undo is recorded before the first write, so that the next start can
+//! complete it. If another process saves a file in the meantime, that file's
+//! undo is computed again from the saved content.
 
 use std::sync::Arc;
 
@@ -16,22 +18,23 @@ use super::{Undoer, is_written};
 use crate::failpoint;
 use crate::guard::{Guard, Umask};
 
-/// How often a file is reckoned anew that somebody saves again and again.
+/// How often the undo of one file is computed again when other processes keep
+/// saving the file.
 const TRIES: usize = 16;
 
-/// An undo on its way.
+/// An undo in progress.
 pub(super) struct Transaction<'u> {
     undoer: &'u Undoer,
-    /// `None` where nothing is to be written.
+    /// The undo's record in the journal; `None` if no file is to be written.
     entry: Option<Entry>,
     plans: Vec<Plan>,
 }
 
 impl<'u> Transaction<'u> {
-    /// Records what is to be done.
+    /// Records the undo in the journal.
     ///
     /// # Errors
-    /// `storage`: nothing is begun then.
+    /// `storage`: nothing has been written then.
     pub(super) fn begin(
         undoer: &'u Undoer,
         mut plans: Vec<Plan>,
@@ -39,10 +42,11 @@ impl<'u> Transaction<'u> {
         authors: Vec<Author>,
         redo_of: Option<&Entry>,
     ) -> Result<Self, Error> {
-        // What is written comes first, in the entry's order, and what is
-        // removed after that: it may have got another name. But what stands in
-        // the way of others goes before them: a file where a directory is to
-        // be, or one in a directory where a file is to be.
+        // Order: the writes first, in the order of the entry, then the
+        // removals, since a removed file may have been written under another
+        // name. A file that blocks a write is removed before all of them: one
+        // whose name has to become a directory, or one in a directory whose
+        // name has to become a file.
         let made: Vec<RelPath> = plans
             .iter()
             .filter(|plan| plan.before.is_none() && plan.after.is_some())
@@ -72,7 +76,7 @@ impl<'u> Transaction<'u> {
         })
     }
 
-    /// Writes file after file.
+    /// Writes or removes the files one by one, and ends the journal's entry.
     pub(super) async fn carry_out(&mut self, chosen: &Chosen, style: Conflicts) {
         let Some(mut entry) = self.entry.take() else {
             return;
@@ -86,7 +90,7 @@ impl<'u> Transaction<'u> {
             }
             failpoint::pass("undo: a file is written");
         }
-        // They are no part of it.
+        // The files that were not written are not part of the undo.
         for at in left_out.into_iter().rev() {
             entry.files.remove(at);
         }
@@ -94,7 +98,8 @@ impl<'u> Transaction<'u> {
         self.entry = Some(entry).filter(|entry| !entry.files.is_empty());
     }
 
-    /// Its name, if anything was written, and what became of each file.
+    /// Returns the undo's name, or `None` if nothing was written, and the
+    /// outcome of each file.
     pub(super) fn end(self) -> (Option<String>, Vec<Plan>) {
         let mut plans = self.plans;
         plans.sort_by(|a, b| a.path.cmp(&b.path));
@@ -115,9 +120,10 @@ impl<'u> Transaction<'u> {
                 }
                 WriteOutcome::Conflict { .. } => {}
             }
-            // Somebody has saved it: what is there now has to stay.
+            // Another process has saved the file. Its changes have to stay.
             let path = self.plans[at].path.clone();
-            // What a file is to hold by its other name is known with that alone.
+            // The content of a renamed file was computed together with its
+            // other name. It cannot be computed again alone.
             if self
                 .plans
                 .iter()
@@ -152,7 +158,8 @@ impl<'u> Transaction<'u> {
         self.plans[at].fail(UndoOutcome::Changed, cause.into());
     }
 
-    /// Why a file may not go: it is to have another name, and has not.
+    /// Returns why a file must not be removed: it is to be renamed, and could
+    /// not be written under its other name. `None` if it may be removed.
     fn is_needed(&self, at: usize) -> Option<String> {
         let to = self.plans[at].to.as_ref()?;
         let old = self.plans.iter().find(|plan| plan.path == *to)?;
@@ -177,7 +184,7 @@ impl<'u> Transaction<'u> {
         })
     }
 
-    /// The user wanted it so, and nobody else wrote it.
+    /// Reports the written content as the user's, who requested it.
     async fn report(&self, at: usize) {
         let plan = &self.plans[at];
         if let Some(bytes) = &plan.after {
@@ -186,7 +193,7 @@ impl<'u> Transaction<'u> {
     }
 }
 
-/// Tells the engine that the user wrote a content (ATTR-2).
+/// Reports to the engine that the user wrote a content (ATTR-2).
 async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
     let saved = EditorDidSave {
         path: ClientPath::from(path),
@@ -199,14 +206,14 @@ async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
     }
 }
 
-/// What is done to one file.
+/// A change of one file.
 struct Change {
     path: RelPath,
-    /// The content that it has; `None` for no file.
+    /// The hash of the file's current content; `None` for no file.
     base: Option<Hash>,
-    /// The same, in bytes.
+    /// The bytes of the file's current content; `None` for no file.
     before: Bytes,
-    /// What it is to hold; `None` for no file.
+    /// The content to be written; `None` to remove the file.
     after: Bytes,
     was: Option<FileMode>,
     mode: Option<FileMode>,
@@ -227,8 +234,8 @@ impl Change {
         let Some(base) = self.base.filter(|_| turns || self.after.is_none()) else {
             return self.put(guard, umask, self.base);
         };
-        // A link is not written through, and none takes a file's place: what
-        // is there goes first.
+        // The current file or link is removed first: an undo does not write
+        // through a symbolic link, and does not replace a file by one.
         let gone = match is_link(self.was) {
             true => guard.remove_link(path, base),
             false => guard.remove(path, base),
@@ -251,7 +258,8 @@ impl Change {
         put
     }
 
-    /// Writes what it is to hold in the place of that base.
+    /// Writes the new content over `base`. Does nothing if the file is to be
+    /// removed.
     fn put(&self, guard: &Guard, umask: Umask, base: Option<Hash>) -> WriteOutcome {
         let path = &self.path;
         let done = WriteOutcome::Done {
@@ -276,7 +284,7 @@ impl Change {
                 base,
                 hash,
                 bytes: Arc::clone(bytes),
-                // What it replaces is in the journal.
+                // The replaced content is in the journal.
                 keep_base: false,
                 base_author: None,
                 create_directories: true,
@@ -296,15 +304,17 @@ impl Change {
     }
 }
 
-/// Completes what an earlier daemon did not come to the end of: each file that
-/// still holds what it did then. Any other is as somebody has left it since.
-/// What was written, to be reported.
+/// Completes the undos that an earlier daemon did not complete, and returns the
+/// contents that they wrote, which the caller reports. A file is written only
+/// if it still is as it was before the undo, or if only its mode is missing.
+/// Any other file stays as it was left.
 pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(RelPath, Hash)> {
     let mut written = Vec::new();
     for mut entry in journal.left() {
         let mut left_out: Vec<usize> = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
-            // What has not got its other name keeps the one that it has.
+            // The file was not written under its other name, so it keeps this
+            // one.
             let is_out = |to: &RelPath| left_out.iter().any(|out| entry.files[*out].path == *to);
             if file.to.as_ref().is_some_and(is_out) {
                 left_out.push(at);
@@ -328,10 +338,12 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(Rel
             let permits = mode.is_some() && mode != was && now_mode == was && now.is_some();
             let is_after = now == file.after && same_kind(mode);
             let is_before = now == file.before && same_kind(was)
-                // It went, and what takes its place has not come yet.
+                // The old file or link was removed, and its replacement is not
+                // written yet.
                 || turns && now.is_none() && file.after.is_some();
             if is_after && !permits {
-                // It was written before, and may not have been reported.
+                // The file was written before the restart, which may not have
+                // been reported.
                 written.extend(file.after.map(|hash| (file.path.clone(), hash)));
                 continue;
             }
@@ -354,7 +366,7 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(Rel
                 _ => left_out.push(at),
             }
         }
-        // They are no part of it.
+        // The files that were not written are not part of the undo.
         for at in left_out.into_iter().rev() {
             entry.files.remove(at);
         }

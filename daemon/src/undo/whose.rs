@@ -1,4 +1,4 @@
-//! Which versions an undo means.
+//! Determines which versions an undo request selects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError};
@@ -15,19 +15,19 @@ use touchmark_proto::{
 
 use super::Undoer;
 
-/// The versions that are meant.
+/// The versions that a request selects.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
-    /// By the name that the log knows their file by, by the number of their
-    /// fact.
+    /// The numbers of the selected versions' facts, by the name of the file in
+    /// the log.
     pub(super) paths: BTreeMap<RelPath, BTreeSet<u64>>,
-    /// Whose they are.
+    /// The authors of the selected versions.
     pub(super) authors: Vec<Author>,
-    /// What was said, for people.
+    /// What the request selects, in words for people.
     said: String,
 }
 
-/// A version as far as it is chosen by.
+/// The properties of a version by which a request can select it.
 #[derive(Clone, Debug)]
 struct Row {
     n: u64,
@@ -38,7 +38,7 @@ struct Row {
 }
 
 impl Chosen {
-    /// The versions that a request means.
+    /// Returns the versions that a request selects.
     ///
     /// # Errors
     /// `invalidParams`, `notFound`, `storage`.
@@ -85,7 +85,8 @@ impl Chosen {
                 .is_none_or(|session| is_of(&row.author, session));
             let by_name =
                 |own: &Option<String>, asked: &Option<String>| asked.is_none() || own == asked;
-            // What a name outside of these says is one version by itself.
+            // Without a version's name, a request selects only agents'
+            // versions.
             let by_agent = version.is_some() || row.author.kind == AuthorKind::Agent;
             by_session
                 && by_agent
@@ -123,12 +124,12 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// Whether a version is meant.
+    /// Returns whether a version is selected.
     pub(super) fn has(&self, clock: Clock) -> bool {
         self.paths.values().any(|own| own.contains(&clock.n))
     }
 
-    /// What is undone, for people.
+    /// Returns what is undone, in words for people.
     pub(super) fn what(&self) -> String {
         self.said.clone()
     }
@@ -148,7 +149,8 @@ fn said(ask: &Undo) -> String {
     said.join(", ")
 }
 
-/// A sub-agent works for the session that its id begins with (HOOK).
+/// Returns whether the author is this session or one of its sub-agents, whose
+/// ids begin with the session's id and a `/` (HOOK).
 pub(crate) fn is_of(author: &Author, session: &SessionId) -> bool {
     let Some(own) = &author.session else {
         return false;
@@ -157,13 +159,13 @@ pub(crate) fn is_of(author: &Author, session: &SessionId) -> bool {
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a path is that one, or lies below it.
+/// Returns whether a path is the same as `directory` or is below it.
 pub(crate) fn is_below(path: &RelPath, directory: &RelPath) -> bool {
     path == directory || path.below(directory).is_some()
 }
 
-/// The newest edit or command among them; the newest version where neither is
-/// known.
+/// Returns the versions of the newest edit or command among `rows`. If the
+/// newest version belongs to neither, returns that version alone.
 fn last(mut rows: Vec<Row>) -> Vec<Row> {
     let Some(newest) = rows.iter().max_by_key(|row| row.n).cloned() else {
         return rows;
@@ -176,7 +178,8 @@ fn last(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// From which fact to which a prompt's turn went, the first left out.
+/// Returns the numbers of the facts between which a prompt's turn is. The first
+/// number is excluded, the second included.
 async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64, u64), Error> {
     let mut rows = Vec::new();
     let mut cursor = None;
@@ -211,7 +214,7 @@ async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64
     Ok((rows[at].clock.n, to))
 }
 
-/// The number of the version that a name means.
+/// Returns the number of the version that `at` names.
 async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Error> {
     if let Ok(n) = at.parse() {
         return Ok(n);
@@ -230,8 +233,7 @@ async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Er
     })
 }
 
-/// All versions that are on record, each by the author of its newest
-/// correction.
+/// Returns all versions in the log, each with its newest amendment applied.
 async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
     let log = Arc::clone(&undoer.log);
     let read = tokio::task::spawn_blocking(move || {
@@ -261,7 +263,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
                 places.insert(row.n, rows.len());
                 rows.push(row);
             }
-            // What it corrects is no longer on record.
+            // The version that this fact amends is no longer in the log.
             None => {}
         }
     }

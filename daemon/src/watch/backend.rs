@@ -1,32 +1,32 @@
-//! What stands between the watcher and the system's way to watch.
+//! The interface between the watcher and the system's means of watching.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where events go. Called by whoever took them from the system, in order: it
-/// may only hand over.
+/// Receives the events, in order. It is called on the thread that took them
+/// from the system, and may only pass them on.
 pub(super) type Sink = Arc<dyn Fn(RawEvent) + Send + Sync>;
 
-/// What a backend saw, in the order of the system's one queue. Made on the
-/// backend's thread and only handed over there; everything else happens in
+/// An event of a backend, in the order of the system's one queue. The backend's
+/// thread only creates it and passes it on. Everything else is done in
 /// [`Watcher::digest`](super::Watcher::digest).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEvent {
-    /// Which making of the backend saw it: after a loss the backend is made
-    /// anew, and what the old one still says is of no use.
+    /// The number of the backend that made it. After a loss of events a new
+    /// backend is created, and later events of the old one are ignored.
     pub(super) generation: u64,
     pub(super) kind: RawKind,
-    /// Absolute, in the spelling of the watch; empty where there is none.
+    /// The absolute path, spelled as in the watch; empty if there is none.
     pub(super) path: PathBuf,
-    /// Joins the two halves of a rename.
+    /// The same number in the two halves of a rename.
     pub(super) cookie: Option<usize>,
-    /// The directory that holds it reported it: a file that is watched by
-    /// itself has reported what was written to it as well.
+    /// The event was reported by the watch on the parent directory. If the file
+    /// is watched separately, its own watch has reported the write as well.
     pub(super) by_directory: bool,
 }
 
 impl RawEvent {
-    /// The news that events were lost.
+    /// Returns the event that reports a loss of events.
     #[cfg(test)]
     pub(crate) fn loss(generation: u64) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl RawEvent {
         }
     }
 
-    /// An event of a kind about a path.
+    /// Returns the event of a write to a path.
     #[cfg(test)]
     pub(crate) fn written(generation: u64, path: &Path) -> Self {
         Self {
@@ -48,14 +48,15 @@ impl RawEvent {
         }
     }
 
-    /// The name it is about, absolute; `None` if it is about none.
+    /// Returns the absolute path that the event is about, or `None` if it is
+    /// about no path.
     pub fn name(&self) -> Option<&Path> {
         let of_none = matches!(self.kind, RawKind::Lost | RawKind::Fence(_));
         (!of_none).then_some(&*self.path)
     }
 
-    /// Says, in the place of this event, that it and perhaps later ones of its
-    /// name were left out.
+    /// Returns the event that replaces this one: it reports that this event,
+    /// and perhaps later ones of its path, were left out.
     #[must_use]
     pub fn into_crowd(self) -> Self {
         Self {
@@ -65,12 +66,14 @@ impl RawEvent {
         }
     }
 
-    /// Whether it says that events of its name were left out.
+    /// Returns whether this event reports that events of its path were left
+    /// out.
     pub fn is_crowd(&self) -> bool {
         self.kind == RawKind::Crowd
     }
 
-    /// Says, in the place of this event, that it and later ones were lost.
+    /// Returns the event that replaces this one: it reports that this event and
+    /// later ones were lost.
     #[must_use]
     pub fn into_loss(self) -> Self {
         Self {
@@ -82,34 +85,35 @@ impl RawEvent {
     }
 }
 
-/// What happened to a name.
+/// What happened to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawKind {
     /// A file, directory, link or node appeared.
     Created,
-    /// Bytes were written or cut off.
+    /// Content was written or truncated.
     Written,
     /// A descriptor open for writing was closed.
     Closed,
-    /// Both, one right after the other.
+    /// Content was written, and immediately afterwards a descriptor open for
+    /// writing was closed.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     WrittenAndClosed,
-    /// Mode, owner, times, number of links.
+    /// The mode, the owner, the times or the number of links changed.
     Attributes,
-    /// The name is gone, or the watched thing itself.
+    /// The name, or the watched object itself, was removed.
     Removed,
     /// The first half of a rename.
     MovedFrom,
     /// The second half of a rename.
     MovedTo,
-    /// The watched thing itself was moved.
+    /// The watched object itself was moved.
     MovedSelf,
-    /// More happened to this name than can wait: it is to be looked at.
+    /// Too many events of this path to queue all of them: look at the path.
     Crowd,
-    /// Events were lost: nothing before this is known to be complete.
+    /// Events were lost, so everything may have changed.
     Lost,
-    /// Not of the system's: everything that happened before
-    /// [`Backend::fence`] was called with this number comes before it.
+    /// Made by the backend, not the system: all events that happened before
+    /// [`Backend::fence`] was called with this number come before it.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     Fence(u64),
 }
@@ -117,52 +121,55 @@ pub(super) enum RawKind {
 /// Why a path could not be watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It does not exist (any more).
+    /// The path does not exist, or no longer.
     Absent,
-    /// It exists, and this is what the system said.
+    /// The path exists. Contains the system's error message.
     Because(String),
 }
 
-/// A way to watch directories, and files by themselves. One backend is one
-/// ordered queue: what it reports comes in the order in which it happened,
-/// over all watched places (SYNC-2).
+/// A way to watch directories, and single files. One backend is one ordered
+/// queue: it reports events in the order in which they happened, across all
+/// watched places (SYNC-2).
 pub(super) trait Backend: Send {
-    /// Its name for `status`.
+    /// Returns the backend's name for `status`.
     fn name(&self) -> &'static str;
 
-    /// Watches each path as it is now, without what lies in its directories
-    /// and without following a symlink. When this returns, whatever happens
-    /// later is reported. A path that is watched already stays so.
+    /// Watches each path as it is now, without the content of subdirectories
+    /// and without following a symlink. Everything that happens after the
+    /// return is reported. A path that is watched already stays watched.
     ///
-    /// A backend ends by itself the watches at a name that it reports as
-    /// removed or moved away, and at all names below: before the next call is
-    /// carried out, and even if the name leads to something else by then.
+    /// When a backend reports a name as removed or moved away, it ends the
+    /// watches at that name and at all names below by itself. It does so before
+    /// the next call takes effect, and even if the name resolves to another
+    /// object by then.
     fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>>;
 
-    /// Ends watches. A path whose watch the system has already ended is no
-    /// error.
+    /// Ends watches. It is no error if the system has already ended one of
+    /// them.
     fn unwatch(&mut self, paths: &[PathBuf]);
 
-    /// Whether it can be asked what has happened. If not, only an event of
-    /// the system's own can tell that all before it has been reported.
+    /// Returns whether the backend can empty the system's queue when a fence is
+    /// made. If not, only the arrival of an event shows that all earlier events
+    /// were reported.
     fn fences(&self) -> bool {
         false
     }
 
-    /// Reports everything that happened until this call, and
-    /// [`RawKind::Fence`] behind it; if it [`fences`](Self::fences).
+    /// Reports everything that happened before this call, then
+    /// [`RawKind::Fence`]. Called only if [`fences`](Self::fences) returns
+    /// true.
     fn fence(&mut self, _number: u64) {}
 
-    /// Whether an object that is watched by several names stays watched until
-    /// the last of them is given up, and is reported by each. If not, giving
-    /// up one may end the watch of all.
+    /// Returns whether an object that is watched by several names stays watched
+    /// until the last of them is released, and is reported by each name. If
+    /// not, releasing one name may end the watch of all.
     fn counts_names(&self) -> bool {
         false
     }
 }
 
-/// The backend of a machine where none can be made: everything is degraded,
-/// and read when it is asked for (LOSS-2).
+/// The backend where none can be created: all paths are degraded, and are read
+/// for each query (LOSS-2).
 pub(super) struct NoBackend {
     pub(super) cause: String,
 }

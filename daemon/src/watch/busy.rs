@@ -1,31 +1,33 @@
-//! LIM-6 for directories and links: an event about a name that stands for many
-//! files costs a look at each of them. Where such a name changes all the time,
-//! one look now and then stands for one at each event; until then what it
-//! stands for is read when it is asked about.
+//! LIM-6 for directories and links: an event about a name through which many
+//! files are reached costs a look at each of these files. If such a name
+//! changes all the time, the files are looked at once in a while instead of at
+//! each event. Until then they are read when a query needs them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use touchmark_proto::RelPath;
 
-/// Events of so long are counted together.
+/// The length of a span. Events and looks are counted per span.
 const SPAN: Duration = Duration::from_millis(250);
 
-/// Looks within a span after which names that were looked at in it have to
-/// wait: some tens of milliseconds, and more than a checkout makes.
+/// The number of files looked at in a span, after which events about names that
+/// were already looked at in that span are deferred. It corresponds to some
+/// tens of milliseconds, and is more than a checkout needs.
 const LOOKS: usize = 2_048;
 
-/// Names that stand for several files and change all the time.
+/// Names through which several files are reached and that change all the time.
 pub(super) struct Busy {
     ends: Instant,
     looks: usize,
-    /// Looked at in this span.
+    /// Names whose files were looked at in this span.
     seen: BTreeSet<RelPath>,
-    /// Had to wait in the span before, and do so from their first event on.
+    /// Names that were deferred in the previous span. Here they are deferred
+    /// from their first event on.
     before: BTreeSet<RelPath>,
-    /// Have to wait in this span.
+    /// Names that are deferred in this span.
     now: BTreeSet<RelPath>,
-    /// Are to be looked at.
+    /// Names whose files have to be looked at.
     owed: BTreeSet<RelPath>,
 }
 
@@ -41,11 +43,12 @@ impl Busy {
         }
     }
 
-    /// Whether an event about a name that stands for so many files has to
-    /// wait.
+    /// Returns whether an event about a name through which `files` files are
+    /// reached is deferred.
     pub(super) fn puts_off(&mut self, name: &RelPath, files: usize, now: Instant) -> bool {
         if self.ends <= now {
-            // Nothing was put off for as long again: it is over.
+            // If no such event came for a whole span after the last one, the
+            // storm is over.
             let lately = now < self.ends + SPAN;
             let waited = std::mem::take(&mut self.now);
             self.before = if lately { waited } else { BTreeSet::new() };
@@ -66,12 +69,13 @@ impl Busy {
         waits
     }
 
-    /// When the names that have to wait are looked at, if there are any.
+    /// Returns when the deferred names are looked at, or `None` if there are
+    /// none.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.owed.is_empty()).then_some(self.ends)
     }
 
-    /// The names that are to be looked at; none that lies below another.
+    /// Returns the deferred names, without those below another of them.
     pub(super) fn owed(&self) -> Vec<RelPath> {
         let mut owed: Vec<RelPath> = Vec::new();
         for name in &self.owed {
@@ -82,7 +86,8 @@ impl Busy {
         owed
     }
 
-    /// The same; they are looked at now.
+    /// Removes and returns the deferred names, without those below another of
+    /// them.
     pub(super) fn take_owed(&mut self) -> Vec<RelPath> {
         let owed = self.owed();
         self.owed.clear();
@@ -107,17 +112,17 @@ mod tests {
         let at_once = (0..100).filter(|_| !busy.puts_off(&tree, 450, first));
         assert_eq!(at_once.count(), LOOKS / 450 + 1);
         assert_eq!(busy.due(), Some(first + SPAN));
-        // What has not been looked at in this span is looked at, once.
+        // A name that was not looked at in this span is looked at, once.
         assert!(!busy.puts_off(&other, 450, first) && !busy.puts_off(&inner, 2, first));
         assert!(busy.puts_off(&inner, 2, first));
         assert_eq!(busy.take_owed(), std::slice::from_ref(&tree));
         assert_eq!(busy.due(), None);
-        // While it goes on, all of its events wait.
+        // While the storm continues, all of its events are deferred.
         let second = first + SPAN;
         assert!(busy.puts_off(&tree, 450, second));
         assert!(!busy.puts_off(&other, 450, second));
         assert_eq!(busy.take_owed(), std::slice::from_ref(&tree));
-        // Until nothing has happened for a while.
+        // It ends when nothing has happened for a while.
         assert!(!busy.puts_off(&tree, 450, second + SPAN * 3));
         assert!(busy.take_owed().is_empty());
     }

@@ -1,6 +1,7 @@
-//! Which names speak for which tracked path. Mostly a path speaks for itself;
-//! where it leads through symlinks, so does every link on the way and the
-//! file at the end.
+//! Which names are *entries* of which tracked path. An entry is a name whose
+//! events concern the path: usually only the path itself. If it resolves
+//! through symlinks, every link on the way and the file at the end are entries
+//! as well.
 
 use std::collections::{BTreeMap, HashMap};
 use std::slice;
@@ -9,19 +10,20 @@ use touchmark_proto::RelPath;
 
 use super::dirs::at_or_below;
 
-/// Only what is not usual takes room: that a tracked path speaks for itself
-/// alone goes without saying. The lists are as they are handed out, so they
-/// hold the path itself, too.
+/// The map from tracked paths to entries and back. A tracked path that is its
+/// own only entry is not in the two lists, to save memory. The lists in them
+/// are as they are returned, so they contain the path itself.
 ///
-/// Invariant: for `e` other than `t`, `more[e]` holds `t` exactly when
-/// `others[t]` holds `e`.
+/// Invariant: for `e` other than `t`, `more[e]` contains `t` exactly if
+/// `others[t]` contains `e`.
 #[derive(Default)]
 pub(super) struct Cover {
     tracked: BTreeMap<RelPath, ()>,
-    /// The names that speak for a tracked path, where there are several;
-    /// itself first.
+    /// The entries of each tracked path that has several; the path itself
+    /// first.
     others: HashMap<RelPath, Vec<RelPath>>,
-    /// The tracked paths that a name speaks for, if not for itself alone.
+    /// The tracked paths of each entry, except where that is only the entry
+    /// itself.
     more: BTreeMap<RelPath, Vec<RelPath>>,
 }
 
@@ -30,7 +32,7 @@ impl Cover {
         self.tracked.contains_key(path)
     }
 
-    /// The names that speak for a tracked path; itself first.
+    /// Returns the entries of a tracked path, the path itself first.
     pub(super) fn entries_of(&self, tracked: &RelPath) -> &[RelPath] {
         match self.others.get(tracked) {
             Some(entries) => entries,
@@ -38,7 +40,7 @@ impl Cover {
         }
     }
 
-    /// The tracked paths that a name speaks for.
+    /// Returns the tracked paths that have this name as an entry.
     pub(super) fn spoken_for(&self, entry: &RelPath) -> &[RelPath] {
         match self.more.get(entry) {
             Some(spoken_for) => spoken_for,
@@ -46,13 +48,13 @@ impl Cover {
         }
     }
 
-    /// The path, if it is tracked.
+    /// Returns a list of the path alone, or an empty one if it is not tracked.
     fn itself(&self, path: &RelPath) -> &[RelPath] {
         let known = self.tracked.get_key_value(path);
         known.map_or(&[], |(path, ())| slice::from_ref(path))
     }
 
-    /// The names strictly below a directory that speak for something.
+    /// Returns the entries strictly below a directory.
     pub(super) fn entries_below(&self, directory: &RelPath) -> Vec<RelPath> {
         let mut entries = at_or_below(&self.tracked, directory);
         entries.extend(at_or_below(&self.more, directory));
@@ -62,7 +64,7 @@ impl Cover {
         entries
     }
 
-    /// Whether `path` or something below it is tracked by that very name.
+    /// Returns whether `path` itself, or a name below it, is tracked.
     pub(super) fn holds_tracked(&self, path: &RelPath) -> bool {
         !at_or_below(&self.tracked, path).is_empty()
     }
@@ -71,7 +73,7 @@ impl Cover {
         self.tracked.keys().cloned().collect()
     }
 
-    /// Lets `path` speak for itself; says whether that is news.
+    /// Makes `path` tracked. Returns whether it was not tracked before.
     pub(super) fn track(&mut self, path: &RelPath) -> bool {
         let news = self.tracked.insert(path.clone(), ()).is_none();
         if news && let Some(spoken_for) = self.more.get_mut(path) {
@@ -80,7 +82,7 @@ impl Cover {
         news
     }
 
-    /// Lets `entry` speak for `tracked`, which is tracked, too.
+    /// Makes `entry` an entry of `tracked`, which is tracked already.
     pub(super) fn add(&mut self, tracked: &RelPath, entry: &RelPath) {
         self.others
             .entry(tracked.clone())
@@ -93,7 +95,7 @@ impl Cover {
             .push(tracked.clone());
     }
 
-    /// The opposite of [`track`](Self::track) and [`add`](Self::add).
+    /// Reverts [`track`](Self::track) or [`add`](Self::add).
     pub(super) fn remove(&mut self, tracked: &RelPath, entry: &RelPath) {
         if tracked == entry {
             self.tracked.remove(tracked);

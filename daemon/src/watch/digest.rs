@@ -1,4 +1,4 @@
-//! From what the system says to what the engine is told.
+//! The translation of the system's events into the engine's inputs.
 
 use std::time::Instant;
 
@@ -11,18 +11,19 @@ use super::{HeldMove, Watcher, make_backend};
 use crate::links::{absolute, relative};
 use crate::system::stat::MetadataExt as _;
 
-/// How many first halves of renames are remembered for a late second half.
+/// The number of first halves of renames that are stored for a late second
+/// half.
 const GIVEN_UP: usize = 64;
 
 impl Watcher {
-    /// Takes one event of the backend, in order, and appends what it means to
-    /// `out`; adjusts what is watched on the way. The inputs of one event
-    /// should reach the engine, and its `Track` effects come back, before the
-    /// next event is digested.
+    /// Processes one event of the backend, in order: appends its inputs for the
+    /// engine to `out`, and adjusts the watches. The engine should handle these
+    /// inputs, and its `Track` effects should be executed, before the next
+    /// event is digested.
     pub fn digest(&mut self, raw: RawEvent, out: &mut Vec<Input>) {
         if raw.generation != self.generation {
-            // Its backend was given up after a loss; all has been compared
-            // with the disk since.
+            // An old backend, replaced after a loss. Everything has been
+            // compared with the disk since.
             return;
         }
         match raw.kind {
@@ -48,7 +49,7 @@ impl Watcher {
             return;
         };
         if raw.kind == RawKind::MovedSelf {
-            // The directory above has said so, with the name.
+            // The directory above has reported it, with the name.
             return;
         }
         if let Some(directory) = path.parent() {
@@ -67,9 +68,9 @@ impl Watcher {
             RawKind::Written | RawKind::Closed | RawKind::WrittenAndClosed
         );
         if written && raw.by_directory && self.hard_links.has(&path) {
-            // The file itself says so, once for all of its names: a close
-            // must not count twice (ATTR-8). But it may not have been watched
-            // yet when this happened.
+            // The file's own watch reports it, once for all of its names: a
+            // close must not count twice (ATTR-8). But that watch may not have
+            // existed yet when this happened.
             return self.happened_to_file(&path, Hint::Touched, out);
         }
         if !written && self.put_off(&path, out) {
@@ -92,8 +93,8 @@ impl Watcher {
         self.look_at_renewed(out);
     }
 
-    /// Has names read whose watch ended with that of another name of their
-    /// file, and was made anew (FILE-3).
+    /// Requests a read of names whose watch ended with that of another name of
+    /// their file and was renewed (FILE-3).
     pub(super) fn look_at_renewed(&mut self, out: &mut Vec<Input>) {
         for name in self.hard_links.take_renewed() {
             self.hint(&name, Hint::Touched, out);
@@ -118,7 +119,7 @@ impl Watcher {
         }
     }
 
-    /// Something that happened to a file by whichever of its names.
+    /// Hints a file under all its names, whichever of them the event names.
     fn happened_to_file(&self, entry: &RelPath, hint: Hint, out: &mut Vec<Input>) {
         match self.hard_links.names_of(entry) {
             [] => self.hint(entry, hint, out),
@@ -130,30 +131,33 @@ impl Watcher {
         }
     }
 
-    /// A name appeared, by creation or link, or by a rename (`moved`).
+    /// Handles a name that appeared, by creation or link, or by a rename
+    /// (`moved`).
     fn appeared(&mut self, path: &RelPath, moved: bool, out: &mut Vec<Input>) {
         if moved {
             self.directories.replaced(path);
         }
-        // One that is watched has been looked at since it appeared; this is
-        // old news then.
+        // A watched directory has been looked at since it appeared, so the
+        // event is old.
         if self.directories.has(path) && (moved || !self.directories.is_watched(path)) {
             self.look_below(path, out);
         }
         if self.cover.spoken_for(path).is_empty() {
             return;
         }
-        // Whatever file was watched by this name, it is another now.
+        // Whichever file was watched by this name, the name now has another
+        // one.
         self.hard_links
             .drop_at(path, &self.root, self.directories.backend.as_mut());
         let names = self.follow_through(path);
         let (led_on, names): (Vec<_>, Vec<_>) = names
             .into_iter()
             .partition(|name| !self.cover.spoken_for(path).contains(name));
-        // The name lay on the way, and what it was missed is there: what is
-        // behind it by now may have been complete before it was watched.
+        // These paths resolve through the name, which was missing, and now lead
+        // further. The files at their ends may have been complete before they
+        // were watched.
         self.hint_as_found(&led_on, out);
-        // A link brings its content along: no close will follow.
+        // A link's content is complete: no close will follow.
         let complete = self.look(path).is_ok_and(|metadata| {
             metadata.is_symlink() || (metadata.is_file() && metadata.nlink() > 1)
         });
@@ -165,9 +169,9 @@ impl Watcher {
         }
     }
 
-    /// Hints names that are reached in another way than before by what is
-    /// there (FILE-4). A file that is there was written by somebody while
-    /// nobody looked, and is complete as far as can be known.
+    /// Hints names that resolve in another way than before (FILE-4). A file at
+    /// such a name was written while it was not watched, and is treated as
+    /// complete.
     fn hint_as_found(&self, names: &[RelPath], out: &mut Vec<Input>) {
         for name in names {
             let there = absolute(&self.root, name).metadata().is_ok();
@@ -178,10 +182,10 @@ impl Watcher {
 
     fn removed(&mut self, path: &RelPath, out: &mut Vec<Input>) {
         if self.directories.has(path) {
-            // An unmounted directory is reported as removed, too.
+            // An unmounted directory is reported as removed as well.
             self.look_around(out);
-            // Perhaps late news of a directory that has been replaced since:
-            // what is there now decides.
+            // The event may be old, and the directory replaced since. The disk
+            // decides.
             self.look_below(path, out);
         } else {
             self.directories.drop_at(path);
@@ -194,7 +198,8 @@ impl Watcher {
             self.hard_links
                 .drop_at(path, &self.root, self.directories.backend.as_mut());
             if place.symlink_metadata().is_ok() {
-                // The file watched by itself is gone, the name is not.
+                // The file that was watched separately was removed; the name
+                // has another one.
                 let names = self.follow_through(path);
                 return Self::hint_names(&names, Hint::Touched, out);
             }
@@ -205,7 +210,8 @@ impl Watcher {
 
     fn attributes(&mut self, path: &RelPath, out: &mut Vec<Input>) {
         if self.directories.has(path) {
-            // Whether what is below may be read or watched may have changed.
+            // Permissions may have changed, so paths below may now be readable
+            // or watchable, or no longer.
             if self.directories.has_failed(path) {
                 return self.look_below(path, out);
             }
@@ -214,16 +220,17 @@ impl Watcher {
             }
         }
         if !self.cover.spoken_for(path).is_empty() {
-            // May have got another link (said only of a file watched by itself).
+            // The file may have another link (reported only for a file that is
+            // watched separately).
             self.follow_through(path);
             self.happened_to_file(path, Hint::Touched, out);
         }
     }
 
-    /// Watches a needed directory by its name, and whatever is needed
-    /// below; then hints every name below by what is there now (SYNC-5). A
-    /// file that is there was written by somebody while nobody looked, and is
-    /// complete as far as can be known.
+    /// Watches a needed directory by its name, and the needed directories
+    /// below. Then hints every entry below according to the disk (SYNC-5). A
+    /// file there was written while it was not watched, and is treated as
+    /// complete.
     fn look_below(&mut self, directory: &RelPath, out: &mut Vec<Input>) {
         self.directories.renew_at(directory);
         for entry in self.cover.entries_below(directory) {
@@ -236,8 +243,8 @@ impl Watcher {
         }
     }
 
-    /// Follows the links anew of every path that `entry` speaks for, and
-    /// returns those paths: it may not speak for them any more.
+    /// Follows the links of every tracked path that has `entry` as an entry
+    /// again. Returns these paths; some may no longer have that entry.
     pub(super) fn follow_through(&mut self, entry: &RelPath) -> Vec<RelPath> {
         let names = self.cover.spoken_for(entry).to_vec();
         for path in &names {
@@ -246,7 +253,8 @@ impl Watcher {
         names
     }
 
-    /// Anything may have happened to a name, in any order (LIM-6).
+    /// Handles a name for which events were left out: anything may have
+    /// happened, in any order (LIM-6).
     fn crowded(&mut self, path: RelPath, out: &mut Vec<Input>) {
         self.last_from = None;
         self.last_rename = None;
@@ -256,8 +264,9 @@ impl Watcher {
         }
     }
 
-    /// Leaves out an event about a name that stands for many files and changes
-    /// all the time: it is looked at later, once for all such events (LIM-6).
+    /// Skips an event about a name that changes all the time and through which
+    /// many files are reached. The name is looked at later, once for all such
+    /// events (LIM-6). Returns whether the event was skipped.
     fn put_off(&mut self, path: &RelPath, out: &mut Vec<Input>) -> bool {
         let files = self.directories.needed_by(path) + self.cover.spoken_for(path).len();
         if files <= 1 || !self.busy.puts_off(path, files, Instant::now()) {
@@ -266,19 +275,20 @@ impl Watcher {
         self.give_up_held(out);
         self.last_from = None;
         self.last_rename = None;
-        // It may be a link by now: it is no longer taken for a directory.
+        // It may be a link by now, so it is no longer treated as a directory.
         if self.directories.is_watched(path) {
             self.directories.drop_at(path);
         }
         true
     }
 
-    /// When [`look_at_busy`](Self::look_at_busy) has something to do.
+    /// Returns when [`look_at_busy`](Self::look_at_busy) has to be called next,
+    /// or `None` if no name is deferred.
     pub fn next_look(&self) -> Option<Instant> {
         self.busy.due()
     }
 
-    /// Looks at the names whose events were put off, if it is time to.
+    /// Looks at the deferred names, if the time for it has come.
     pub fn look_at_busy(&mut self, now: Instant, out: &mut Vec<Input>) {
         if self.busy.due().is_none_or(|due| due > now) {
             return;
@@ -303,14 +313,15 @@ impl Watcher {
         self.hard_links
             .drop_at(&path, &self.root, self.directories.backend.as_mut());
         self.held = Some(HeldMove { cookie, from: path });
-        // The second half follows at once, or nothing may follow for hours:
-        // a fence of our own ends the wait.
+        // The second half follows immediately, or there may be none. A fence of
+        // the watcher's own ends the wait.
         if self.make_fence(None).is_err() {
             self.give_up_held(out);
         }
     }
 
-    /// No second half: what was there is gone as far as anybody watches.
+    /// Handles a missing second half: the file was moved out of the watched
+    /// places.
     fn give_up_held(&mut self, out: &mut Vec<Input>) {
         let Some(held) = self.held.take() else {
             return;
@@ -319,12 +330,13 @@ impl Watcher {
         if self.given_up.len() == GIVEN_UP {
             self.given_up.pop_front();
         }
-        // Another process's event can stand between the two halves.
+        // The event of another process may be between the two halves.
         self.given_up.push_back(held);
     }
 
-    /// Hints that `from` and everything below are gone. What is tracked by a
-    /// name there is left out where a `Renamed` says it.
+    /// Hints that `from` and everything below it were removed. With `renamed`,
+    /// tracked paths at or below `from` are left out, since `Renamed` reports
+    /// them. Paths elsewhere that resolve through `from` are hinted.
     fn gone(&mut self, from: &RelPath, renamed: bool, out: &mut Vec<Input>) {
         let mut entries = self.cover.entries_below(from);
         if !self.cover.spoken_for(from).is_empty() {
@@ -364,7 +376,8 @@ impl Watcher {
         if let Some(held) = held {
             if exchanged {
                 if self.cover.holds_tracked(&to) {
-                    // As the first half was told.
+                    // The names are in the order of the exchange's first
+                    // rename.
                     out.push(Input::Exchanged {
                         from: to.clone(),
                         to: held.from.clone(),
@@ -392,7 +405,8 @@ impl Watcher {
         self.gone(from, renamed, out);
     }
 
-    /// Whether this may be a half of the mirror of the doubtful rename.
+    /// Returns whether the event may be a half of the mirror of the doubtful
+    /// rename.
     fn may_be_mirrored_by(&self, kind: RawKind, path: &RelPath) -> bool {
         self.doubtful.as_ref().is_some_and(|(from, to)| match kind {
             RawKind::MovedFrom => path == to,
@@ -401,7 +415,7 @@ impl Watcher {
         })
     }
 
-    /// The doubtful rename was one.
+    /// Reports the doubtful rename: it was no exchange.
     fn tell_doubtful(&mut self, out: &mut Vec<Input>) {
         if let Some((from, to)) = self.doubtful.take() {
             self.renamed(&from, &to, out);
@@ -409,8 +423,9 @@ impl Watcher {
         }
     }
 
-    /// An exchange of two names is reported as two renames, the second the
-    /// mirror of the first. Nothing was renamed then, and nothing is gone.
+    /// Returns whether this is an exchange of two names. The system reports one
+    /// as two renames, the second the mirror of the first. Nothing was removed
+    /// then.
     fn is_exchange(&self, rename: Option<&(RelPath, RelPath)>) -> bool {
         let (Some((from, to)), Some((last_from, last_to))) = (rename, &self.last_rename) else {
             return false;
@@ -420,7 +435,7 @@ impl Watcher {
 
     fn fence_event(&mut self, raw: &RawEvent, out: &mut Vec<Input>) {
         if raw.path == self.fence.dir() {
-            // Late news, if it has been made anew since.
+            // The event may be old, if the directory was created again since.
             let gone = matches!(
                 raw.kind,
                 RawKind::Removed | RawKind::MovedSelf | RawKind::Crowd
@@ -443,11 +458,12 @@ impl Watcher {
 
     fn fence_reached(&mut self, number: u64, out: &mut Vec<Input>) {
         let reached = self.fence.reached(number);
-        // A fence must not overtake the half of a rename.
+        // A fence must not overtake half of a rename.
         self.tell_doubtful(out);
         self.give_up_held(out);
         if !reached.is_empty() && self.busy.due().is_some() {
-            // Whoever asks about them has them read; nobody else waits.
+            // A query about these names then has them read; other queries do
+            // not wait.
             let (_, names) = self.reached_by(&self.busy.owed());
             out.push(Input::Unwatched {
                 paths: names.into_iter().collect(),
@@ -463,8 +479,8 @@ impl Watcher {
 
     fn root_event(&mut self, kind: RawKind, out: &mut Vec<Input>) {
         match kind {
-            // An inode number proves nothing here: a workspace made anew may
-            // have got the old one (ATTR-15).
+            // The inode number proves nothing here: a workspace that was
+            // created again may have the old one's (ATTR-15).
             RawKind::Removed => self.root_gone = true,
             RawKind::MovedSelf => {
                 self.check_root();
@@ -482,12 +498,13 @@ impl Watcher {
         }
     }
 
-    /// Events were lost. Directories may have been replaced unseen, so no
-    /// watch is known to be at its name: everything is watched anew, by a new
-    /// backend.
+    /// Handles a loss of events. Directories may have been replaced unnoticed,
+    /// so no watch is certain to be at its name: everything is watched again,
+    /// by a new backend.
     fn lost(&mut self, out: &mut Vec<Input>) {
         self.generation += 1;
-        // The old one goes first: it may hold the user's last instance.
+        // The old one is dropped first: it may use the user's last inotify
+        // instance.
         self.directories.backend = Box::new(NoBackend {
             cause: "events were lost".to_owned(),
         });
@@ -496,7 +513,7 @@ impl Watcher {
     }
 
     /// Watches everything by a new backend, and has it compared with the disk
-    /// (LOSS-1). Fences end by that.
+    /// (LOSS-1). Pending fences end.
     pub(super) fn start_anew(&mut self, backend: Box<dyn Backend>, out: &mut Vec<Input>) {
         self.held = None;
         self.doubtful = None;

@@ -1,6 +1,6 @@
-//! Which directories are watched: every directory that holds something
-//! tracked, and each one above it up to the root; one watch each, however
-//! many files (LIFE-3).
+//! Which directories are watched: every directory that contains a tracked path,
+//! and each one above it up to the root. Each has one watch, however many files
+//! are tracked in it (LIFE-3).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
@@ -14,18 +14,19 @@ use super::silent::silent_file_system;
 use crate::links::absolute;
 use crate::system::stat::MetadataExt as _;
 
-/// One directory that is needed.
+/// A needed directory.
 #[derive(Debug, Default)]
 struct Dir {
-    /// How many entries below need it.
+    /// The number of entries below it.
     needed: usize,
     state: State,
-    /// Why the file system it is on reports too little, if it does.
+    /// Why its file system reports too few events; `None` if it reports all.
     silent: Option<&'static str>,
 }
 
 impl Dir {
-    /// Why events about what it holds may be missing, if they may.
+    /// Returns why events about the directory's content may be missing, or
+    /// `None` if none is missing.
     fn cause(&self) -> Option<&str> {
         match &self.state {
             State::Failed(cause) => Some(cause),
@@ -37,47 +38,53 @@ impl Dir {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 enum State {
-    /// Not there, not a directory, or below such: the one above is watched
-    /// and says when it appears.
+    /// The directory does not exist, is something else, or is below such a
+    /// path. The watch on the directory above reports when it appears.
     #[default]
     Absent,
-    /// The backend reports what happens in it.
+    /// The backend reports its events.
     Watched,
-    /// It is there, and cannot be watched.
+    /// The directory exists, and cannot be watched, for this cause.
     Failed(String),
 }
 
 impl State {
-    /// Whether it is a real directory, so that what is below may be watched
-    /// by name without passing a symlink.
+    /// Returns whether it is a real directory, so that paths below may be
+    /// watched by name without passing a symlink.
     fn is_directory(&self) -> bool {
         *self != State::Absent
     }
 }
 
-/// With more watches than this, one that nobody needs any more is only ended
-/// when it reports something: `notify` looks at all of its watches to end one,
-/// so a session that untracks thousands of files would hold up the loop.
+/// The number of watches up to which an unneeded one is ended immediately. With
+/// more, it is ended when it next reports an event: `notify` goes through all
+/// of its watches to end one, so untracking thousands of files would block the
+/// loop.
 const PROMPT: usize = if cfg!(test) { 64 } else { 1024 };
 
+/// The needed directories.
+///
 /// Invariants:
-/// - A directory's state is not `Absent` only if the state of the directory
-///   above is not. Watches are made top-down, so that what appears while they
-///   are made is reported by the one above (SYNC-5).
+/// - A directory's state is other than `Absent` only if that of the directory
+///   above is as well. Watches are made top-down, so that the one above reports
+///   what appears meanwhile (SYNC-5).
 /// - A state is `Watched` only if the watch was made after the last digested
-///   news that the name went. Older news still on its way ends that watch (so
-///   backends do), but is followed by the news that the name came again.
+///   event that removed the name. An older such event that is still queued ends
+///   that watch (backends do that), but the event that the name appeared again
+///   follows it.
 pub(super) struct Directories {
     root: PathBuf,
     top: Dir,
     below: BTreeMap<RelPath, Dir>,
-    /// Those of `below` that have a cause: they are asked for in every turn.
+    /// The directories of `below` that have a cause. Each turn reads them.
     degraded: BTreeSet<RelPath>,
-    /// Still watched, though nobody needs them.
+    /// Directories that are still watched and no longer needed.
     spare: BTreeMap<RelPath, ()>,
-    /// For each file system met: why it reports too little, if it does.
+    /// For each file system by device: why it reports too few events, or
+    /// `None`.
     file_systems: HashMap<u64, Option<&'static str>>,
-    /// Places that are not touched, and why: every call there may hang.
+    /// Remote places, which the loop does not touch since every call there may
+    /// block, and the cause of missing events there.
     remote: Vec<(PathBuf, &'static str)>,
     pub(super) backend: Box<dyn Backend>,
 }
@@ -102,8 +109,8 @@ impl Directories {
         directories
     }
 
-    /// Always watched, also when nothing is tracked: that is how the daemon
-    /// learns that its workspace is gone (LIFE-1).
+    /// Watches the root, also when nothing is tracked: this is how the daemon
+    /// notices that its workspace was removed (LIFE-1).
     fn watch_top(&mut self) {
         let Ok(metadata) = self.root.symlink_metadata() else {
             self.top.state = State::Absent;
@@ -114,14 +121,14 @@ impl Directories {
         self.top.state = results.into_iter().next().map_or(State::Absent, state_of);
     }
 
-    /// Whether the workspace's own file system reports too little: it may be
-    /// another machine's.
+    /// Returns whether the workspace's own file system reports too few events.
+    /// It may be another machine's.
     pub(super) fn root_is_silent(&self) -> bool {
         self.top.silent.is_some()
     }
 
-    /// The place of a remote file system that holds `path`, and why that is
-    /// not watched. Nothing there is touched on the loop's thread.
+    /// Returns the place of the remote file system that contains `path`, and
+    /// why it is not watched. The loop's thread touches nothing there.
     pub(super) fn remote(&self, path: &RelPath) -> Option<&(PathBuf, &'static str)> {
         if self.remote.is_empty() {
             return None;
@@ -134,43 +141,44 @@ impl Directories {
         over.max_by_key(|(place, _)| place.as_os_str().len())
     }
 
-    /// Whether `path` is one of the directories needed.
+    /// Returns whether `path` is a needed directory.
     pub(super) fn has(&self, path: &RelPath) -> bool {
         self.below.contains_key(path)
     }
 
-    /// How many entries are below a directory; 0 if it is not needed.
+    /// Returns the number of entries below a directory; 0 if it is not needed.
     pub(super) fn needed_by(&self, path: &RelPath) -> usize {
         self.below.get(path).map_or(0, |dir| dir.needed)
     }
 
-    /// Whether `path` is known to be a real directory, watched by name.
+    /// Returns whether `path` is a needed directory that is watched.
     pub(super) fn is_watched(&self, path: &RelPath) -> bool {
         self.below
             .get(path)
             .is_some_and(|dir| dir.state == State::Watched)
     }
 
-    /// Whether `path` is there but could not be watched.
+    /// Returns whether `path` exists and could not be watched.
     pub(super) fn has_failed(&self, path: &RelPath) -> bool {
         self.below
             .get(path)
             .is_some_and(|dir| matches!(dir.state, State::Failed(_)))
     }
 
-    /// Whether there is nothing to watch with.
+    /// Returns whether there is no backend.
     pub(super) fn is_off(&self) -> bool {
         self.backend.name() == NoBackend::NAME
     }
 
-    /// How many directories are watched.
+    /// Returns the number of watched directories.
     pub(super) fn watched(&self) -> usize {
         let below = self.below.values();
         below.filter(|dir| dir.state == State::Watched).count()
             + usize::from(self.top.state == State::Watched)
     }
 
-    /// Needs every directory above `entry`, and watches those that are there.
+    /// Counts `entry` in every directory above it, and watches those that
+    /// exist.
     pub(super) fn need(&mut self, entry: &RelPath) {
         let mut fresh = Vec::new();
         let mut bytes = entry.as_bytes();
@@ -191,7 +199,8 @@ impl Directories {
         self.watch_all(&fresh);
     }
 
-    /// The opposite of [`need`](Self::need); watches nobody needs end.
+    /// Reverts [`need`](Self::need), and ends watches that are no longer
+    /// needed.
     pub(super) fn release(&mut self, entry: &RelPath) {
         let prompt = self.below.len() + self.spare.len() < PROMPT;
         let mut unneeded = Vec::new();
@@ -218,16 +227,16 @@ impl Directories {
         }
     }
 
-    /// Something was reported by `directory`: if nobody needs that, it is the
-    /// last it says.
+    /// Handles an event of `directory`: ends its watch if it is no longer
+    /// needed.
     pub(super) fn heard_from(&mut self, directory: &RelPath) {
         if self.spare.remove(directory).is_some() {
             self.backend.unwatch(&[absolute(&self.root, directory)]);
         }
     }
 
-    /// `path` went, so the backend has ended its watch and those below: they
-    /// belonged to inodes that may go by other names now.
+    /// Handles that `path` was removed or moved away. The backend has ended its
+    /// watch and those below, since their inodes may have other names now.
     pub(super) fn drop_at(&mut self, path: &RelPath) {
         for place in at_or_below(&self.spare, path) {
             self.spare.remove(&place);
@@ -240,7 +249,8 @@ impl Directories {
                 failed |= matches!(dir.state, State::Failed(_));
                 self.degraded.remove(place);
                 if std::mem::take(&mut dir.state) == State::Watched && failed {
-                    // Below one without a watch, the backend may not know.
+                    // Without a watch on the directory above, the backend may
+                    // not have ended this one.
                     left.push(absolute(&self.root, place));
                 }
             }
@@ -250,25 +260,25 @@ impl Directories {
         }
     }
 
-    /// Looks at `path` and below anew, by name: what is a directory there now
-    /// is watched.
+    /// Looks at `path` and the needed directories below again, by name, and
+    /// watches those that exist.
     pub(super) fn renew_at(&mut self, path: &RelPath) {
         self.drop_at(path);
         let places = at_or_below(&self.below, path);
         self.watch_all(&places);
     }
 
-    /// Another file system was mounted at `path`, or one was taken away: the
-    /// watches there and below are on what was there before.
+    /// Handles that a file system was mounted at `path`, or unmounted. The
+    /// watches there and below are on the previous directories.
     pub(super) fn remounted(&mut self, path: &RelPath, remote: &[(PathBuf, &'static str)]) {
         self.remote = remote.to_vec();
-        // A number of the old one's may be another's now.
+        // Another file system may have the number of an old one now.
         self.file_systems.clear();
         self.made_anew(path);
     }
 
-    /// Ends the watches at `path` and below, whatever has become of it, and
-    /// watches the directories that are there now.
+    /// Ends the watches at `path` and below, and watches the directories that
+    /// are there now.
     pub(super) fn made_anew(&mut self, path: &RelPath) {
         let mut places = at_or_below(&self.spare, path);
         places.extend(at_or_below(&self.below, path));
@@ -280,16 +290,16 @@ impl Directories {
         self.renew_at(path);
     }
 
-    /// Something was renamed onto `path`: a watch on what was there before
-    /// may live on, if that is still held open by somebody.
+    /// Handles a rename onto `path`: a watch on the replaced directory may
+    /// still exist, if a process has it open.
     pub(super) fn replaced(&mut self, path: &RelPath) {
         if self.is_watched(path) {
             self.backend.unwatch(&[absolute(&self.root, path)]);
         }
     }
 
-    /// Takes a backend made anew, after which nothing is watched, and watches
-    /// everything.
+    /// Replaces the backend with a new one, which watches nothing yet, and
+    /// watches everything.
     pub(super) fn restart(&mut self, backend: Box<dyn Backend>) {
         self.backend = backend;
         self.top.state = State::Absent;
@@ -303,8 +313,8 @@ impl Directories {
         self.watch_all(&all);
     }
 
-    /// Tries the directories again that could not be watched. Returns those
-    /// that are watched now; `None` stands for the root.
+    /// Tries again to watch the directories for which that failed. Returns
+    /// those that are watched now; `None` in the list is the root.
     pub(super) fn mend(&mut self) -> Vec<Option<RelPath>> {
         let mut mended = Vec::new();
         if self.top.state != State::Watched {
@@ -330,9 +340,10 @@ impl Directories {
         mended
     }
 
-    /// Watches those of `places` (sorted, so parents first) that are not yet
-    /// and are directories, level by level: one is only looked at when the
-    /// one above is watched already, so nothing can appear unseen between.
+    /// Watches those of `places` (sorted, so parents first) that are
+    /// directories and not watched yet. It goes level by level: a directory is
+    /// looked at only when the one above is watched, so nothing can appear
+    /// unnoticed in between.
     fn watch_all(&mut self, places: &[RelPath]) {
         let mut levels: BTreeMap<usize, Vec<&RelPath>> = BTreeMap::new();
         for place in places {
@@ -381,7 +392,8 @@ impl Directories {
             }
             let mut results = self.backend.watch(&names);
             if !self.spare.is_empty() && results.iter().any(is_refusal) {
-                // Perhaps the limit: give back what is not needed.
+                // The limit may be reached: end the watches that are not
+                // needed.
                 let spare: Vec<_> = std::mem::take(&mut self.spare)
                     .into_keys()
                     .map(|path| absolute(&self.root, &path))
@@ -404,7 +416,8 @@ impl Directories {
         }
     }
 
-    /// Why events about `entry` may be missing, if they may.
+    /// Returns why events about `entry` may be missing, or `None` if none is
+    /// missing.
     pub(super) fn blind(&self, entry: &RelPath) -> Option<&str> {
         if self.degraded.is_empty() {
             return self.top.cause();
@@ -414,7 +427,8 @@ impl Directories {
             .or_else(|| above(entry).find_map(|path| self.below.get(&path).and_then(Dir::cause)))
     }
 
-    /// Where coverage is reduced, the topmost directory of each cause.
+    /// Returns the places with reduced coverage: the topmost directory of each
+    /// cause.
     pub(super) fn degraded(&self) -> Vec<Degraded> {
         let top = self.top.cause();
         let mut list = Vec::new();
@@ -442,8 +456,8 @@ impl Directories {
     }
 }
 
-/// Whether a path as a whole is longer than the system takes (PATH_MAX). Below
-/// an open directory it can be reached all the same.
+/// Returns whether a whole path is longer than the system allows (PATH_MAX). It
+/// can still be reached from an open directory.
 fn is_too_long(name: &Path) -> bool {
     let looked = name.symlink_metadata();
     looked.is_err_and(|error| error.kind() == std::io::ErrorKind::InvalidFilename)
@@ -461,7 +475,7 @@ fn state_of(result: Result<(), Refused>) -> State {
     }
 }
 
-/// The directories above `path`, the nearest first, without the root.
+/// Returns the directories above `path`, the nearest first, without the root.
 fn above(path: &RelPath) -> impl Iterator<Item = RelPath> {
     std::iter::successors(path.parent(), RelPath::parent)
 }
@@ -470,14 +484,14 @@ fn depth(path: &RelPath) -> usize {
     path.as_bytes().iter().filter(|byte| **byte == b'/').count()
 }
 
-/// The keys that are `path` or lie below it, in order: parents first.
+/// Returns the keys that are `path` or below it, in order: parents first.
 pub(super) fn at_or_below<V>(map: &BTreeMap<RelPath, V>, path: &RelPath) -> Vec<RelPath> {
     let mut found = Vec::new();
     if map.contains_key(path) {
         found.push(path.clone());
     }
-    // No name sorts before this one; names like `path-x` sort before it and
-    // are not below.
+    // No name below sorts before `path/\x01`. Names like `path-x`, which are
+    // not below, do.
     if let Ok(first) = path.join(b"\x01") {
         found.extend(
             map.range(first..)

@@ -1,7 +1,6 @@
-//! Fences that have not been reached; and, where the backend cannot be asked
-//! for one, how they are made: by a rename in a private directory, watched by
-//! the same queue as the workspace. When its event arrives, everything earlier
-//! has (SYNC-2).
+//! Pending fences. Where the backend cannot make one itself, a fence is a
+//! rename in a private directory, which the same queue reports as the
+//! workspace. When its event arrives, everything earlier has arrived (SYNC-2).
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,15 +11,16 @@ use crate::system::open::private_directory;
 
 pub(super) struct Fence {
     dir: PathBuf,
-    /// The number that the one entry bears as its name.
+    /// The number in the name of the directory's one entry.
     current: u64,
-    /// Made and not yet seen, in order, with the engine's number; `None`
-    /// where the watcher asked for itself.
+    /// Fences that were made and not reached, in order, with the engine's
+    /// number; `None` for the watcher's own.
     waiting: VecDeque<(u64, Option<u64>)>,
 }
 
 impl Fence {
-    /// `dir` belongs to this daemon alone. Nothing is made yet.
+    /// Creates the record of fences. `dir` belongs to this daemon alone; it is
+    /// not created yet.
     pub(super) fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_path_buf(),
@@ -33,8 +33,8 @@ impl Fence {
         &self.dir
     }
 
-    /// Makes the directory and its one entry, if they are not there, and
-    /// removes what an earlier daemon left.
+    /// Creates the directory and its one entry, if they do not exist, and
+    /// removes the files of an earlier daemon.
     pub(super) fn prepare(&self) -> io::Result<()> {
         match private_directory().create(&self.dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -49,7 +49,8 @@ impl Fence {
         File::create(self.entry(self.current)).map(drop)
     }
 
-    /// Whether the entry is where it was put last.
+    /// Returns whether the directory's entry has the name that it was given
+    /// last.
     pub(super) fn is_there(&self) -> bool {
         self.entry(self.current).exists()
     }
@@ -58,29 +59,29 @@ impl Fence {
         self.dir.join(format!("fence-{number}"))
     }
 
-    /// Makes a fence. A rename, since that works where no inode is left for a
-    /// creation.
+    /// Makes a fence. It is a rename, since that works where no inode is left
+    /// for a new file.
     pub(super) fn make(&mut self, asked: Option<u64>) -> io::Result<()> {
         std::fs::rename(self.entry(self.current), self.entry(self.current + 1))?;
         self.next(asked);
         Ok(())
     }
 
-    /// The number of a fence that the backend makes.
+    /// Adds a pending fence, which the backend makes. Returns its number.
     pub(super) fn next(&mut self, asked: Option<u64>) -> u64 {
         self.current += 1;
         self.waiting.push_back((self.current, asked));
         self.current
     }
 
-    /// The fence that an entry's name stands for.
+    /// Returns the number of the fence in an entry's name.
     pub(super) fn number(path: &Path) -> Option<u64> {
         let name = path.file_name()?.to_str()?.strip_prefix("fence-")?;
         name.parse().ok()
     }
 
-    /// The engine's numbers of every fence that has been reached with this
-    /// one, in order.
+    /// Removes every fence up to this one. Returns the engine's numbers of
+    /// them, in order.
     pub(super) fn reached(&mut self, number: u64) -> Vec<u64> {
         let count = self
             .waiting
@@ -93,7 +94,8 @@ impl Fence {
             .collect()
     }
 
-    /// Gives up every fence not yet seen; the engine's numbers, in order.
+    /// Removes every pending fence. Returns the engine's numbers of them, in
+    /// order.
     pub(super) fn take_waiting(&mut self) -> Vec<u64> {
         self.waiting
             .drain(..)

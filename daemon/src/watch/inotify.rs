@@ -1,6 +1,6 @@
-//! The backend on inotify itself (inotify(7)): the system's queue can be
-//! emptied at any moment, so a fence is a look at the queue (SYNC-2). It needs
-//! no entry in any directory, and waits for no thread.
+//! The backend on inotify (inotify(7)). The system's queue can be emptied at
+//! any moment, so a fence is one reading of the queue (SYNC-2). It needs no
+//! entry in any directory, and waits for no thread.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -21,8 +21,8 @@ use rustix::io::{Errno, ioctl_fionread};
 
 use super::backend::{Backend, RawEvent, RawKind, Refused, Sink};
 
-/// What is to be known of a directory, or of a file watched by itself. Not
-/// opens and reads: a build would wake us 100,000 times (LIFE-3).
+/// The events of a watched directory or file. Opens and reads are not among
+/// them: a build would wake the daemon 100,000 times (LIFE-3).
 const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::DELETE_SELF)
@@ -31,21 +31,22 @@ const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::MOVE)
     .union(WatchFlags::MOVE_SELF)
-    // Through a link, the target's one watch would have two names.
+    // Without this, the target of a link would have one watch with two names.
     .union(WatchFlags::DONT_FOLLOW);
 
-/// How long the queue is left alone after something happened, while nobody
-/// asks: a save is a dozen events, and one look takes them all. The rest of
-/// SYNC-6's 20 ms is for reading.
+/// The pause between an event and the reading of the queue, when no fence needs
+/// it. A save is a dozen events, and one reading takes all of them. The
+/// remaining time of SYNC-6's 20 ms is for reading the file.
 const REST: Duration = Duration::from_millis(2);
 
-/// Bytes taken out of the queue by one call.
+/// The most bytes that one call takes out of the queue.
 const TAKEN: usize = 64 << 10;
 
-/// An event without its name, and the unit to which names are padded.
+/// The size of an event without its name, in bytes, and the unit to which names
+/// are padded.
 const EVENT: u64 = 16;
 
-/// Whether the system has it.
+/// Whether this system has inotify.
 pub(super) const IS_HERE: bool = true;
 
 pub(super) struct Inotify {
@@ -55,9 +56,11 @@ pub(super) struct Inotify {
 }
 
 impl Inotify {
+    /// Creates an inotify instance, and the thread that reads it.
+    ///
     /// # Errors
-    /// The system's words, for instance when the user has no inotify
-    /// instance left.
+    /// The system's words, for instance when the user has no inotify instance
+    /// left.
     pub(super) fn new(generation: u64, sink: Sink) -> Result<Self, String> {
         let words = |errno: Errno| match errno {
             Errno::MFILE => {
@@ -113,7 +116,7 @@ impl Backend for Inotify {
 
     fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>> {
         let mut queue = lock(&self.queue);
-        // What is queued belongs to the names that were watched until now.
+        // Queued events belong to the names that were watched until now.
         queue.empty();
         paths.iter().map(|path| queue.watches.begin(path)).collect()
     }
@@ -140,7 +143,8 @@ impl Backend for Inotify {
     }
 }
 
-/// While nobody asks: sleeps until something happens (LIFE-3).
+/// Reads the queue when no fence needs it. Sleeps until there are events
+/// (LIFE-3).
 fn empty_now_and_then(inotify: &OwnedFd, stop: &OwnedFd, queue: &Mutex<Queue>) {
     let rest = Timespec {
         tv_sec: 0,
@@ -153,8 +157,8 @@ fn empty_now_and_then(inotify: &OwnedFd, stop: &OwnedFd, queue: &Mutex<Queue>) {
         ];
         match poll(&mut both, None) {
             Ok(_) | Err(Errno::INTR) => {}
-            // Without looks at the queue no event would come, and nobody
-            // would know.
+            // Without reading the queue, no event would arrive and nothing
+            // would report that. So it is treated as a loss.
             Err(_) => return lock(queue).watches.lost(),
         }
         let mut stopped = [PollFd::new(stop, PollFlags::IN)];
@@ -169,8 +173,8 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The system's queue. Whoever empties it hands over what was in it before
-/// letting anybody else: so the order stays.
+/// The system's queue. A thread that empties it passes the events on before it
+/// releases the lock, so their order stays.
 struct Queue {
     inotify: Arc<OwnedFd>,
     buffer: Vec<MaybeUninit<u8>>,
@@ -178,9 +182,10 @@ struct Queue {
 }
 
 impl Queue {
-    /// Hands over everything queued until this call, and perhaps more.
+    /// Passes on all events queued before this call, and perhaps later ones.
     fn empty(&mut self) {
-        // Not until nothing is left: somebody may write without a pause.
+        // Reads as many bytes as are queued now, not until the queue is empty,
+        // since a process may write without a pause.
         let mut queued = match ioctl_fionread(&self.inotify) {
             Ok(queued) => queued,
             Err(_) => return self.watches.lost(),
@@ -206,20 +211,22 @@ impl Queue {
     }
 }
 
-/// What is watched, by number and by name.
+/// The watches, by number and by name.
 struct Watches {
     inotify: Arc<OwnedFd>,
     generation: u64,
     sink: Sink,
     paths: HashMap<i32, PathBuf>,
-    /// The system has one watch for each object. An object that is watched by
-    /// several names (hard links, a directory mounted twice) has the others
-    /// here: its watch ends with the last of them (FILE-3).
+    /// The other names of watched objects. The system has one watch for each
+    /// object. Of an object that is watched by several names (hard links, a
+    /// directory mounted twice), `paths` has the first name and this all
+    /// others. Its watch ends with the last of them (FILE-3).
     others: HashMap<i32, Vec<PathBuf>>,
-    /// In the order of their components: what is below follows at once.
+    /// Sorted by path components, so paths below a directory follow it
+    /// directly.
     numbers: BTreeMap<PathBuf, i32>,
-    /// The watch and the name of a write that is not handed over yet: mostly
-    /// its close comes next, and the two are one.
+    /// The watch and the name of a write that was not passed on yet. Usually
+    /// its close is the next event, and the two become one event.
     written: Option<(i32, Vec<u8>)>,
 }
 
@@ -229,7 +236,7 @@ impl Watches {
         if let Some(old) = self.numbers.insert(path.to_owned(), number)
             && old != number
         {
-            // The name leads to something else by now.
+            // The name resolves to another object now.
             self.end_number(path, old);
         }
         match self.paths.get(&number) {
@@ -260,7 +267,7 @@ impl Watches {
                     others.swap_remove(at);
                 }
                 None => {
-                    // The first name goes, another takes its place.
+                    // The first name is removed, another replaces it.
                     if self.paths.get(&number).is_some_and(|of| of == path)
                         && let Some(next) = others.pop()
                     {
@@ -279,8 +286,8 @@ impl Watches {
         }
     }
 
-    /// `path` was removed or moved away: its watch and those below are of
-    /// inodes that may go by other names now.
+    /// Ends the watch at `path`, which was removed or moved away, and those
+    /// below. Their inodes may have other names now.
     fn end_below(&mut self, path: &Path) {
         let below: Vec<PathBuf> = self
             .numbers
@@ -338,9 +345,9 @@ impl Watches {
         }
     }
 
-    /// Where an event came from, by each name of what is watched; none if that
-    /// is no longer watched: a watch that has been ended may have left
-    /// something in the queue.
+    /// Returns the paths of an event, one for each name of the watched object.
+    /// None if it is no longer watched: the queue may still contain events of
+    /// an ended watch.
     fn paths_of(&self, number: i32, name: Option<&[u8]>) -> impl Iterator<Item = PathBuf> {
         let others = self.others.get(&number).into_iter().flatten();
         self.paths
@@ -354,8 +361,8 @@ impl Watches {
     }
 
     fn say_of(&self, number: i32, name: Option<&[u8]>, kind: RawKind) {
-        // What is written to a file watched by itself is said once: the
-        // watcher knows its other names.
+        // A write to a file that is watched separately is reported once: the
+        // watcher has its other names on record.
         let most = if name.is_some() { usize::MAX } else { 1 };
         for path in self.paths_of(number, name).take(most) {
             self.say_as(kind, path, None, name.is_some());
@@ -367,7 +374,7 @@ impl Watches {
             return self.lost();
         }
         if what.contains(ReadFlags::IGNORED) {
-            // The system has ended it.
+            // The system has ended this watch.
             for path in self.paths_of(number, None).collect::<Vec<_>>() {
                 if self.numbers.get(&path) == Some(&number) {
                     self.numbers.remove(&path);
@@ -435,7 +442,7 @@ mod tests {
         let sink = move |event| sender.send(event).unwrap();
         let mut inotify = Inotify::new(1, Arc::new(sink)).unwrap();
         assert_eq!(inotify.watch(&[home.path().to_owned()]), [Ok(())]);
-        // While it is held, nobody empties the queue.
+        // While this lock is held, no other thread empties the queue.
         let queue = Arc::clone(&inotify.queue);
         let mut told = |happening: &dyn Fn()| {
             let held = lock(&queue);

@@ -1,5 +1,5 @@
-//! Files with several names: each is watched by itself, since it can be
-//! written by a name in a directory nobody watches (SYNC-4).
+//! Files with several names. Each is watched separately, since it can be
+//! written by a name in a directory that is not watched (SYNC-4).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,21 +12,21 @@ use crate::system::stat::MetadataExt as _;
 
 /// The watched names of files with several links.
 ///
-/// The names of one file share the system's one watch, which reports under
-/// one of them only; so what happens to one is said of all. An inode that has
-/// meanwhile become another file costs a needless look, no more (ATTR-15).
+/// The names of one file share the system's one watch, which reports only one
+/// of them. So an event of one name is reported for all. If an inode number has
+/// become another file's, the only result is an unnecessary look (ATTR-15).
 #[derive(Default)]
 pub(super) struct HardLinks {
     names: HashMap<RelPath, (u64, u64)>,
     files: HashMap<(u64, u64), Vec<RelPath>>,
     failed: HashMap<RelPath, String>,
-    /// See [`take_renewed`](Self::take_renewed).
+    /// Names that [`take_renewed`](Self::take_renewed) returns next.
     renewed: Vec<RelPath>,
 }
 
 impl HardLinks {
-    /// Watches the file now at `path`, unless that very file is watched.
-    /// Returns whether the watch is new.
+    /// Watches the file now at `path`, unless that same file is watched
+    /// already. Returns whether the watch is new.
     pub(super) fn watch(&mut self, path: &RelPath, root: &Path, backend: &mut dyn Backend) -> bool {
         let place = absolute(root, path);
         let Ok(metadata) = place.symlink_metadata() else {
@@ -52,12 +52,12 @@ impl HardLinks {
         }
     }
 
-    /// Whether the file named `path` is watched by itself.
+    /// Returns whether the file named `path` is watched separately.
     pub(super) fn has(&self, path: &RelPath) -> bool {
         self.names.contains_key(path)
     }
 
-    /// Every watched name of the file named `path`, that one included.
+    /// Returns every watched name of the file named `path`, including `path`.
     pub(super) fn names_of(&self, path: &RelPath) -> &[RelPath] {
         self.names
             .get(path)
@@ -85,7 +85,7 @@ impl HardLinks {
         if names.is_empty() {
             self.files.remove(&identity);
         } else if !backend.counts_names() {
-            // The one watch that they shared may have ended with this name
+            // The one watch that the names shared may have ended with this name
             // (FILE-3).
             let places: Vec<_> = names.iter().map(|name| absolute(root, name)).collect();
             let _gone_by_now = backend.watch(&places[..1]);
@@ -93,13 +93,14 @@ impl HardLinks {
         }
     }
 
-    /// Names whose watch was made anew since the last call, so that something
-    /// may have been missed.
+    /// Removes and returns the names whose watch was renewed since the last
+    /// call, so that events may have been missed.
     pub(super) fn take_renewed(&mut self) -> Vec<RelPath> {
         std::mem::take(&mut self.renewed)
     }
 
-    /// Forgets every watch, since the backend is another; the names.
+    /// Removes all watches from the record, since the backend was replaced.
+    /// Returns their names.
     pub(super) fn clear(&mut self) -> Vec<RelPath> {
         let mut names: Vec<_> = self.names.drain().map(|(name, _)| name).collect();
         names.extend(self.failed.drain().map(|(name, _)| name));
@@ -107,7 +108,7 @@ impl HardLinks {
         names
     }
 
-    /// The names that could not be watched.
+    /// Returns the names that could not be watched.
     pub(super) fn failed_names(&self) -> Vec<RelPath> {
         self.failed.keys().cloned().collect()
     }

@@ -1,23 +1,23 @@
-//! The watcher: what the system says about tracked paths, as hints for the
-//! engine, in order, with fences between (SYNC-1..5, LIFE-3, LOSS-1/2).
+//! The watcher: passes the system's events about tracked paths to the engine as
+//! hints, in order, with fences between them (SYNC-1..5, LIFE-3, LOSS-1/2).
 //!
 //! ```text
 //! backend's thread ── RawEvent ──► the loop's channel ──► Watcher::digest ──► Input
 //! ```
 //!
-//! The backend only hands over. Everything else happens on the loop's thread,
-//! in [`Watcher::digest`], because adding a watch from the backend's thread
-//! would wait for that very thread.
+//! The backend only passes events on. Everything else happens on the loop's
+//! thread, in [`Watcher::digest`], because adding a watch from the backend's
+//! thread would wait for that very thread.
 //!
 //! Invariants:
-//! - Every directory that holds a tracked path, and each above it up to the
-//!   root, is watched by itself (never recursively), if it exists.
-//! - A watch follows its inode, a path does not: whenever a directory's name
-//!   goes, its watch and those below end; whenever it appears, it and all
-//!   needed below are watched by name, and then every tracked path below is
-//!   hinted (watch first, look afterwards: SYNC-5).
-//! - A fence is reported only after everything that the queue held before it,
-//!   the first half of a rename included.
+//! - Every directory that contains a tracked path, and each directory above it
+//!   up to the root, is watched separately (never recursively), if it exists.
+//! - A watch follows its inode, a path does not. Whenever a directory's name is
+//!   removed, its watch and those below end. Whenever it appears, it and all
+//!   needed directories below are watched by name, and then every tracked path
+//!   below is hinted (watch first, look afterwards: SYNC-5).
+//! - A fence is reported only after everything that was in the queue before it,
+//!   including the first half of a rename.
 
 mod backend;
 mod busy;
@@ -62,45 +62,45 @@ pub use self::silent::silent_file_system;
 use crate::links::{End, absolute, relative, resolve_until};
 use crate::system::stat::MetadataExt as _;
 
-/// How to watch.
+/// The way in which the workspace is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// The system's way; where that cannot be had, not at all, and
-    /// [`Watcher::degraded`] says why.
+    /// The system's own interface. If it is not available, nothing is watched,
+    /// and [`Watcher::degraded`] contains the reason.
     #[default]
     Auto,
     /// Linux's inotify.
     Inotify,
-    /// The `notify` crate's way on this system.
+    /// The `notify` crate's backend for this system.
     Notify,
-    /// Not at all: every path is read when it is asked for (LOSS-2).
+    /// Nothing is watched: every path is read for each query (LOSS-2).
     Off,
 }
 
-/// What keeps the watcher from working.
+/// An error that prevents the watcher or a fence from working.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The workspace's directory cannot be looked at.
+    /// The workspace's directory cannot be read.
     #[error("the workspace {path:?} cannot be watched: {source}")]
     Root {
-        /// The workspace.
+        /// The workspace's directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// No fence can be made: answers rest on reads instead (SYNC-2).
     #[error("no fence can be made in {path:?}: {cause}")]
     Fence {
-        /// The private directory.
+        /// The fence's private directory.
         path: PathBuf,
-        /// Why.
+        /// The cause, in words.
         cause: String,
     },
 }
 
 impl WatchError {
-    /// What to do about it.
+    /// Returns what the user can do about the error.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Root { .. } => "check that the workspace exists and may be read",
@@ -117,11 +117,11 @@ struct HeldMove {
     from: RelPath,
 }
 
-/// Watches what is tracked. Owned by the loop; every method is called on the
-/// loop's thread.
+/// Watches the tracked paths. The loop owns it, and calls every method on its
+/// own thread.
 pub struct Watcher {
     root: PathBuf,
-    /// Device and inode of the root, to notice that it is another.
+    /// The device and inode of the root, by which a replaced root is noticed.
     root_identity: (u64, u64),
     root_gone: bool,
     choice: Choice,
@@ -132,21 +132,25 @@ pub struct Watcher {
     hard_links: HardLinks,
     mounts: Mounts,
     fence: Fence,
-    /// Set when the fence's own directory is not known to be watched.
+    /// Why no fence can be made: the fence's directory is not known to be
+    /// watched. `None` if it is, or if the backend makes fences without it.
     fence_broken: Option<String>,
-    /// A directory outside the workspace, and whether it was touched.
-    /// Directories outside the workspace: of the socket and of the lock.
+    /// The directories of the socket and of the lock, which are outside the
+    /// workspace.
     beside: Vec<PathBuf>,
     beside_touched: bool,
     held: Option<HeldMove>,
-    /// A rename whose old name is there, from and to: the first half of an
-    /// exchange, if its mirror is what happens next.
+    /// The names, old and new, of a rename whose old name still exists. It is
+    /// the first half of an exchange if the reverse rename is the next event.
     doubtful: Option<(RelPath, RelPath)>,
-    /// Held moves that were given up, should their second half come late.
+    /// First halves of renames that were treated as removals. Their second half
+    /// may still arrive.
     given_up: VecDeque<HeldMove>,
-    /// The last first half, whether it mattered or not.
+    /// The cookie and the path of the last first half of a rename, of a tracked
+    /// path or not.
     last_from: Option<(usize, RelPath)>,
-    /// The last rename, to know an exchange of two names by its mirror.
+    /// The old and new name of the last rename. A reverse rename after it shows
+    /// that the names were exchanged.
     last_rename: Option<(RelPath, RelPath)>,
     busy: Busy,
 }
@@ -154,15 +158,15 @@ pub struct Watcher {
 impl Watcher {
     /// Begins to watch the workspace's own directory and the fence's.
     ///
-    /// `root` is canonical. `fence_dir` is this daemon's alone, outside the
-    /// workspace, made with mode 0700 if it is needed and not there. `sink` is
-    /// called on the backend's thread or within calls of the watcher's, in
-    /// order, and must neither block nor lose: it hands over to the loop's
-    /// unbounded channel.
+    /// `root` is canonical. `fence_dir` is outside the workspace and used by
+    /// this daemon only. It is created with mode 0700 if it is needed and does
+    /// not exist. `sink` is called in order, on the backend's thread or within
+    /// calls of the watcher. It must neither block nor lose events: it passes
+    /// them to the loop's unbounded channel.
     ///
     /// # Errors
-    /// [`WatchError::Root`] if there is no workspace. A backend or a fence
-    /// that cannot be had is no error, but degrades (LOSS-2, SYNC-2).
+    /// [`WatchError::Root`] if there is no workspace. A backend or a fence that
+    /// is not available is no error, but a degradation (LOSS-2, SYNC-2).
     pub fn new(
         root: &Path,
         fence_dir: &Path,
@@ -174,7 +178,7 @@ impl Watcher {
             source,
         })?;
         let sink: Sink = Arc::new(sink);
-        // Before the first watch: a mount that comes later is noticed.
+        // Created before the first watch, so that any later mount is noticed.
         let mounts = Mounts::new(root);
         let backend = make_backend(choice, 0, &sink);
         let mut watcher = Self {
@@ -203,19 +207,20 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Watches whatever can happen to `path`: the directory that holds it and
-    /// those above, or as many of them as exist; where symlinks lead to, too.
-    /// When this returns, everything that happens later is reported. Once per
-    /// path; again is no harm.
+    /// Watches everything that affects `path`: the directory that contains it
+    /// and those above, as far as they exist, and the same for each symlink's
+    /// target. Every change after this call is reported. A path may be tracked
+    /// again, which has no effect.
     pub fn track(&mut self, path: &RelPath) {
         if self.track_unlinked(path) {
             self.follow(path);
         }
     }
 
-    /// The same, but for where symlinks lead to: for a path of which that is
-    /// found out next, and then, if there are any, [`follow`](Self::follow)ed.
-    /// Returns whether that is news.
+    /// Does the same as [`track`](Self::track), but does not watch symlinks'
+    /// targets. It is for paths whose links are resolved next, and which are
+    /// then [`follow`](Self::follow)ed if there are any. Returns whether the
+    /// path was not tracked before.
     pub fn track_unlinked(&mut self, path: &RelPath) -> bool {
         let news = self.cover.track(path);
         if news {
@@ -224,23 +229,24 @@ impl Watcher {
         news
     }
 
-    /// Whether a look at the stat of `path` does not tell whether it was
-    /// written: it may be without an event, or by another name.
+    /// Returns whether the stat of `path` is not enough to tell whether the
+    /// file was written, since it can be written without an event or by another
+    /// name.
     pub fn must_be_read(&self, path: &RelPath) -> bool {
         self.blind(path) || self.mounts.is_place(&absolute(&self.root, path))
     }
 
-    /// Where in the workspace a real name leads by a directory or file that is
-    /// mounted in it once more (FILE-1).
+    /// Returns the other name in the workspace of a file or directory that is
+    /// mounted a second time, if `path` is at or below such a mount (FILE-1).
     pub fn behind_mount(&self, path: &RelPath) -> Option<RelPath> {
         let source = self.mounts.source(&absolute(&self.root, path))?;
         relative(&self.root, &source)
     }
 
-    /// Watches the directories of the socket and of the lock, outside the
-    /// workspace. Nothing that happens there is an input;
-    /// [`take_beside`](Self::take_beside) says that something did. Again, if
-    /// one was made anew.
+    /// Watches the directories of the socket and of the lock, which are outside
+    /// the workspace. Events there cause no input.
+    /// [`take_beside`](Self::take_beside) returns whether there were any. It is
+    /// called again when one of these directories was created again.
     pub fn watch_beside(&mut self, places: &Places) {
         let lock = places.lock.parent().map(Path::to_path_buf);
         self.beside = lock.into_iter().chain([places.runtime.clone()]).collect();
@@ -249,29 +255,29 @@ impl Watcher {
 
     fn rewatch_beside(&mut self) {
         self.directories.backend.unwatch(&self.beside);
-        // Without it, whoever asks just looks later.
+        // If the watch fails, a loss of these files is only noticed later.
         let _unwatched = self.directories.backend.watch(&self.beside);
     }
 
-    /// Whether something has happened in a directory that is
-    /// [watched beside](Self::watch_beside) since the last call.
+    /// Returns whether there was an event in the directories of
+    /// [`watch_beside`](Self::watch_beside) since the last call.
     pub fn take_beside(&mut self) -> bool {
         std::mem::take(&mut self.beside_touched)
     }
 
-    /// Ends what [`track`](Self::track) began; watches that nothing else
-    /// needs end.
+    /// Ends what [`track`](Self::track) began. Watches that no other path needs
+    /// end.
     pub fn untrack(&mut self, path: &RelPath) {
         for entry in self.cover.entries_of(path).to_vec() {
             self.uncover(path, &entry);
         }
     }
 
-    /// Tells where the bytes of a tracked `path` were found: at `real`, if
-    /// symlinks led there. The watcher follows links by itself; this catches
-    /// what it could not have seen. Returns whether more is watched than
-    /// before: then what was written meanwhile may have been missed, and the
-    /// path is to be read again.
+    /// Takes the name `real` at which a read found the bytes of a tracked
+    /// `path`; `None` if there was no symlink. The watcher follows links
+    /// without this, but may have missed a change of one. Returns whether more
+    /// is watched than before. Then a write in the meantime may have been
+    /// missed, and the path has to be read again.
     pub fn alias(&mut self, path: &RelPath, real: Option<&RelPath>) -> bool {
         if !self.cover.is_tracked(path) {
             return false;
@@ -283,12 +289,12 @@ impl Watcher {
         !known && self.follow(path)
     }
 
-    /// Watches the file at `path` (its real name) by itself as well, since it
-    /// can be written by another of its names (SYNC-4). The watcher does so
-    /// unasked for every tracked file that it sees to have several links; but
-    /// a link made in an unwatched directory makes no event, and only a read
-    /// finds it. Returns whether the watch is new: then what was written
-    /// meanwhile may have been missed, and the path is to be read again.
+    /// Watches the file at `path` (its real name) separately as well, since it
+    /// can be written by another of its names (SYNC-4). The watcher does so for
+    /// every tracked file that it finds to have several links. But a link that
+    /// is made in an unwatched directory causes no event, and only a read finds
+    /// it. Returns whether the watch is new. Then a write in the meantime may
+    /// have been missed, and the path has to be read again.
     pub fn watch_file(&mut self, path: &RelPath) -> bool {
         !self.cover.spoken_for(path).is_empty()
             && self.directories.remote(path).is_none()
@@ -297,11 +303,11 @@ impl Watcher {
                 .watch(path, &self.root, self.directories.backend.as_mut())
     }
 
-    /// Makes a fence: [`Input::FenceReached`] with `number` follows behind
+    /// Makes a fence: [`Input::FenceReached`] with `number` follows after
     /// everything that happened in watched places before this call.
     ///
     /// # Errors
-    /// [`WatchError::Fence`] if none can be made; nothing follows then.
+    /// [`WatchError::Fence`] if no fence can be made. No input follows then.
     pub fn fence(&mut self, number: u64) -> Result<(), WatchError> {
         self.make_fence(Some(number))
             .map_err(|cause| WatchError::Fence {
@@ -319,7 +325,7 @@ impl Watcher {
         if self.fence_broken.is_none() && self.fence.make(asked).is_ok() {
             return Ok(());
         }
-        // Somebody may have cleaned the runtime directory.
+        // Another process may have removed files from the runtime directory.
         self.directories
             .backend
             .unwatch(&[self.fence.dir().to_path_buf()]);
@@ -350,9 +356,9 @@ impl Watcher {
             .err();
     }
 
-    /// Looks for what makes no event: whether something was mounted or
-    /// unmounted in the workspace, and whether its name leads elsewhere by
-    /// now. Before each fence; it costs two system calls.
+    /// Checks for changes that cause no event: mounts in the workspace, and
+    /// whether the workspace's name now resolves to another directory. It is
+    /// called before each fence and costs two system calls.
     pub fn look_around(&mut self, out: &mut Vec<Input>) {
         self.look_at_renewed(out);
         let Some(places) = self.mounts.changed() else {
@@ -371,9 +377,9 @@ impl Watcher {
         }
     }
 
-    /// Has everything looked at that is at these places and below, or led
-    /// there: what happened to it was not seen. The links of each path are
-    /// followed once, by however many of the places it is reached.
+    /// Reports a gap for these places, for everything below them, and for every
+    /// tracked path with a symlink that resolves there. The links of each path
+    /// are followed once, even if it is reached from several places.
     fn gap_at(&mut self, places: Vec<RelPath>, out: &mut Vec<Input>) {
         let (entries, mut names) = self.reached_by(&places);
         for entry in entries {
@@ -389,8 +395,9 @@ impl Watcher {
         out.extend(gaps.map(|below| Input::Gap { below }));
     }
 
-    /// What is at these places and below, and the tracked paths that it speaks
-    /// for: a symlink may lead here from anywhere (FILE-4).
+    /// Returns the entries at and below these places, and the tracked paths
+    /// that resolve through them: a symlink anywhere may resolve to here
+    /// (FILE-4).
     fn reached_by(&self, places: &[RelPath]) -> (Vec<RelPath>, BTreeSet<RelPath>) {
         let mut entries = places.to_vec();
         entries.extend(
@@ -405,11 +412,12 @@ impl Watcher {
         (entries, names)
     }
 
-    /// Tries again what could not be watched, and says for which places that
-    /// has been mended. For the shell's now-and-then look at degraded paths.
+    /// Tries again to watch what could not be watched, and reports a gap for
+    /// each place where that succeeded. It is called when the loop checks
+    /// degraded paths.
     pub fn mend(&mut self, out: &mut Vec<Input>) {
         if self.directories.is_off() && self.choice != Choice::Off {
-            // Perhaps the user has an instance left by now.
+            // The user's limit of inotify instances may no longer be reached.
             let backend = make_backend(self.choice, self.generation + 1, &self.sink);
             if backend.name() != NoBackend::NAME {
                 self.generation += 1;
@@ -434,17 +442,19 @@ impl Watcher {
         }
     }
 
-    /// How many directories are watched, the root included, the fence's not.
+    /// Returns how many directories are watched, including the root and
+    /// excluding the fence's directory.
     pub fn watched(&self) -> usize {
         self.directories.watched()
     }
 
-    /// The backend's name, for `status`.
+    /// Returns the backend's name, for `status`.
     pub fn backend(&self) -> &'static str {
         self.directories.backend.name()
     }
 
-    /// Where less is seen than should be, and why (LOSS-2).
+    /// Returns the places whose changes are not all reported, with the causes
+    /// (LOSS-2).
     pub fn degraded(&self) -> Vec<Degraded> {
         let mut list = self.directories.degraded();
         if let Some(cause) = &self.fence_broken {
@@ -460,8 +470,8 @@ impl Watcher {
         list
     }
 
-    /// Whether changes of `path` may come without an event, so that it must
-    /// be read when it is asked for (LOSS-2).
+    /// Returns whether changes of `path` may come without an event, so that it
+    /// must be read for each query (LOSS-2).
     pub fn blind(&self, path: &RelPath) -> bool {
         if self.slow_place(path).is_some() {
             return true;
@@ -473,9 +483,9 @@ impl Watcher {
             })
     }
 
-    /// The place of which a look at `path` may hang: of a remote file system
-    /// that is mounted there, or leads there by a link; the workspace itself if
-    /// that is on one.
+    /// Returns the place because of which reading `path` may hang: a remote
+    /// file system that contains it, also through a link. It is the workspace
+    /// itself if that is on a remote file system.
     pub fn slow_place(&self, path: &RelPath) -> Option<PathBuf> {
         if self.directories.root_is_silent() {
             return Some(self.root.clone());
@@ -484,14 +494,16 @@ impl Watcher {
         remote(path).or_else(|| self.cover.entries_of(path).iter().find_map(remote))
     }
 
-    /// Where that is mounted which `path` is on, as far as its name says: what
-    /// a slow read of it says of its neighbours.
+    /// Returns the mount point of the file system that contains `path`, without
+    /// resolving links. A slow read of `path` suggests that other files of that
+    /// mount are slow too.
     pub fn mount_of(&self, path: &RelPath) -> PathBuf {
         let mount = self.mounts.of(&absolute(&self.root, path));
         mount.unwrap_or(&self.root).to_path_buf()
     }
 
-    /// A look at a name, without following it; not where that may hang.
+    /// Returns the stat of a name without following it, or `WouldBlock` if the
+    /// call may hang.
     fn look(&self, path: &RelPath) -> io::Result<Metadata> {
         match self.directories.remote(path) {
             Some(_) => Err(io::ErrorKind::WouldBlock.into()),
@@ -499,7 +511,7 @@ impl Watcher {
         }
     }
 
-    /// Whether there is something of that name; taken to be so where a look
+    /// Returns whether a name exists. It is treated as existing if the check
     /// may hang.
     fn is_there(&self, path: &RelPath) -> bool {
         match self.look(path) {
@@ -508,19 +520,21 @@ impl Watcher {
         }
     }
 
-    /// Whether the workspace's directory was removed or renamed (LIFE-1).
+    /// Returns whether the workspace's directory was removed or renamed
+    /// (LIFE-1).
     pub fn root_gone(&self) -> bool {
         self.root_gone
     }
 
-    /// Looks whether the workspace's name still leads to the directory that
-    /// is watched; a rename further up makes no event. Returns
+    /// Checks whether the workspace's name still resolves to the watched
+    /// directory, since a rename of a directory above causes no event. Returns
     /// [`root_gone`](Self::root_gone).
     pub fn check_root(&mut self) -> bool {
         let same = self
             .root
             .symlink_metadata()
-            // One that is being removed has its name for a moment longer.
+            // A directory that is being removed still has its name for a
+            // moment.
             .is_ok_and(|metadata| {
                 metadata.nlink() > 0 && (metadata.dev(), metadata.ino()) == self.root_identity
             });
@@ -528,12 +542,12 @@ impl Watcher {
         self.root_gone
     }
 
-    /// Makes the set of names that speak for `path` true again: itself, each
-    /// symlink on its way, and where it ends. Returns whether it grew.
+    /// Updates the entries of `path`: itself, each symlink on the way, and the
+    /// name at which it ends. Returns whether there are new ones.
     pub fn follow(&mut self, path: &RelPath) -> bool {
         let mut grew = false;
-        // A link may change while its target's directory is about to be
-        // watched: look again until what is watched is what is there.
+        // A link may change before its target's directory is watched, so this
+        // repeats until nothing new is found.
         for _ in 0..8 {
             let resolved = resolve_until(
                 &self.root,
@@ -544,7 +558,8 @@ impl Watcher {
             let mut wanted = vec![path.clone()];
             let end = match resolved.end {
                 End::There(end, metadata) => {
-                    // A file mounted by itself is written by its other name.
+                    // A file that is a mount point is written under its other
+                    // name.
                     let place = absolute(&self.root, &end);
                     if metadata.is_file() && (metadata.nlink() > 1 || self.mounts.is_place(&place))
                     {
@@ -587,7 +602,8 @@ impl Watcher {
     }
 }
 
-/// A backend of the wanted kind, or one that says why there is none.
+/// Creates a backend of the requested kind, or one that reports why there is
+/// none.
 fn make_backend(choice: Choice, generation: u64, sink: &Sink) -> Box<dyn Backend> {
     let made: Result<Box<dyn Backend>, String> = match choice {
         Choice::Auto if !inotify::IS_HERE => {

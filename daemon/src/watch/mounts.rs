@@ -1,6 +1,6 @@
-//! What is mounted in the workspace and above it. A mount, and the end of
-//! one, puts other content under tracked names without any event on them
-//! (LOSS-2); the system's table of mounts tells.
+//! The mounts in the workspace and above it. Mounting and unmounting change the
+//! content under tracked names without any event on them (LOSS-2). The system's
+//! table of mounts shows them.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -13,19 +13,19 @@ use tokio::io::{Interest, Ready};
 
 const TABLE: &str = "/proc/self/mountinfo";
 
-/// The places in a workspace where something is mounted.
+/// The places in a workspace where a file system is mounted.
 #[derive(Debug)]
 pub(super) struct Mounts {
     root: PathBuf,
-    /// `None` where the system has no such table: then only what makes an
-    /// event is noticed.
+    /// `None` if the system has no such table. Then only changes with events
+    /// are noticed.
     table: Option<File>,
     places: Vec<PathBuf>,
-    /// What is mounted there, and the mount that the workspace is in, the first
-    /// of them; empty if nothing can be reached by two of them.
+    /// The mount that contains the workspace, followed by the mounts at
+    /// `places`. Empty if no file can be reached through two of them.
     again: Vec<Mount>,
-    /// Those of them whose file system is somewhere else and may not answer,
-    /// and why changes there make no events.
+    /// The places of remote file systems, which may not respond, and why
+    /// changes there make no events.
     remote: Vec<(PathBuf, &'static str)>,
 }
 
@@ -38,14 +38,16 @@ impl Mounts {
             again: Vec::new(),
             remote: Vec::new(),
         };
-        // Opened first and read afterwards: a change in between is noticed.
+        // The table was opened before it is read, so a change in between is
+        // noticed.
         mounts.places = mounts.read();
         mounts
     }
 
-    /// The places below the root where something may have been mounted or
-    /// unmounted since the last call. An identical table proves nothing: what
-    /// is mounted anew often gets the old one's numbers.
+    /// Returns the places below the root where a file system may have been
+    /// mounted or unmounted since the last call; `None` if nothing changed. An
+    /// identical table proves nothing: a new mount often gets the numbers of
+    /// the old one.
     pub(super) fn changed(&mut self) -> Option<Vec<PathBuf>> {
         let table = self.table.as_ref()?;
         let mut polled = [PollFd::new(table, PollFlags::PRI)];
@@ -54,8 +56,8 @@ impl Mounts {
         if changes == 0 && self.again.is_empty() {
             return None;
         }
-        // What is mounted once more may have been renamed where it lies, and
-        // that is no change of the table.
+        // The source of a bind mount may have been renamed, which is not
+        // reported as a change of the table.
         let before = std::mem::take(&mut self.again);
         let now = self.read();
         if changes == 0 && before == self.again {
@@ -63,27 +65,27 @@ impl Mounts {
         }
         let mut places = std::mem::replace(&mut self.places, now);
         places.extend(self.places.iter().cloned());
-        // What lies in another place goes with it.
+        // A place below another is covered by that one.
         places.sort();
         places.dedup_by(|later, earlier| later.starts_with(earlier));
         Some(places)
     }
 
-    /// Whether something is mounted at this very place.
+    /// Returns whether a file system is mounted at exactly this path.
     pub(super) fn is_place(&self, path: &Path) -> bool {
         self.places.iter().any(|place| place == path)
     }
 
-    /// Where that is mounted which a path below the root is on; `None` for what
-    /// the root is on.
+    /// Returns the place of the mount that contains a path below the root, or
+    /// `None` if it is the root's own mount.
     pub(super) fn of(&self, path: &Path) -> Option<&Path> {
         let over = self.places.iter().filter(|place| path.starts_with(place));
         over.max_by_key(|place| place.as_os_str().len())
             .map(PathBuf::as_path)
     }
 
-    /// The name in the workspace that a path has as well, and is known by,
-    /// where one directory or file is mounted in two places (FILE-1).
+    /// Returns the path's other name in the workspace, by which it is tracked,
+    /// if one directory or file is mounted in two places (FILE-1).
     pub(super) fn source(&self, path: &Path) -> Option<PathBuf> {
         let (mount, rest) = shown(&self.again, path)?;
         let lies = mount.root.join(rest);
@@ -96,8 +98,8 @@ impl Mounts {
         (known != path).then_some(known)
     }
 
-    /// The places below the root that must not be touched by who must not
-    /// wait, and why changes there make no events.
+    /// Returns the places below the root that the loop must not touch, since
+    /// calls there may block, and why changes there make no events.
     pub(super) fn remote(&self) -> &[(PathBuf, &'static str)] {
         &self.remote
     }
@@ -118,15 +120,17 @@ impl Mounts {
     }
 }
 
-/// Wakes whoever waits when anything is mounted or unmounted. Another
-/// description of the table than the one above: each is told once.
+/// Wakes a task when a file system is mounted or unmounted. It opens the table
+/// separately from [`Mounts`], since each open file receives a change once.
 #[derive(Debug)]
 pub struct MountBell(Option<AsyncFd<File>>);
 
 impl MountBell {
-    /// Needs a runtime. Silent where the system has no table of mounts.
+    /// Opens the table. Needs a tokio runtime. Never wakes if the system has no
+    /// table of mounts.
     pub fn open() -> Self {
-        // Deprecated for what is no owned descriptor; this is one.
+        // Deprecated for values that do not own their descriptor; this one
+        // does.
         #[allow(deprecated)]
         let open = || AsyncFd::with_interest(File::open(TABLE)?, Interest::PRIORITY);
         Self(
@@ -136,7 +140,7 @@ impl MountBell {
         )
     }
 
-    /// Waits for the next change. Nothing is lost by giving it up.
+    /// Waits for the next change. Dropping the future loses no change.
     pub async fn rung(&self) {
         if let Some(table) = &self.0
             && let Ok(mut ready) = table.ready(Interest::PRIORITY).await
@@ -147,11 +151,11 @@ impl MountBell {
     }
 }
 
-/// The mount that `root` is in and those below it, if what is below one of them
-/// can be reached by another as well.
+/// Returns the mount that contains `root` and those below it, if a file in one
+/// of them can be reached through another as well; else nothing.
 fn again(root: &Path, table: &[Mount]) -> Vec<Mount> {
     let above = table.iter().filter(|mount| root.starts_with(&mount.place));
-    // Of several at one place, the last is seen.
+    // Of several mounts at one place, the last is visible.
     let Some(own) = above.max_by_key(|mount| mount.place.as_os_str().len()) else {
         return Vec::new();
     };
@@ -168,11 +172,11 @@ fn again(root: &Path, table: &[Mount]) -> Vec<Mount> {
     if overlap { mounts } else { Vec::new() }
 }
 
-/// The mount that shows what is at a path, and the rest of the path below it;
-/// the first is the one that all others stand in.
+/// Returns the mount through which a path is reached, and the rest of the path
+/// below it. `mounts` begins with the mount that contains all others.
 fn shown<'a>(mounts: &'a [Mount], path: &'a Path) -> Option<(&'a Mount, &'a Path)> {
     let mut mount = mounts.first()?;
-    // One on top of another has that one as its parent.
+    // A mount on top of another has that one as its parent.
     for _ in mounts {
         let upon = mounts
             .iter()
@@ -189,10 +193,10 @@ fn shown<'a>(mounts: &'a [Mount], path: &'a Path) -> Option<(&'a Mount, &'a Path
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
     id: u64,
-    /// The one that it stands in, or on.
+    /// The id of the mount that it is mounted in or on.
     parent: u64,
     device: (u32, u32),
-    /// What of the file system is mounted.
+    /// The directory of the file system that is mounted.
     root: PathBuf,
     place: PathBuf,
     kind: Vec<u8>,
@@ -200,7 +204,8 @@ struct Mount {
 }
 
 impl Mount {
-    /// Where it shows what lies there on a file system, if it does.
+    /// Returns the path by which this mount shows the place `lies` of a file
+    /// system, or `None` if it does not.
     fn name_of(&self, device: (u32, u32), lies: &Path) -> Option<PathBuf> {
         let rest = lies.strip_prefix(&self.root).ok()?;
         let at_place = rest.as_os_str().is_empty();
@@ -220,7 +225,7 @@ fn table() -> io::Result<Vec<Mount>> {
         .collect())
 }
 
-/// `36 35 98:0 /root /place opts tags.. - kind source options`: proc(5).
+/// Parses `36 35 98:0 /root /place opts tags.. - kind source options`: proc(5).
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let text = |field| std::str::from_utf8(field).ok();
@@ -232,7 +237,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
     let field = fields.next()?;
     let root = match field.strip_suffix(b"//deleted") {
         None => path(field),
-        // It lies nowhere any more: below no other.
+        // A removed directory is in no other one.
         Some(gone) => path(gone.strip_prefix(b"/").unwrap_or(gone)),
     };
     let place = path(fields.next()?);
@@ -248,8 +253,8 @@ fn mount(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Why changes on a file system of this kind may make no events, if it is one
-/// whose every call waits for somebody else: another machine, another program.
+/// Returns why changes on a file system of this kind may make no events, if it
+/// is one whose calls depend on another machine or program. Else `None`.
 fn remote(kind: &[u8]) -> Option<&'static str> {
     Some(match kind {
         b"nfs" | b"nfs4" => "NFS: changes made elsewhere make no events",
@@ -266,7 +271,7 @@ fn remote(kind: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Blanks and backslashes are spelled in octal.
+/// Decodes blanks and backslashes, which the table has as octal escapes.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -282,10 +287,9 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the layers of the overlay that is mounted as `device` can be
-/// reached from here, so that somebody may write behind the mount. In a
-/// container they mostly cannot; the kernel's documentation calls such
-/// writes undefined.
+/// Returns whether the layers of the overlay mounted as `device` can be reached
+/// from here, so that a process may write to them directly. In a container they
+/// usually cannot. The kernel's documentation calls such writes undefined.
 pub(super) fn overlay_is_open(device: u64) -> bool {
     let device = (rustix::fs::major(device), rustix::fs::minor(device));
     let table = table().unwrap_or_default();
@@ -293,7 +297,7 @@ pub(super) fn overlay_is_open(device: u64) -> bool {
         .iter()
         .filter(|mount| mount.kind == b"overlay" && mount.device == device)
         .peekable();
-    // One that the table does not know may be open.
+    // An overlay that is not in the table may be open.
     overlays.peek().is_none()
         || overlays.any(|mount| {
             layers(&mount.options)
@@ -309,7 +313,7 @@ fn may_be_there(path: &Path) -> bool {
     }
 }
 
-/// The directories named by an overlay's options.
+/// Returns the directories that an overlay's options name.
 fn layers(options: &[u8]) -> Vec<PathBuf> {
     options
         .split(|byte| *byte == b',')
@@ -373,7 +377,8 @@ mod tests {
         assert_eq!(source(&[bind], "src"), some("lib"));
         assert_eq!(source(&[bind], "lib/f"), None);
         assert_eq!(source(&[bind], "srcs"), None);
-        // Of another file system, from outside, of what is gone.
+        // Mounts of another file system, of a directory outside the workspace,
+        // and of a removed one.
         for line in [
             "3 2 8:2 /users/w/lib /home/w/src",
             "3 2 8:1 /users/other /home/w/src",
@@ -381,7 +386,7 @@ mod tests {
         ] {
             assert_eq!(source(&[line], "src/f"), None, "{line}");
         }
-        // A file; what was bound is bound once more.
+        // A bound file; a bound directory that is bound once more.
         let file = "3 2 8:1 /users/w/a /home/w/b";
         assert_eq!(source(&[file], "b"), some("a"));
         let below = "4 2 8:1 /users/w/lib/x /home/w/y";
@@ -390,7 +395,7 @@ mod tests {
         let two = ["3 2 0:9 / /home/w/m", "4 2 0:9 /x /home/w/v"];
         assert_eq!(source(&two, "v/f"), some("m/x/f"));
         assert_eq!(source(&two, "m/x/f"), None);
-        // Something stands on what was bound, or in it.
+        // A mount on top of the bound directory, or in it.
         assert_eq!(source(&[bind, "4 2 0:9 / /home/w/lib"], "src/f"), None);
         assert_eq!(source(&[bind, "4 3 0:9 / /home/w/src"], "src/f"), None);
         let deeper = [bind, "4 2 0:9 / /home/w/lib/x"];

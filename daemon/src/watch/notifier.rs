@@ -1,4 +1,4 @@
-//! The backend on the `notify` crate; the one file that names it.
+//! The backend on the `notify` crate. Only this file names that crate.
 
 use std::path::PathBuf;
 
@@ -15,17 +15,19 @@ pub(super) struct Notifier {
 }
 
 impl Notifier {
+    /// Creates a watcher of the `notify` crate.
+    ///
     /// # Errors
-    /// The system's words, for instance when the user has no inotify
-    /// instance left.
+    /// The system's words, for instance when the user has no inotify instance
+    /// left.
     pub(super) fn new(generation: u64, sink: Sink) -> Result<Self, String> {
-        // The default mask reports every close, that is every file that
-        // anybody reads: a build would wake us 100,000 times (LIFE-3).
+        // The default mask reports every close, so also every file that a
+        // process reads: a build would wake the daemon 100,000 times (LIFE-3).
         let kinds = EventKindMask::CORE | EventKindMask::ACCESS_CLOSE;
         let config = Config::default()
             .with_event_kinds(kinds)
             .with_follow_symlinks(false);
-        // Calling the watcher from in here would wait for itself.
+        // The handler must not call the watcher, which would deadlock.
         let handler = move |event: notify::Result<Event>| {
             translate(generation, event, &*sink);
         };
@@ -57,7 +59,8 @@ impl Backend for Notifier {
                     let refused = refusal(&error.source);
                     let done = paths.len() - error.remaining.len();
                     if error.origin.is_none() {
-                        // Not one path's fault: none of the rest is watched.
+                        // The error belongs to no single path: none of the
+                        // remaining ones is watched.
                         results.resize(paths.len(), Err(refused));
                         return results;
                     }
@@ -73,8 +76,8 @@ impl Backend for Notifier {
 
     fn unwatch(&mut self, paths: &[PathBuf]) {
         let mut ops: Vec<_> = paths.iter().map(PathOp::unwatch).collect();
-        // Stops at each watch that has ended by itself (its directory was
-        // removed or moved); that one is done with.
+        // The call stops at each watch that has already ended (its directory
+        // was removed or moved). That one needs nothing more.
         while let Err(error) = self.inner.update_paths(ops) {
             if error.origin.is_none() {
                 return;
@@ -110,16 +113,16 @@ fn translate(generation: u64, event: notify::Result<Event>, sink: &dyn Fn(RawEve
             kind,
             path,
             cookie,
-            // It does not tell.
+            // `notify` does not report that.
             by_directory: false,
         });
     };
     let event = match event {
         Ok(event) => event,
-        // The queue could not be read: what was in it is unknown.
+        // The queue could not be read, so its events are lost.
         Err(_) => return say(RawKind::Lost, PathBuf::new(), None),
     };
-    // Before the paths: an overflow has none (LOSS-1).
+    // Checked before the paths, since an overflow has none (LOSS-1).
     if event.need_rescan() {
         return say(RawKind::Lost, PathBuf::new(), None);
     }
@@ -128,18 +131,18 @@ fn translate(generation: u64, event: notify::Result<Event>, sink: &dyn Fn(RawEve
         EventKind::Create(_) => RawKind::Created,
         EventKind::Remove(_) => RawKind::Removed,
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => RawKind::Closed,
-        // Only reading: nobody's business.
+        // A close of a file that was open for reading only.
         EventKind::Access(_) => return,
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) if cookie.is_some() => {
             RawKind::MovedFrom
         }
         EventKind::Modify(ModifyKind::Name(RenameMode::To)) if cookie.is_some() => RawKind::MovedTo,
-        // Says again what From and To have said.
+        // `From` and `To` have reported the same rename.
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) if cookie.is_some() => return,
         EventKind::Modify(ModifyKind::Name(_)) => RawKind::MovedSelf,
         EventKind::Modify(ModifyKind::Metadata(_)) => RawKind::Attributes,
         EventKind::Modify(_) => RawKind::Written,
-        // Whatever a later release adds is at least a reason to look.
+        // Kinds that a later release adds are at least a reason to look.
         EventKind::Any | EventKind::Other => RawKind::Attributes,
     };
     for path in event.paths {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::mounts::overlay_is_open;
 
-/// Why changes of what is on `path`'s file system may make no events, if that
-/// is so.
+/// Returns why changes on the file system of `path` may make no events, or
+/// `None` if all make events.
 pub fn silent_file_system(path: &Path) -> Option<&'static str> {
     let magic = rustix::fs::statfs(path).ok()?.f_type;
     // The field is signed on some machines and not on others.

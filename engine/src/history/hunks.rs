@@ -1,28 +1,29 @@
-//! What differs between two versions, as people read it: changes with some
-//! lines around them, of each the removed lines first.
+//! The differences between two versions as people read them: changed lines with
+//! context, the removed lines of each change first.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::weave::{Compared, Kind};
 
-/// Lines that changed, with some around them.
+/// Changed lines with the unchanged lines around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk<'a> {
-    /// Its first line in the older version, counted from 1; the one before it
-    /// where it has none there.
+    /// The number of the first line in the older version, counted from 1. If
+    /// the hunk has no lines there, the number of the line before it.
     pub old_start: u32,
-    /// How many lines it has there.
+    /// How many lines of the older version the hunk has.
     pub old_lines: u32,
-    /// Its first line in the newer version, likewise.
+    /// The number of the first line in the newer version, counted from 1. If
+    /// the hunk has no lines there, the number of the line before it.
     pub new_start: u32,
-    /// How many lines it has there.
+    /// How many lines of the newer version the hunk has.
     pub new_lines: u32,
-    /// All of them.
+    /// The lines of both versions, in order.
     pub lines: Vec<Compared<'a>>,
 }
 
-/// Changes with `context` lines around each; those that are no further apart
-/// are one.
+/// Returns the changes with `context` unchanged lines around each. Changes
+/// whose contexts touch are one hunk.
 pub fn hunks(compared: Vec<Compared<'_>>, context: usize) -> Vec<Hunk<'_>> {
     let lines = in_order(compared);
     let changed: Vec<usize> = (0..lines.len())
@@ -42,7 +43,7 @@ pub fn hunks(compared: Vec<Compared<'_>>, context: usize) -> Vec<Hunk<'_>> {
     let mut at = 0;
     let mut found = Vec::with_capacity(spans.len());
     for span in spans {
-        // Between two hunks nothing changed.
+        // Between two hunks, nothing changed.
         let passed = u32::try_from(span.start - at).unwrap_or(u32::MAX);
         rest.by_ref().take(span.start - at).for_each(drop);
         (old, new) = (old + passed, new + passed);
@@ -65,8 +66,9 @@ pub fn hunks(compared: Vec<Compared<'_>>, context: usize) -> Vec<Hunk<'_>> {
     found
 }
 
-/// Of each run of changed lines the removed ones first. A line that one
-/// version took away and a later one brought again has not changed.
+/// Puts the removed lines of each run of changed lines before the added ones. A
+/// line that one version removed and a later one added again counts as
+/// unchanged.
 fn in_order(compared: Vec<Compared<'_>>) -> Vec<Compared<'_>> {
     let mut all = Vec::with_capacity(compared.len());
     let (mut removed, mut added) = (Vec::new(), Vec::new());
@@ -116,7 +118,7 @@ fn put<'a>(
     added.clear();
 }
 
-/// Texts have less than 2^32 lines.
+/// Converts a line number. Texts have less than 2^32 lines.
 fn number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }
@@ -129,7 +131,7 @@ mod tests {
     use super::super::{Step, Weave};
     use super::*;
 
-    /// As `diff -u` writes it, without heads.
+    /// Returns the differences as `diff -u` writes them, with short headers.
     fn told(versions: &[&str], from: usize, to: usize, context: usize) -> String {
         let steps: Vec<Step> = versions
             .iter()
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_went_and_came_again_has_not_changed() {
-        // Another line came and went in its place meanwhile.
+        // Another line was added and removed in its place in the meantime.
         let versions = [
             "a\nb one\nc\n",
             "a\nc\n",
@@ -188,8 +190,8 @@ mod tests {
     }
 
     proptest! {
-        /// A hunk holds the lines of both versions that its head says, and all
-        /// outside is the same.
+        /// A hunk contains the lines of both versions that its header counts,
+        /// and everything outside the hunks is the same in both.
         #[test]
         fn the_newer_version_is_the_older_with_the_hunks_applied(
             versions in prop::collection::vec("([ab]\n){0,8}", 2..6),

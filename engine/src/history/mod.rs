@@ -1,6 +1,6 @@
-//! What became of a file's lines, one version after the other: who wrote which
-//! of them, where two versions differ, and what the file would hold without
-//! the changes of some versions (UNDO-1).
+//! The history of a file's lines over its versions: which version wrote each
+//! line, how two versions differ, and the file's content without the changes of
+//! some versions (UNDO-1).
 
 mod hunks;
 mod review;

@@ -1,5 +1,5 @@
-//! What some versions have changed that nobody has looked at yet (REV-1): where
-//! the file differs from what it would be without them.
+//! Computes what some versions have changed and the user has not reviewed yet
+//! (REV-1): where the file differs from its content without them.
 
 use std::collections::BTreeSet;
 
@@ -7,42 +7,41 @@ use touchmark_proto::LineRange;
 
 use super::weave::{Line, Weave};
 
-/// A line, by what does not change while its file's history grows: the version
-/// that turned it on or off, the version that it came with, and its place
-/// among the lines that came with that.
+/// One change of a line by one version, named by properties that stay the same
+/// as the file's history grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineName {
-    /// The version that turned it on or off.
+    /// The index of the version that added or removed the line.
     pub by: usize,
-    /// The version that it came with.
+    /// The index of the version that first contained the line.
     pub of: usize,
-    /// Its place among that version's lines.
+    /// The line's index among the lines that the version `of` added.
     pub place: usize,
 }
 
-/// Lines that lie beside one another and differ from what the file would hold
-/// without the versions that were asked about.
+/// Adjacent lines that differ from the file's content without the versions
+/// under review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reviewed {
-    /// Where it is in what the file holds now; an empty place is the line
-    /// before it.
+    /// The lines of the file's current content where the change is. If it has no
+    /// lines there, this is the line before its place.
     pub lines: LineRange,
-    /// What it would hold there.
+    /// The bytes there without the versions under review.
     pub before: Vec<u8>,
-    /// What it holds there.
+    /// The bytes there now.
     pub after: Vec<u8>,
-    /// The versions that changed it.
+    /// The indexes of the versions under review that changed these lines.
     pub steps: BTreeSet<usize>,
-    /// What has to be given to [`Weave::review`] for it to be looked at no
-    /// more.
+    /// The names of these lines' changes. If they are given to
+    /// [`Weave::review`], it does not return them again.
     pub names: Vec<LineName>,
-    /// Its lines, to be turned.
+    /// The lines that are switched on or off to undo the change.
     turned: Vec<Line>,
 }
 
 impl Weave {
-    /// What the versions asked about have changed, but for the lines that are
-    /// given.
+    /// Returns what the selected versions have changed, except for the changes
+    /// of lines that `given` names.
     pub fn review(
         &self,
         asked: impl Fn(usize) -> bool,
@@ -93,7 +92,7 @@ impl Weave {
             let text = &*self.lines[*line].text;
             if is {
                 hunk.after.extend_from_slice(text);
-                // The line before an empty place is no part of it.
+                // The line before an empty place does not belong to the change.
                 if hunk.lines.start < number && hunk.after.len() == text.len() {
                     hunk.lines.start = number;
                 }
@@ -110,8 +109,9 @@ impl Weave {
         found
     }
 
-    /// What the file would hold without some of what [`review`](Self::review)
-    /// found; `None` where there would be no file.
+    /// Returns the file's content without some of the changes that
+    /// [`review`](Self::review) returned, or `None` if no file remains.
+    /// `existed` says whether there was a file before agents changed it.
     pub fn without_reviewed<'a>(
         &self,
         hunks: impl IntoIterator<Item = &'a Reviewed>,
@@ -126,7 +126,8 @@ impl Weave {
         (existed || !is_empty).then(|| self.text(&on))
     }
 
-    /// The turns of each line.
+    /// Returns for each line its changes: by which versions it was added and
+    /// removed.
     fn names(&self) -> Vec<Vec<LineName>> {
         let mut places = vec![0; self.changes.len()];
         let mut own = Vec::with_capacity(self.lines.len());

@@ -8,7 +8,8 @@ fn held(text: &str) -> Step {
     Step::Held(text.as_bytes().into())
 }
 
-/// A file's versions, and what it would hold without those named.
+/// Returns the file's last content without the versions in `undone`, and the
+/// number of conflicts.
 fn without(versions: &[&str], undone: &[usize]) -> (String, usize) {
     let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
     let without = Weave::new(&steps).without(|step| undone.contains(&step));
@@ -19,7 +20,7 @@ fn without(versions: &[&str], undone: &[usize]) -> (String, usize) {
 #[test]
 fn only_the_lines_of_that_version_go_and_come_back() {
     let base = "a\nb\nc\nd\n";
-    // An agent changes `b`, a user `d`, then the agent adds a line.
+    // An agent changes `b`, a user changes `d`, then the agent adds a line.
     let versions = [base, "a\nB\nc\nd\n", "a\nB\nc\nD\n", "new\na\nB\nc\nD\n"];
     assert_eq!(without(&versions, &[1, 3]), ("a\nb\nc\nD\n".into(), 0));
     assert_eq!(without(&versions, &[2]), ("new\na\nB\nc\nd\n".into(), 0));
@@ -31,7 +32,7 @@ fn only_the_lines_of_that_version_go_and_come_back() {
 fn lines_that_others_put_among_theirs_stay() {
     let versions = ["a\nz\n", "a\n1\n2\n3\nz\n", "a\n1\nmine\n2\n3\nz\n"];
     assert_eq!(without(&versions, &[1]), ("a\nmine\nz\n".into(), 0));
-    // Beside theirs.
+    // The user's line is next to the agent's.
     let versions = ["a\nb\nc\n", "a\nB\nc\n", "a\nB\nmine\nc\n"];
     assert_eq!(without(&versions, &[1]), ("a\nb\nmine\nc\n".into(), 0));
 }
@@ -46,27 +47,28 @@ fn where_others_changed_the_same_lines_the_change_stays() {
     assert_eq!((conflict.lines.start, conflict.lines.end), (2, 2));
     assert_eq!((conflict.step, conflict.by), (1, 2));
     assert_eq!(conflict.before, b"b\n");
-    // Removed with others beside it: it does not come back as it was.
+    // The change was removed together with adjacent lines. It does not come
+    // back.
     let versions = ["a\nb\nc\n", "a\nB\nc\n", "a\n"];
     assert_eq!(without(&versions, &[1]), ("a\n".into(), 1));
-    // Also what the version had changed before, which another of the same
-    // author's has changed again.
+    // The author changed the line twice. The later change stays, so the earlier
+    // one stays too.
     let versions = ["a\nb\nc\n", "a\n1\nc\n", "a\n2\nc\n", "a\nmine\nc\n"];
     assert_eq!(without(&versions, &[1, 2]), ("a\nmine\nc\n".into(), 2));
 }
 
 #[test]
 fn what_others_have_taken_back_already_is_no_conflict() {
-    // By hand, with work of their own.
+    // The user has restored the line, with other changes.
     let versions = ["a\nb one\nc\n", "a\nB two\nc\n", "a\nb one\nc\nmine\n"];
     assert_eq!(without(&versions, &[1]), (versions[2].into(), 0));
-    // A line that was removed, and typed again.
+    // A line was removed, and typed again.
     let versions = ["a\nb one\nc\n", "a\nc\n", "mine\na\nb one\nc\n"];
     assert_eq!(without(&versions, &[1]), (versions[2].into(), 0));
-    // Changed, and changed back.
+    // The user has changed the line, and changed it back.
     let versions = ["a\nb\n", "a\nB\n", "a\nmine\n", "a\nB\n"];
     assert_eq!(without(&versions, &[1]), ("a\nb\n".into(), 0));
-    // All of it, as by `git stash`, and then back.
+    // All of it was taken back, as by `git stash`, and restored.
     let versions = ["a\nb\n", "a\nB\n", "a\nb\n", "a\nB\n", "a\nB\nmine\n"];
     assert_eq!(without(&versions, &[1]), ("a\nb\nmine\n".into(), 0));
 }
@@ -84,7 +86,7 @@ fn a_file_they_made_goes_unless_others_wrote_in_it() {
     assert_eq!(without(&deleted), Some(b"1\n".to_vec()));
     let empty = [held(""), Step::Absent];
     assert_eq!(without(&empty), Some(Vec::new()));
-    // Removed by somebody else since: there is nothing to do.
+    // Another author has removed the file since: nothing is left to undo.
     let gone = [held("1\n2\n3\n"), held("1\n2\nthree\n"), Step::Absent];
     assert_eq!(without(&gone), None);
 }
@@ -93,7 +95,7 @@ fn a_file_they_made_goes_unless_others_wrote_in_it() {
 fn ends_of_lines_and_other_bytes_stay_as_they_are() {
     let versions = ["a\r\nb\r\nc", "a\r\nB\r\nc", "a\r\nB\r\nc\r\nmine"];
     assert_eq!(without(&versions, &[1]), ("a\r\nb\r\nc\r\nmine".into(), 0));
-    // A line without an end comes back before another.
+    // A line without a line end comes back before another line.
     let versions = ["a\nb", "a\n", "a\nmine\n"];
     let (text, _) = without(&versions, &[1]);
     assert!(text == "a\nb\nmine\n" || text == "a\nmine\nb", "{text:?}");
@@ -171,7 +173,7 @@ fn what_was_kept_is_not_looked_at_again() {
             (5, 5, b"d\n", b"D\n"),
         ]
     );
-    // The second is kept, then the agent goes on.
+    // The second change is kept. Then the agent makes another change.
     let kept: BTreeSet<LineName> = found[1].names.iter().copied().collect();
     let more = [&versions[..], &["new\na\nB\nc\nD\ne\n"]].concat();
     let steps: Vec<Step> = more.iter().map(|text| held(text)).collect();
@@ -179,7 +181,7 @@ fn what_was_kept_is_not_looked_at_again() {
     let left = weave.review(mine, &kept);
     let told: Vec<_> = left.iter().map(|hunk| &*hunk.after).collect();
     assert_eq!(told, [&b"new\n"[..], b"D\ne\n"]);
-    // And another is taken back.
+    // One of the remaining changes is undone.
     let text = weave.without_reviewed([&left[1]], true).unwrap();
     assert_eq!(text, b"new\na\nB\nc\nd\n");
 }

@@ -1,8 +1,9 @@
-//! All lines that a file ever held, in one order.
+//! All lines that a file has ever contained, in one order.
 //!
 //! A line keeps its place when it is removed, so that it can come back there.
-//! Each version is the lines that it turned on and off. What the file holds
-//! after it is the lines that are on.
+//! Each version is stored as the lines that it turned on (added) and off
+//! (removed). The file's content after a version consists of the lines that are
+//! on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,29 +12,29 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 use crate::text::lines;
 
-/// A version of a file, as [`Weave::new`] takes it.
+/// A version's content, as [`Weave::new`] takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// There was no file.
     Absent,
-    /// The file held these bytes.
+    /// The file had these bytes.
     Held(Arc<[u8]>),
-    /// What it held is not kept. The next version that is known stands for
-    /// this one as well.
+    /// The content is not stored. The next version with a stored content
+    /// represents this one as well.
     NotKept,
 }
 
-/// A line, by its number in [`Weave::lines`].
+/// A line, as an index into [`Weave::lines`].
 pub(super) type Line = usize;
 
 /// The history of one file.
 #[derive(Debug)]
 pub struct Weave {
-    /// All lines, with their ends, in the order of their coming.
+    /// All lines, with their line ends, in the order in which they were added.
     pub(super) lines: Vec<Entry>,
-    /// Where each stands.
+    /// All lines in the order of their places in the file.
     pub(super) order: Vec<Line>,
-    /// What each version changed, oldest first.
+    /// What each version changed, the oldest first.
     pub(super) changes: Vec<Change>,
 }
 
@@ -41,7 +42,7 @@ pub struct Weave {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) text: Arc<[u8]>,
-    /// The version that it came with.
+    /// The version that first contained the line.
     pub(super) step: usize,
 }
 
@@ -49,19 +50,19 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) what: What,
-    /// There was a file after it.
+    /// Whether the file exists after the version.
     pub(super) exists: bool,
-    /// The lines that were on after it and not before, and the other way
-    /// round.
+    /// The lines that are on after the version and were off before it.
     pub(super) on: Vec<Line>,
+    /// The lines that are off after the version and were on before it.
     pub(super) off: Vec<Line>,
-    /// The first of the versions that it stands for: those before it are not
-    /// kept.
+    /// The first of the versions that this change represents. The contents of
+    /// those before it are not stored.
     pub(super) since: usize,
 }
 
 impl Change {
-    /// What is on after the version, of what was on before it.
+    /// Applies the change to the lines that were on before it.
     pub(super) fn turn(&self, on: &mut [bool]) {
         for line in &self.on {
             on[*line] = true;
@@ -72,49 +73,52 @@ impl Change {
     }
 }
 
-/// How a version came about.
+/// The kind of change that a version made.
 #[derive(Debug)]
 pub(super) enum What {
-    /// Nothing changed, or nobody knows what.
+    /// Nothing changed, or the content is not stored.
     Nothing,
-    /// Lines took the place of others.
+    /// Lines were replaced, added or removed.
     Hunks(Vec<Hunk>),
-    /// All is as it was after an earlier version.
+    /// The content is the same as after an earlier version, which has this
+    /// index.
     Restored(usize),
 }
 
-/// Lines that took the place of others.
+/// The lines that a change removed in one place, and the lines that replaced
+/// them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hunk {
     pub(super) off: Vec<Line>,
     pub(super) on: Vec<Line>,
 }
 
-/// What a line is between two versions.
+/// The kind of a line in a comparison of two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// In both.
+    /// The line is in both versions.
     Context,
-    /// In the newer alone.
+    /// The line is only in the newer version.
     Added,
-    /// In the older alone.
+    /// The line is only in the older version.
     Removed,
 }
 
-/// A line between two versions.
+/// A line in a comparison of two versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared<'a> {
-    /// In which of them it is.
+    /// Which of the two versions contain the line.
     pub kind: Kind,
-    /// Its bytes, with its end.
+    /// The line's bytes, with its line end.
     pub text: &'a [u8],
-    /// The version that it came with or, of a removed line, that removed it.
+    /// The version that first contained the line. For a changed line, the last
+    /// version that added or removed it.
     pub step: usize,
 }
 
 impl Weave {
-    /// Weaves a file's versions, oldest first. The newest should be what the
-    /// file holds now.
+    /// Creates the history from a file's versions, the oldest first. The newest
+    /// should be the file's current content.
     pub fn new(steps: &[Step]) -> Self {
         let mut weave = Self {
             lines: Vec::new(),
@@ -125,7 +129,7 @@ impl Weave {
             on: Vec::new(),
             text: None,
         };
-        // Which version held a text last.
+        // The last version that had each text.
         let mut earlier: BTreeMap<Option<&[u8]>, usize> = BTreeMap::new();
         let mut since = 0;
         for (at, step) in steps.iter().enumerate() {
@@ -185,8 +189,8 @@ impl Weave {
         on
     }
 
-    /// What took the place of what between two texts; new lines get their
-    /// places.
+    /// Returns which lines were replaced by which between two texts. New lines
+    /// are inserted into the order.
     fn hunks(
         &mut self,
         on: &mut Vec<bool>,
@@ -196,7 +200,8 @@ impl Weave {
     ) -> Vec<Hunk> {
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         let added = split(new);
-        // Places in the order of the lines that are on, and one behind the last.
+        // The places of the lines that are on, in order, and one after the
+        // last.
         let mut places: Vec<usize> = (0..self.order.len())
             .filter(|place| on[self.order[*place]])
             .collect();
@@ -206,8 +211,8 @@ impl Weave {
         let mut copied = 0;
         for hunk in differences(old, new, places.len() - 1, added.len()) {
             let (before, after) = hunk;
-            // With the lines between these and their neighbours that were
-            // removed earlier: some of them may be back.
+            // The region includes the removed lines between these lines and
+            // their neighbours, since some of them may be back.
             let from = before.start.checked_sub(1).map_or(0, |one| places[one] + 1);
             let to = places[before.end];
             order.extend_from_slice(&self.order[copied..from]);
@@ -227,7 +232,8 @@ impl Weave {
                         line
                     }
                     None => {
-                        // Behind what it takes the place of.
+                        // A new line is placed after the lines that it
+                        // replaces.
                         while let Some(replaced) = rest.next_if(|next| on[*next]) {
                             order.push(replaced);
                         }
@@ -258,8 +264,9 @@ impl Weave {
         hunks
     }
 
-    /// Which of the lines that come now were here before and had been removed.
-    /// Runs of lines with next to nothing in them say nothing.
+    /// Determines which of the new lines were in the file earlier and had been
+    /// removed. Runs of lines with almost no letters or digits are not enough
+    /// to tell.
     fn back(&self, region: &[Line], on: &[bool], new: &[Arc<[u8]>]) -> Vec<Option<Line>> {
         let gone: Vec<Line> = region.iter().copied().filter(|line| !on[*line]).collect();
         let mut back = vec![None; new.len()];
@@ -291,8 +298,8 @@ impl Weave {
         back
     }
 
-    /// The version that each line of a version came with, and the line, in the
-    /// order of the file.
+    /// Returns each line of a version in the file's order, with the version
+    /// that first contained it.
     pub fn blame(&self, step: usize) -> Vec<(usize, &[u8])> {
         let on = self.on_after(step);
         let lines = self.order.iter().filter(|line| on[**line]);
@@ -301,12 +308,13 @@ impl Weave {
             .collect()
     }
 
-    /// All lines of two versions, in their order, and who is to be named for
-    /// each that is in one of them only.
+    /// Returns all lines of two versions in order, each with the version that
+    /// added or removed it.
     pub fn compare(&self, from: usize, to: usize) -> Vec<Compared<'_>> {
         let (before, after) = (self.on_after(from), self.on_after(to));
-        // By the last version between them that changed it. Looking back in
-        // time, what is gone is what a version brought.
+        // The last version between the two that added or removed each line. If
+        // `from` is the newer version, lines that such a version added count as
+        // removed.
         let mut last: BTreeMap<Line, usize> = BTreeMap::new();
         let (low, high) = (from.min(to), from.max(to));
         for at in low + 1..=high {
@@ -337,13 +345,13 @@ impl Weave {
     }
 }
 
-/// What the file holds while its versions are gone through.
+/// The file's content while its versions are processed.
 struct Now<'a> {
     on: Vec<bool>,
     text: Option<&'a [u8]>,
 }
 
-/// Lines with their ends; what is no text is one line.
+/// Splits a text into lines with their line ends. Binary content is one line.
 fn split(text: &[u8]) -> Vec<Arc<[u8]>> {
     if text.is_empty() {
         return Vec::new();
@@ -356,8 +364,9 @@ fn split(text: &[u8]) -> Vec<Arc<[u8]>> {
         .collect()
 }
 
-/// Which lines of the one text are in the place of which of the other: all,
-/// where comparing them would take too long or one of them is no text.
+/// Returns which lines of the old text are replaced by which of the new one. If
+/// the comparison would take too long, or one of them is binary, all lines are
+/// replaced.
 fn differences(
     old: &[u8],
     new: &[u8],
@@ -374,7 +383,7 @@ fn differences(
     }
 }
 
-/// Texts have less than 2^32 lines.
+/// Converts a line number. Texts have less than 2^32 lines.
 fn number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }

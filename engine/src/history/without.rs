@@ -1,4 +1,4 @@
-//! What a file would hold without the changes of some of its versions
+//! Computes a file's content without the changes of some of its versions
 //! (UNDO-1).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,32 +10,33 @@ use super::weave::{Hunk, Line, Weave, What};
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Without {
-    /// What it would hold; `None` where there would be no file.
+    /// The content that remains; `None` if no file remains.
     pub bytes: Option<Vec<u8>>,
-    /// Changes that are taken away, counted by their hunks.
+    /// The number of hunks that are undone, wholly or in part.
     pub hunks: u32,
-    /// Changes that stay, since somebody else has changed the same lines.
+    /// Changes that stay, since another version has changed the same lines.
     pub conflicts: Vec<Conflict>,
-    /// Versions whose changes cannot be told from other versions', since what
-    /// was between them is not kept: they stay.
+    /// Versions that cannot be undone, since their changes cannot be
+    /// distinguished from other versions': the contents between them are not
+    /// stored.
     pub not_kept: Vec<usize>,
 }
 
 /// A change that stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Where it is in what the file holds now. An empty place is the line
-    /// before it.
+    /// The lines of the file's current content where the change is. If it has
+    /// no lines there, this is the line before its place.
     pub lines: LineRange,
-    /// The version whose change it is.
+    /// The index of the version that made the change.
     pub step: usize,
-    /// The version that changed the same lines.
+    /// The index of the version that changed the same lines later.
     pub by: usize,
-    /// What stood there before, in the place of these lines.
+    /// The previous lines, which the change replaced.
     pub before: Vec<u8>,
 }
 
-/// The smallest part of a change that is taken away, or stays, by itself.
+/// The smallest part of a change that is undone, or stays, alone.
 pub(super) struct Part {
     step: usize,
     off: Vec<Line>,
@@ -43,11 +44,11 @@ pub(super) struct Part {
 }
 
 impl Weave {
-    /// What the file would hold, had the versions that are `undone` not been.
+    /// Computes the file's content without the versions that `undone` selects.
     ///
-    /// Lines that they brought go, and lines that they removed come back,
-    /// where no other version has changed the lines that they brought. Lines
-    /// that others brought stay in any case.
+    /// The lines that they added are removed, and the lines that they removed
+    /// are restored. Where another version has changed the added lines, the
+    /// change stays. Lines that other versions added always stay.
     pub fn without(&self, undone: impl Fn(usize) -> bool) -> Without {
         let (asked, not_kept) = self.asked(undone);
         let kept = self.kept(&asked, &BTreeSet::new());
@@ -55,7 +56,8 @@ impl Weave {
         let now = self.changes.last().is_some_and(|last| last.exists);
         let made = asked.iter().any(|at| self.made(*at));
         let empty = !state.on.iter().any(|on| *on);
-        // Nothing of anybody else's is left of a file that they made.
+        // The selected versions created the file, and no line of others is
+        // left.
         let goes = !state.exists || empty && made && now && hunks > 0;
         let bytes = (!goes).then(|| self.text(&state.on));
         Without {
@@ -66,8 +68,9 @@ impl Weave {
         }
     }
 
-    /// What is on without the versions that are to be undone, but for the parts
-    /// of them that stay; and how many of their hunks are taken away.
+    /// Returns the lines that remain without the versions to be undone, except
+    /// for the parts of them that stay, and the number of hunks that are
+    /// undone.
     pub(super) fn state(&self, asked: &BTreeSet<usize>, kept: &Kept) -> (State, u32) {
         let mut states: BTreeMap<usize, State> = BTreeMap::new();
         let wanted: BTreeSet<usize> = self.restored().collect();
@@ -107,20 +110,21 @@ impl Weave {
         (state, hunks)
     }
 
-    /// Whether there was no file before a version, and one after it.
+    /// Returns whether a version created the file.
     fn made(&self, step: usize) -> bool {
         let before = step.checked_sub(1).map(|before| &self.changes[before]);
         self.changes[step].exists && !before.is_some_and(|before| before.exists)
     }
 
-    /// The versions that can be undone of those that are to be, and those that
-    /// cannot. One that stands for several is undone if all of them are.
+    /// Splits the selected versions into those that can be undone and those
+    /// that cannot. A version that also represents earlier ones, whose contents
+    /// are not stored, can be undone only if all of them are selected.
     pub(super) fn asked(&self, undone: impl Fn(usize) -> bool) -> (BTreeSet<usize>, Vec<usize>) {
         let mut asked = BTreeSet::new();
         let mut not_kept = Vec::new();
         let last = self.changes.len().saturating_sub(1);
         for (at, change) in self.changes.iter().enumerate() {
-            // Of versions that are not kept the next that is known says all.
+            // The next version with a stored content represents this one.
             let next = self.changes.get(at + 1);
             if at < last && next.is_some_and(|next| next.since == change.since) {
                 continue;
@@ -135,7 +139,7 @@ impl Weave {
         (asked, not_kept)
     }
 
-    /// Versions whose state came back later.
+    /// Returns the versions whose content a later version restored.
     fn restored(&self) -> impl Iterator<Item = usize> {
         self.changes.iter().filter_map(|change| match change.what {
             What::Restored(of) => Some(of),
@@ -143,11 +147,12 @@ impl Weave {
         })
     }
 
-    /// Which parts of the versions that are to be undone stay, the newest
-    /// first: one that stays is as another's to those before it.
+    /// Determines which parts of the versions to be undone stay. It goes from
+    /// the newest version to the oldest: a part that stays counts as another
+    /// author's change for the versions before it.
     ///
-    /// What is `given` stays in any case: a line, and the version that turned
-    /// it on or off.
+    /// The lines in `given` stay in any case. Each is given with the version
+    /// that added or removed it.
     pub(super) fn kept(&self, asked: &BTreeSet<usize>, given: &BTreeSet<(usize, Line)>) -> Kept {
         let mut kept = Kept {
             lines: given.clone(),
@@ -158,7 +163,7 @@ impl Weave {
             next = at;
             let hunks = match &self.changes[at].what {
                 What::Nothing => continue,
-                // What it took back has not been.
+                // The versions whose changes it took back do not count.
                 What::Restored(of) if !asked.contains(&at) => {
                     next = of + 1;
                     continue;
@@ -179,7 +184,8 @@ impl Weave {
         kept
     }
 
-    /// Where the parts that stay are in what the file holds now.
+    /// Returns the parts that stay as conflicts, with their places in the
+    /// file's current content.
     fn conflicts(&self, kept: Kept) -> Vec<Conflict> {
         if kept.parts.is_empty() {
             return Vec::new();
@@ -211,7 +217,7 @@ impl Weave {
             });
         }
         conflicts.sort_by_key(|one| (one.lines.start, one.lines.end, one.step));
-        // Lines of one change that lie beside one another are one conflict.
+        // Adjacent lines of one change are one conflict.
         let mut folded: Vec<Conflict> = Vec::with_capacity(conflicts.len());
         for next in conflicts {
             match folded.last_mut() {
@@ -228,13 +234,13 @@ impl Weave {
         folded
     }
 
-    /// The text of the lines that are on.
+    /// Returns the text of the lines that are on.
     pub(super) fn text(&self, on: &[bool]) -> Vec<u8> {
         self.joined(self.order.iter().copied().filter(|line| on[*line]))
     }
 
-    /// Lines behind one another. One that was the last, without an end, gets
-    /// one where another follows.
+    /// Joins lines. A last line without a line end gets one if another line
+    /// follows.
     pub(super) fn joined(&self, lines: impl Iterator<Item = Line>) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::new();
         let mut open: Option<&[u8]> = None;
@@ -255,7 +261,7 @@ impl Weave {
     }
 }
 
-/// What is on, and whether there is a file.
+/// Which lines are on, and whether the file exists.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) on: Vec<bool>,
@@ -273,20 +279,22 @@ impl State {
     }
 }
 
-/// What stays of the versions that are to be undone.
+/// The parts that stay of the versions to be undone.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// By a line that was replaced: by which version, with which lines.
+    /// For each line that was replaced or removed, the versions that did so, each
+    /// with its new lines in that place.
     replaced: BTreeMap<Line, Vec<(usize, Vec<Line>)>>,
-    /// Each with the version that changed its lines, and the lines that it put
-    /// there.
+    /// The parts that stay. With each: the version that changed its lines, and
+    /// that version's new lines.
     parts: Vec<(Part, usize, Vec<Line>)>,
-    /// Lines that they brought, and lines that they removed, by version.
+    /// The lines that stay as a version added or removed them, each with that
+    /// version: those given, and those of the parts that stay.
     lines: BTreeSet<(usize, Line)>,
 }
 
 impl Kept {
-    /// A change that is not undone.
+    /// Notes a change that is not undone.
     fn others(&mut self, step: usize, part: &Part) {
         for line in &part.off {
             let by = self.replaced.entry(*line).or_default();
@@ -294,12 +302,14 @@ impl Kept {
         }
     }
 
-    /// A change that is to be undone.
+    /// Checks a part that is to be undone. It stays if a version that stays has
+    /// changed its lines.
     fn look(&mut self, part: Part) {
         let changed = part.on.iter().find_map(|line| {
             let by = self.replaced.get(line)?;
-            // Whoever put back what it had removed has undone it already, and
-            // whoever removed lines that stood for none has done so in part.
+            // A later change that put the removed lines back has undone the
+            // part already. A later change that only removed lines has undone a
+            // part that had replaced none.
             let is_undone = |on: &[Line]| match on {
                 [] => part.off.is_empty(),
                 on => on.iter().all(|line| part.off.contains(line)),
@@ -320,8 +330,9 @@ impl Kept {
     }
 }
 
-/// The parts of a hunk: each line, where as many lines took the place of as
-/// many, or of none, or none of some; else all of it.
+/// Splits a hunk into its parts. Where the numbers of removed and added lines
+/// are equal, each pair is a part. Where lines were only added or only removed,
+/// each line is a part. Otherwise the whole hunk is one part.
 fn parts(step: usize, hunk: &Hunk) -> Vec<Part> {
     let one = |off: &[Line], on: &[Line]| Part {
         step,

@@ -20,7 +20,8 @@ pub(super) const AGENT: Agent = Agent {
 const PROGRAM: &str = "@anthropic-ai/claude-code-linux-x64/claude";
 
 fn settle(stage: &Stage) {
-    // It has been started before, and this workspace is trusted.
+    // Set up as if it had been started before and this workspace had been
+    // trusted.
     let project = stage.world.workspace().to_string_lossy().into_owned();
     let state = json!({
         "hasCompletedOnboarding": true,

@@ -1,4 +1,4 @@
-//! Codex. It reads by its shell, and writes by patches.
+//! Codex. It reads files with shell commands and writes them with patches.
 
 use std::fmt::Write as _;
 
@@ -96,7 +96,7 @@ fn call(_stage: &Stage, does: &Does) -> Result<Said, &'static str> {
             Ok(Said::Call("multi_agent_v1.spawn_agent".into(), arguments))
         }
         Does::Await(told) => {
-            // {"agent_id": "...", ...}
+            // The text is `{"agent_id": "...", ...}`.
             let id = told
                 .split("agent_id")
                 .nth(1)

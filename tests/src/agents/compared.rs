@@ -1,6 +1,6 @@
-//! What becomes of a user's changes with each agent, without touchmark and with
-//! it. What is true is taken from outside: the bytes on disk, and what the
-//! model was sent.
+//! What happens to a user's changes with each agent, without touchmark and with
+//! it. The truth is taken from outside touchmark: the bytes on disk, and the
+//! text that the model was sent.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,11 +10,11 @@ use super::matrix::{fetched, title};
 use super::{AGENTS, Agent, Does, Setting, Stage};
 use crate::network;
 
-/// One situation.
+/// One situation: a row of the table.
 struct Situation {
-    /// As the documents' table calls it.
+    /// Its name in the documents' table.
     name: &'static str,
-    /// Plays it, and says in a word or two what happened.
+    /// Runs the situation, and returns the outcome in a word or two.
     play: fn(&Stage) -> &'static str,
 }
 
@@ -52,7 +52,8 @@ const SITUATIONS: &[Situation] = &[
 const BEFORE: &str = "one\ntwo\nthree\n";
 const YOURS: &str = "one\nby hand\nthree\n";
 
-/// It writes a whole file in which you have changed a line since it looked.
+/// The agent writes a whole file after the user has changed a line that it has
+/// read.
 fn over(stage: &Stage, looks: &Does) -> &'static str {
     stage.world.file("f.txt", BEFORE);
     let mut run = stage.ask("Write f.txt.");
@@ -111,7 +112,7 @@ fn continued(stage: &Stage) -> &'static str {
     }
 }
 
-/// How often a model was sent the file's name.
+/// Returns how often the file's name occurs in the text that a model was sent.
 fn mentions(sent: &str) -> usize {
     sent.matches("f.txt").count()
 }
@@ -125,7 +126,8 @@ fn by_command(stage: &Stage) -> &'static str {
     told(&sent)
 }
 
-/// Whether something was said of the file that was read.
+/// Returns whether the model was sent the name of the file that it had read:
+/// `told` or `not told`.
 fn told(sent: &str) -> &'static str {
     match mentions(sent) {
         0 => "not told",
@@ -133,8 +135,8 @@ fn told(sent: &str) -> &'static str {
     }
 }
 
-/// The table, line by line as Markdown: each cell without touchmark, then with
-/// it. Of agents that cannot be fetched there is no column.
+/// Returns the lines of the Markdown table. Each cell has the outcome without
+/// touchmark, then with it. Agents that cannot be fetched have no column.
 pub fn table() -> Vec<String> {
     let agents = fetched();
     let heads = agents.iter().map(|(agent, _)| title(agent));
@@ -172,10 +174,10 @@ fn played(agent: &'static Agent, packages: &Path, situation: &Situation, bare: b
     played.map_or_else(|_| "did not play".to_owned(), str::to_owned)
 }
 
-/// The lines of the documents' table.
+/// Returns the lines of the table in the documents.
 ///
 /// # Panics
-/// If there is none.
+/// If the documents have no such table.
 pub fn documented() -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/why.md");
     let page = fs::read_to_string(page).expect("the page");
@@ -186,8 +188,8 @@ pub fn documented() -> Vec<String> {
     rows.map(str::to_owned).collect()
 }
 
-/// Whether the documents' table has a row for each situation and a column for
-/// each agent.
+/// Returns whether the documents' table has a row for each situation and a
+/// column for each agent.
 pub fn is_whole(documented: &[String]) -> bool {
     let heads = AGENTS.iter().map(|agent| title(agent));
     documented.len() == SITUATIONS.len() + 2

@@ -1,4 +1,4 @@
-//! What touchmark's hooks take of an agent's time.
+//! How much of an agent's time touchmark's hooks take.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use super::matrix::fetched;
 use super::{Agent, Does, Setting, Stage};
 use crate::network;
 
-/// Reads, and as many edits.
+/// The number of reads, and of edits, that are timed.
 const EACH: usize = 10;
 
-/// The median time of a whole tool call, from the model's answer to its next
-/// request, with touchmark's hooks and without, for each agent that can be
-/// fetched.
+/// Returns, for each agent that can be fetched, the median time of a whole tool
+/// call with touchmark's hooks and without. It is measured from the model's
+/// answer to its next request.
 pub fn of_a_call() -> Vec<(&'static Agent, Duration, Duration)> {
     let agents = fetched().into_iter();
     let timed = agents.map(|(agent, packages)| {

@@ -12,8 +12,8 @@ pub(super) const AGENT: Agent = Agent {
     tells_of_declined: true,
     own_gate: false,
     lacks: &[
-        // It says that it is about to before each request, whether or not it
-        // does, and never that it has.
+        // Gemini CLI announces a compaction before each request, whether or not
+        // it compacts, and never reports a completed one.
         ("compaction", "not announced"),
     ],
     settle,

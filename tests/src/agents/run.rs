@@ -1,4 +1,4 @@
-//! One run of an agent's program, from the user's words to its end.
+//! One run of an agent's program, from the prompt to its exit.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -14,28 +14,29 @@ use crate::children;
 use crate::model::{Asked, Said};
 use crate::wire::PATIENCE;
 
-/// What the words to a sub-agent begin with, and no others.
+/// How each prompt to a sub-agent begins. No other prompt begins with it.
 const DELEGATED: &str = "A task for the sub-agent:";
 
-/// What a conversation takes as long as nothing else is said, in tokens.
+/// The size of a conversation that the model reports by default, in tokens.
 const TOKENS: u64 = 1_000;
 
-/// What it takes when it has become too long for every agent's model.
+/// A reported size that is too long for every agent's model, in tokens.
 const TOO_LONG: u64 = 195_000;
 
-/// An agent at work. While its model thinks, nothing of it runs but what it has
-/// sent to the background: the moment for users to change something.
+/// A running agent. While its model is thinking, only the agent's background
+/// commands run. Tests change files as the user in that time.
 pub struct Run<'s> {
     stage: &'s Stage,
     child: Child,
     log: PathBuf,
     main: Track,
     sub: Track,
-    /// Whether the sub-agent's model is the one that thinks.
+    /// Whether the request is the sub-agent's.
     in_sub: bool,
 }
 
-/// One conversation: the request that waits, and what was sent before it.
+/// One conversation: the unanswered request, and all texts that were sent
+/// before it.
 #[derive(Default)]
 struct Track {
     sent: Vec<String>,
@@ -69,27 +70,28 @@ impl<'s> Run<'s> {
         run
     }
 
-    /// All that the model was sent with the request that waits.
+    /// Returns all text that the model was sent, the unanswered request
+    /// included.
     pub fn sent(&mut self) -> String {
         self.track().sent.join("\n")
     }
 
-    /// Whether a text is anywhere in the request that waits.
+    /// Returns whether the unanswered request contains a text.
     pub fn holds(&mut self, text: &str) -> bool {
         let asked = self.track().asked.as_ref().expect("a request");
         asked.body.to_string().contains(text)
     }
 
-    /// The model does something; what it is sent after it that it was not sent
-    /// before: what the tool gave, and whatever was added.
+    /// Performs an action of the model. Returns what is new in its next
+    /// request: the tool's result, and anything that was added to it.
     pub fn does(&mut self, does: &Does) -> String {
         let said = self.said(does);
         self.answer(&said, TOKENS);
         self.wait()
     }
 
-    /// Reads a file once more, where the agent's own tool insists on that. It
-    /// would not have to for touchmark.
+    /// Reads a file again if the agent's own edit tool requires that. touchmark
+    /// does not.
     pub fn catches_up(&mut self, file: &'static str) -> String {
         match self.stage.agent.own_gate {
             true => self.does(&Does::Read(file)),
@@ -97,15 +99,16 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// The same as `does`, and the provider says that the conversation has become too
-    /// long, until the agent has compacted it.
+    /// Performs an action like `does`, and reports the conversation as too
+    /// long, so that the agent compacts it.
     pub fn fills_up(&mut self, does: &Does) -> String {
         let said = self.said(does);
         self.answer(&said, TOO_LONG);
         self.wait()
     }
 
-    /// The model has a sub-agent do a task; what it is sent after it.
+    /// Has a sub-agent perform a task. Returns what is new in the model's next
+    /// request.
     pub fn delegates(&mut self, sub: impl FnOnce(&mut Self)) -> String {
         let said = self.said(&Does::Delegate(format!("{DELEGATED} work.")));
         self.answer(&said, TOKENS);
@@ -126,7 +129,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// The model ends its turn, and the program ends.
+    /// Ends the model's turn, and waits until the program exits.
     pub fn ends(mut self) {
         self.answer(&Said::Text("Done.".into()), TOKENS);
         let end = Instant::now() + PATIENCE;
@@ -135,7 +138,8 @@ impl<'s> Run<'s> {
                 break status;
             }
             assert!(Instant::now() < end, "it does not end:\n{}", self.words());
-            // What it still wants to know is not the test's matter.
+            // The program may send further requests, for example for a title.
+            // They do not matter to the test.
             if let Some(asked) = self.next() {
                 asked.answer(&Said::Text("Done.".into()), TOKENS);
             }
@@ -159,7 +163,8 @@ impl<'s> Run<'s> {
         asked.answer(said, tokens);
     }
 
-    /// Waits for the next request; what it was sent that the one before was not.
+    /// Waits for the next request. Returns what is new in it, compared with the
+    /// request before.
     fn wait(&mut self) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -185,7 +190,7 @@ impl<'s> Run<'s> {
         })
     }
 
-    /// What the program has printed.
+    /// Returns what the program has printed.
     fn words(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -193,7 +198,8 @@ impl<'s> Run<'s> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        // What it has started as well, unless it has ended by itself.
+        // A program that is still running is killed together with the processes
+        // that it started.
         if let Ok(None) = self.child.try_wait() {
             let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
             let _ended = group.map(|group| kill_process_group(group, Signal::KILL));
@@ -202,7 +208,8 @@ impl Drop for Run<'_> {
     }
 }
 
-/// What is in a list more often than in another, in its order.
+/// Returns the texts of `now` that are not in `before`, in order, one per line.
+/// A text that occurs more often than before counts as new.
 fn news(before: &[String], now: &[String]) -> String {
     let mut known: HashMap<&str, u32> = HashMap::new();
     for text in before {

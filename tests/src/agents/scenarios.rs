@@ -1,5 +1,6 @@
-//! What is played with each agent. What is true is taken from outside: bytes on
-//! disk, what the model was sent, and touchmark's own word for who wrote.
+//! The scenarios that are run with each agent. The truth is taken from outside:
+//! the bytes on disk, the text that the model was sent, and the authors that
+//! touchmark reports.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -8,17 +9,17 @@ use super::{Does, Setting, Stage};
 use crate::model::ASIDE;
 use crate::process::{signal, until, wait_gone};
 
-/// What came of a scenario that did not fail: `Err` where the agent has no such
-/// thing, and why.
+/// The result of a scenario that did not fail. `Err` has the reason why the
+/// agent cannot run it.
 pub type Played = Result<(), &'static str>;
 
-/// One of them.
+/// One scenario.
 pub struct Scenario {
-    /// As the documents' table calls it.
+    /// Its name in the documents' table.
     pub name: &'static str,
-    /// What the agent is set up for.
+    /// How the agent is set up.
     pub setting: Setting,
-    /// Plays it; panics where something is wrong.
+    /// Runs the scenario. Panics if something is wrong.
     pub play: fn(&Stage) -> Played,
 }
 
@@ -30,7 +31,7 @@ const PLAIN: Setting = Setting {
     patches: false,
 };
 
-/// All of them, in the order of the documents' table.
+/// All scenarios, in the order of the documents' table.
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "read",
@@ -118,23 +119,23 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// What formats a text: one space between words.
+/// The user's formatter: one space between words.
 const FORMATTER: &str = "sed -i 's/  */ /g' f.txt";
 
 const THREE: &str = "one\ntwo\nthree\n";
 
-/// A file with ten lines, `line 1` to `line 10`.
+/// Returns ten lines, `line 1` to `line 10`.
 fn ten() -> String {
     (1..=10).map(|line| format!("line {line}\n")).collect()
 }
 
-/// Who wrote a file last is an agent, and no one else was asked about.
+/// Asserts that the newest version of a file is an agent's.
 fn is_agents(stage: &Stage, file: &str) {
     let writers = stage.writers(file);
     assert!(writers[0].starts_with("agent:"), "{file}: {writers:?}");
 }
 
-/// Nothing of touchmark's is in what a model was sent.
+/// Asserts that nothing of touchmark's is in a text that a model was sent.
 fn is_silent(sent: &str) {
     for word in [
         "touchmark",
@@ -172,7 +173,7 @@ fn users_change(stage: &Stage) -> Played {
     assert!(sent.contains("\"f.txt\""), "{sent}");
     assert!(sent.contains("outside any agent"), "{sent}");
     assert!(!sent.contains("by the user"), "{sent}");
-    // Told once.
+    // The change is reported only once.
     let sent = run.does(&Does::Shell("true"));
     is_silent(&sent);
     run.ends();
@@ -214,7 +215,7 @@ fn denial(stage: &Stage) -> Played {
     assert!(sent.contains("line 5 by somebody"), "{sent}");
     assert!(sent.contains("outside any agent"), "{sent}");
     assert_eq!(stage.text("f.txt"), changed);
-    // What the denial showed counts as read, and is not told again.
+    // Lines that a denial showed count as read, and are not reported again.
     run.catches_up("f.txt");
     let sent = run.does(&Does::Edit("f.txt", "line 5 by somebody", "fifth"));
     assert_eq!(
@@ -240,7 +241,8 @@ fn whole_file(stage: &Stage) -> Played {
     let sent = run.does(&Does::Write("f.txt", "all new\n"));
     assert_eq!(stage.text("f.txt"), "all new\n");
     is_silent(&sent);
-    // Over what somebody has changed since: with their lines, once.
+    // A write over a file that the user has changed is denied once, with the
+    // user's lines.
     stage.world.file("f.txt", "all new\nmine\n");
     let sent = run.does(&Does::Write("f.txt", "all newer\n"));
     assert!(sent.contains("mine"), "{sent}");
@@ -292,7 +294,7 @@ fn shell_write(stage: &Stage) -> Played {
     assert!(!sent.contains("outside any agent"), "{sent}");
     assert_eq!(stage.text("f.txt"), "one\n2\nthree\n");
     is_agents(stage, "f.txt");
-    // What comes after it is not the command's.
+    // A change after the command's end is not attributed to the command.
     stage.world.file("mine.txt", "mine too\n");
     let sent = run.does(&Does::Read("new.txt"));
     assert!(sent.contains("\"mine.txt\""), "{sent}");
@@ -314,13 +316,14 @@ fn background(stage: &Stage) -> Played {
     run.does(&Does::Background(COMMAND));
     until("it does not begin", || stage.world.path("begun").exists());
     run.does(&Does::Shell("true"));
-    // Beside another process of the agent's nothing tells a user's write from
-    // that one's, so the user waits for its end.
+    // While another process of the agent runs, a user's write cannot be
+    // distinguished from that process's writes. So the test waits for its end.
     stage.world.file("go", "");
     until("it does not end", || stage.world.path("over").exists());
     let sent = run.does(&Does::Shell("true"));
     assert!(!sent.contains("outside any agent"), "{sent}");
-    // Nobody tells when the daemon has seen that end.
+    // Nothing reports when the daemon has noticed that end, so the test saves
+    // repeatedly.
     let is_told = (0..20).any(|save| {
         stage.world.file("mine.txt", format!("mine too {save}\n"));
         let sent = run.does(&Does::Shell("true"));
@@ -341,7 +344,7 @@ fn declined(stage: &Stage) -> Played {
     stage.world.file("f.txt", "one\nmine\nthree\n");
     assert_eq!(stage.writers("f.txt")[0], "user");
     if stage.agent.tells_of_declined {
-        // The very bytes that the tool would have written.
+        // Exactly the bytes that the tool would have written.
         stage.world.file("f.txt", "one\nTWO\nthree\n");
     }
     let sent = run.does(&Does::Read("f.txt"));
@@ -392,7 +395,7 @@ fn sub_agent(stage: &Stage) -> Played {
         .into_iter()
         .filter(|one| !one["parent"].is_null());
     assert_eq!(sub.count(), 1, "{:?}", stage.sessions());
-    // What the sub-agent has read, the agent has not.
+    // Files that the sub-agent has read do not count as read by its parent.
     let files = stage.told(&["files", "--session", &stage.session()]);
     assert!(!files.to_string().contains("g.txt"), "{files}");
     Ok(())
@@ -437,7 +440,7 @@ fn compaction(stage: &Stage) -> Played {
     run.fills_up(&Does::Shell("true"));
     assert!(run.holds(ASIDE), "it has not compacted: {}", run.sent());
     assert!(!resident());
-    // The right to edit stays.
+    // The right to edit survives compaction.
     run.catches_up("f.txt");
     run.does(&Does::Edit("f.txt", "line 9", "ninth"));
     assert_eq!(stage.text("f.txt"), ten().replace("line 9", "ninth"));
@@ -456,7 +459,7 @@ fn killed_daemon(stage: &Stage) -> Played {
         .world
         .file("f.txt", ten().replace("line 2\n", "LINE 2\n"));
     let mut sent = run.does(&Does::Shell("true"));
-    // It may be started beside the agent's work.
+    // The hook may start the daemon in parallel with the agent's work.
     let answers = || stage.world.run(&["--no-start", "status"]).status.success();
     until("no daemon is started", answers);
     sent += &run.catches_up("f.txt");
@@ -483,7 +486,7 @@ fn mcp(stage: &Stage) -> Played {
         ten().replace("line 5", "fifth"),
         "{sent}"
     );
-    // Its own edit is nobody else's.
+    // The session's own edit is not reported as another agent's.
     let mut sent = run.does(&Does::Mcp("read_file", json!({"path": "g.txt"})));
     assert!(sent.contains("three"), "{sent}");
     run.catches_up("f.txt");
@@ -491,7 +494,7 @@ fn mcp(stage: &Stage) -> Played {
     assert!(!sent.contains("by agent"), "{sent}");
     let both = ten().replace("line 5", "fifth").replace("line 9", "ninth");
     assert_eq!(stage.text("f.txt"), both, "{sent}");
-    // What was read there counts here.
+    // A read by the MCP server counts for the hooks' session.
     stage.world.file("g.txt", "one\nTWO\nthree\n");
     let sent = run.does(&Does::Shell("true"));
     assert!(sent.contains("\"g.txt\""), "{sent}");
@@ -503,7 +506,7 @@ fn mcp(stage: &Stage) -> Played {
     sent += &run.does(&Does::Shell("true"));
     assert!(sent.contains("\"g.txt\""), "{sent}");
     run.ends();
-    // One session.
+    // There is exactly one session.
     stage.session();
     Ok(())
 }

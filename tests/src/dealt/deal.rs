@@ -1,5 +1,6 @@
-//! Dealing histories out: each part of a change is somebody's, they take
-//! turns, and now and then somebody writes over what another has just written.
+//! Turns histories into scripts: each part of a change is assigned to an
+//! author, the authors take turns, and sometimes an author writes over what
+//! another has just written.
 
 use std::collections::VecDeque;
 
@@ -7,19 +8,21 @@ use super::histories::{Histories, History};
 use super::{AUTHORS, File, Line, Script, Version, Who};
 use crate::dice::Dice;
 
-/// One part of a change: some lines go, and others come behind `after`.
+/// One part of a change: the lines `off` are removed, and the lines `on` are
+/// inserted after the line `after`.
 #[derive(Clone, Debug)]
 struct Part {
     off: Vec<usize>,
-    /// `None` for the beginning.
+    /// The line before the inserted ones; `None` for the beginning of the file.
     after: Option<usize>,
     on: Vec<usize>,
 }
 
-/// Parts that somebody writes at once.
+/// Parts that one author writes in one step.
 type Turn = (Who, Vec<Part>);
 
-/// A script by its number: an even one from histories, an odd one by chance.
+/// Returns the script with a number. Even numbers use histories from commits,
+/// odd numbers random ones.
 pub fn script(histories: &Histories, number: u64) -> Script {
     let mut dice = Dice::new(number, "dealt");
     let by_chance = number % 2 == 1;
@@ -69,7 +72,7 @@ pub fn script(histories: &Histories, number: u64) -> Script {
 
 struct Deal {
     script: Script,
-    /// Of each file, where its lines stand, those that are gone among them.
+    /// For each file, the order of all its lines, removed lines included.
     orders: Vec<Vec<usize>>,
     dice: Dice,
 }
@@ -79,7 +82,8 @@ impl Deal {
         self.dice.index(AUTHORS.len())
     }
 
-    /// Versions of made-up lines, each with some others in a few places.
+    /// Returns versions of invented lines. Each version differs from the
+    /// previous one in a few places.
     fn chance(&mut self, changes: usize) -> History {
         let dice = &mut self.dice;
         let is_new = dice.percent(15);
@@ -93,7 +97,7 @@ impl Deal {
                 let at = dice.index(now.len() + 1);
                 let until = (at + dice.index(4)).min(now.len());
                 let more = dice.index(4);
-                // Some of them are like others.
+                // Some lines equal others.
                 let line = |n: usize| match n {
                     3 => String::new(),
                     n => format!("line {change}.{n}"),
@@ -105,7 +109,8 @@ impl Deal {
         history
     }
 
-    /// Deals a file's history out: what is to be done to it, in its order.
+    /// Adds a file with this history. Returns the turns that change it, in
+    /// order.
     fn file(&mut self, path: String, history: &History) -> VecDeque<Turn> {
         let file = self.script.files.len();
         let end = if self.dice.percent(10) { "\r\n" } else { "\n" };
@@ -148,7 +153,7 @@ impl Deal {
             }
             next_real.extend_from_slice(&real[at..]);
             self.dice.shuffle(&mut parts);
-            // Some write several parts at once.
+            // An author sometimes writes several parts in one step.
             for (who, part) in parts {
                 match turns.back_mut() {
                     Some((last, all)) if *last == who && self.dice.percent(50) => {
@@ -162,7 +167,7 @@ impl Deal {
         turns
     }
 
-    /// New lines, that are nowhere yet.
+    /// Adds lines to a file's table. No version contains them yet.
     fn lines(&mut self, file: usize, texts: &[String], by: Option<Who>) -> Vec<usize> {
         let lines = &mut self.script.files[file].lines;
         let first = lines.len();
@@ -177,8 +182,8 @@ impl Deal {
         self.script.files[file].versions.last()?.lines.as_ref()
     }
 
-    /// Somebody writes. What is gone already does not go again, and who has
-    /// removed the file has removed what was to come.
+    /// Performs one turn. Lines that are already removed are skipped. After the
+    /// file's deletion, turns have no effect.
     fn turn(&mut self, file: usize, who: Who, parts: &[Part]) {
         let versions = &self.script.files[file].versions;
         let open = self.script.files[file].open;
@@ -201,7 +206,7 @@ impl Deal {
                     .iter()
                     .position(|line| *line == after)
                     .map(|at| at + 1),
-                // Before the line that stays the last.
+                // Insert before the last line, which stays the last.
                 (None, Some(last)) => order.iter().position(|line| *line == last),
                 (None, None) => Some(0),
             };
@@ -227,8 +232,8 @@ impl Deal {
         self.script.steps.push((file, versions.len() - 1));
     }
 
-    /// Somebody writes where somebody has just written: over it, into it, or
-    /// takes some of it away.
+    /// Adds a step in which an author replaces or removes lines that the last
+    /// version added, or inserts lines between them.
     fn overlap(&mut self, file: usize) {
         let who = self.anybody();
         let versions = &self.script.files[file].versions;
@@ -265,7 +270,7 @@ impl Deal {
         self.turn(file, who, &[part]);
     }
 
-    /// Somebody takes the file back to what it held before.
+    /// Adds a step in which an author restores an earlier version of the file.
     fn back(&mut self, file: usize) {
         let who = self.anybody();
         let versions = &self.script.files[file].versions;
@@ -279,8 +284,9 @@ impl Deal {
 
 type Ranges = (std::ops::Range<usize>, std::ops::Range<usize>);
 
-/// Which lines took the place of which: by the longest common subsequence of
-/// what is between equal beginnings and ends, where that is not too much.
+/// Returns which lines were replaced by which: the common beginning and end are
+/// skipped, and the lines between are compared by the longest common
+/// subsequence if there are not too many.
 fn differences(old: &[String], new: &[String]) -> Vec<Ranges> {
     let pairs = || old.iter().zip(new);
     let head = pairs().take_while(|(a, b)| a == b).count();

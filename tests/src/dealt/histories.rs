@@ -1,6 +1,6 @@
-//! What files held one after the other, read from the repository that the test
-//! is in. Where that is no repository, or a shallow one, the files of the tree
-//! are changed by chance instead, and that is said.
+//! Successive contents of files, read from the repository that contains this
+//! test. Without a repository, or with a shallow one, the files of the tree are
+//! changed at random instead, and [`Histories::made_up`] reports it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,27 +9,28 @@ use std::process::{Command, Stdio};
 
 use crate::dice::Dice;
 
-/// A file's lines, one version after the other; `None` for no file.
+/// A file's lines in successive versions; `None` for no file.
 pub type History = Vec<Option<Vec<String>>>;
 
-/// Larger files are left out: they only take time.
+/// The largest file that is used, in bytes. Larger ones only take time.
 const LARGEST: usize = 16 << 10;
 
-/// Versions of a history at most.
+/// The maximum number of versions in a history.
 const LONGEST: usize = 6;
 
-/// Histories wanted.
+/// The number of histories to collect.
 const WANTED: usize = 600;
 
-/// Histories, and where they are from.
+/// Histories and their origin.
 pub struct Histories {
-    /// Each of one file, of at least two versions.
+    /// The histories, each of one file with at least two versions.
     pub all: Vec<History>,
-    /// Whether they are from commits; what is to be said if they are not.
+    /// The message that says why the histories are not from commits; `None` if
+    /// they are.
     pub made_up: Option<String>,
 }
 
-/// The histories of the repository that `inside` lies in.
+/// Returns the histories of the repository that contains `inside`.
 pub fn of(inside: &Path) -> Histories {
     let all = from_commits(inside).unwrap_or_default();
     if all.len() >= 100 {
@@ -57,7 +58,7 @@ fn git(inside: &Path) -> Command {
     git
 }
 
-/// Objects of a file, one after the other; `None` for no file.
+/// Successive git objects of a file; `None` for no file.
 type Chain = Vec<Option<String>>;
 
 fn from_commits(inside: &Path) -> Option<Vec<History>> {
@@ -66,7 +67,7 @@ fn from_commits(inside: &Path) -> Option<Vec<History>> {
         .args(["--no-abbrev", "--format=", "-n", "3000"])
         .output()
         .ok()?;
-    // :OLDMODE NEWMODE OLDOBJECT NEWOBJECT STATUS\tPATH
+    // Each row is `:OLDMODE NEWMODE OLDOBJECT NEWOBJECT STATUS\tPATH`.
     let mut open: BTreeMap<String, Chain> = BTreeMap::new();
     let mut chains: Vec<Chain> = Vec::new();
     for row in String::from_utf8_lossy(&log.stdout).lines() {
@@ -80,7 +81,8 @@ fn from_commits(inside: &Path) -> Option<Vec<History>> {
         let object = |name: &str| (name.bytes().any(|byte| byte != b'0')).then(|| name.to_owned());
         let (old, new) = (object(old), object(new));
         let chain = open.entry(path.to_owned()).or_default();
-        // Branches take turns in the log: only what follows is one history.
+        // The log interleaves branches. Only rows whose old object is the last
+        // new one continue a history.
         if chain.last() != Some(&old) || chain.len() >= LONGEST {
             chains.push(std::mem::replace(chain, vec![old]));
         }
@@ -103,7 +105,7 @@ fn from_commits(inside: &Path) -> Option<Vec<History>> {
     Some(all)
 }
 
-/// The lines of objects that are text and small.
+/// Returns the lines of the objects that are text and small.
 fn objects(inside: &Path, names: BTreeSet<String>) -> Option<BTreeMap<String, Vec<String>>> {
     let mut cat = git(inside)
         .args(["cat-file", "--batch"])
@@ -142,7 +144,8 @@ fn lines(bytes: Vec<u8>) -> Option<Vec<String>> {
     is_text.then(|| text.lines().map(str::to_owned).collect())
 }
 
-/// Files of the tree: lines go, lines of other places come.
+/// Returns histories of the tree's files in which lines are removed, and lines
+/// from other places are inserted.
 fn from_tree(inside: &Path) -> Vec<History> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut directories = vec![inside.to_owned()];

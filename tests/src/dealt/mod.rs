@@ -1,85 +1,87 @@
-//! Sessions of several authors in the same files, and what the files have to
-//! hold without one of them. Who wrote which line is known from the dealing:
-//! nothing here compares texts to find it out.
+//! Sessions of several authors in the same files, and the contents that the
+//! files must have after one author's changes are undone. Each line's author is
+//! known from the script, so no texts are compared to find it.
 //!
-//! - [`histories`]: what is dealt out: this repository's own commits.
-//! - [`deal`]: who does which part of them, and when.
-//! - [`truth`]: what is left without an author.
+//! - [`histories`]: the contents: this repository's own commits.
+//! - [`deal`]: which author makes which part of a change, and when.
+//! - [`truth`]: what remains without an author.
 //!
-//! The engine's tests include this module and `dice` by their paths; both use
-//! `std` alone.
+//! The engine's tests include this module and `dice` by their paths. Both use
+//! only `std`.
 
 pub mod deal;
 pub mod histories;
 pub mod truth;
 
-/// Who changes files, by their place in [`AUTHORS`].
+/// An author: an index into [`AUTHORS`].
 pub type Who = usize;
 
-/// Two agents, one that only runs commands, and the user.
+/// Two agents, an agent that only runs commands, and the user.
 pub const AUTHORS: [&str; 4] = ["a", "b", "c", "user"];
 
-/// The one that runs commands.
+/// The agent that only runs commands.
 pub const COMMANDS: Who = 2;
 
 /// The user.
 pub const USER: Who = 3;
 
-/// A line that a file ever held.
+/// A line that a file contains in some version.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Without its end.
+    /// The text, without the line end.
     pub text: String,
-    /// Who wrote it; `None` for what was there at first.
+    /// The author; `None` for a line of the first version.
     pub by: Option<Who>,
 }
 
-/// What a file held after a step.
+/// A file's content after a step.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// Who made it so; `None` for what was there at first.
+    /// The author; `None` for the first version.
     pub by: Option<Who>,
-    /// Its lines, by their place in [`File::lines`]; `None` for no file.
+    /// The lines, as indexes into [`File::lines`]; `None` for no file.
     pub lines: Option<Vec<usize>>,
 }
 
-/// A file, and all that became of it.
+/// A file and its history.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its path in the workspace.
+    /// The path in the workspace.
     pub path: String,
-    /// All lines that it ever held.
+    /// All lines of all versions.
     pub lines: Vec<Line>,
-    /// What it held: first what was there, then after each step.
+    /// The contents: the initial one, then one for each step.
     pub versions: Vec<Version>,
-    /// How its lines end.
+    /// The line end.
     pub end: &'static str,
-    /// A line that is always the last, and has no end.
+    /// A line that is always the last and has no line end; `None` for no such
+    /// line.
     pub open: Option<usize>,
 }
 
-/// What is dealt out to the authors.
+/// The steps of several authors, in order.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Where it is from, and its seed.
+    /// The origin of the script's contents, and the script's number.
     pub name: String,
-    /// The files, none of which is in another's way.
+    /// The files. No file's path is below another's.
     pub files: Vec<File>,
-    /// In their order: which file, and which of its versions it gets.
+    /// The steps, in order: the file, and the version that it gets.
     pub steps: Vec<(usize, usize)>,
 }
 
-/// How lines are written down.
+/// How lines are written to files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As they are in the history: braces and empty lines are many.
+    /// As in the history, with many equal lines such as braces and empty lines.
     Plain,
-    /// With the place of each in [`File::lines`]: no two are equal.
+    /// With each line's index in [`File::lines`], so that no two lines are
+    /// equal.
     Marked,
 }
 
 impl File {
-    /// A line as it is written down.
+    /// Returns a line's text, with its line end.
     pub fn written(&self, line: usize, style: Style) -> String {
         let text = &self.lines[line].text;
         let end = if self.open == Some(line) {
@@ -93,7 +95,7 @@ impl File {
         }
     }
 
-    /// What it holds in a version; `None` for no file.
+    /// Returns the file's content in a version; `None` for no file.
     pub fn text(&self, version: usize, style: Style) -> Option<String> {
         let lines = self.versions[version].lines.as_ref()?;
         Some(
@@ -104,12 +106,12 @@ impl File {
         )
     }
 
-    /// What it holds in the end.
+    /// Returns the file's content in the last version; `None` for no file.
     pub fn last(&self, style: Style) -> Option<String> {
         self.text(self.versions.len() - 1, style)
     }
 
-    /// Whether this author has changed it.
+    /// Returns whether this author has changed the file.
     pub fn is_touched_by(&self, who: Who) -> bool {
         self.versions.iter().any(|version| version.by == Some(who))
     }

@@ -1,70 +1,75 @@
-//! What a file has to hold without one of its authors, and how far what it
-//! holds is from that. From the dealing alone: which lines each step brought
-//! and took away (UNDO-1, UNDO-2).
+//! The content that a file must have after the changes of one author are
+//! undone, and the differences from it. It follows only from the script: which
+//! lines each step added and removed (UNDO-1, UNDO-2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{File, Style, Who};
 
-/// What there has to be without an author.
+/// The expected result without one author.
 #[derive(Debug)]
 pub struct Truth {
-    /// All lines.
+    /// All lines that must be in the file.
     pub there: BTreeSet<usize>,
-    /// Of that author, those that stay since somebody has changed what they
-    /// came with.
+    /// Those of these lines that the author wrote. They stay since another
+    /// author has changed lines that were written with them.
     pub stay: BTreeSet<usize>,
-    /// Whether there are changes of that author that stay.
+    /// Whether some of the author's changes stay.
     pub conflicts: bool,
 }
 
-/// What is wrong with what a file holds without an author.
+/// The number of differences between a file's content and the expected one, by
+/// kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrong {
-    /// Lines of the others that stood there, and do no more, or not in their
-    /// order.
+    /// Lines of other authors that were in the file before the undo and are
+    /// missing now, or are in the wrong order.
     pub lost: usize,
-    /// Lines of the others that the author had removed, and that are not there
-    /// again, or not where they were.
+    /// Lines of other authors that the author had removed, and that are not
+    /// restored, or not in their place.
     pub gone: usize,
-    /// Lines of the author's that are there, although nobody has changed them.
+    /// The author's lines that are still in the file, although no other author
+    /// has changed them.
     pub left: usize,
-    /// Lines that others had removed, or that nobody ever wrote.
+    /// Lines in the file that other authors had removed, or that no author
+    /// wrote.
     pub back: usize,
-    /// Lines of the author's that are to stay, and are gone.
+    /// The author's lines that must stay and are missing.
     pub eager: usize,
-    /// Nobody else has changed the file, and it is not what it was; or the
-    /// author has not changed it, and it is not what it is.
+    /// The bytes are wrong: only the author has changed the file and it is not
+    /// as at first, or the author has not changed it and it is not as before.
     pub bytes: bool,
 }
 
 impl Wrong {
-    /// Whether nothing is.
+    /// Returns whether there are no differences.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The smallest part of a change that goes, or stays, by itself.
+/// The smallest part of a change that is undone or stays as a whole.
 #[derive(Clone, Debug, Default)]
 struct Part {
     off: Vec<usize>,
     on: Vec<usize>,
 }
 
-/// What is left of a file without an author.
+/// Returns the content of a file without one author's changes.
 pub fn truth(file: &File, without: Who) -> Truth {
     let history = in_force(file, without);
     let parts: Vec<Vec<Part>> = history.iter().map(|at| parts(file, *at)).collect();
-    // The newest first: what somebody else has changed since stays, and counts
-    // as somebody else's to what came before it.
+    // From the newest step to the oldest. A change of the author that another
+    // author has changed since stays, and then counts as another author's for
+    // the steps before it.
     let mut changed: BTreeMap<usize, bool> = BTreeMap::new();
     let mut goes: Vec<Vec<bool>> = vec![Vec::new(); parts.len()];
     let mut conflicts = false;
     for (place, at) in history.iter().enumerate().rev() {
         let is_own = file.versions[*at].by == Some(without);
         for part in &parts[place] {
-            // Who removes lines that stood for none has done what is asked.
+            // A later removal of lines that replaced nothing does not block the
+            // undo, which would remove the same lines.
             let touched = |line: &usize| match changed.get(line) {
                 Some(is_replaced) => *is_replaced || !part.off.is_empty(),
                 None => false,
@@ -107,9 +112,9 @@ pub fn truth(file: &File, without: Who) -> Truth {
     }
 }
 
-/// The steps whose changes are in force: who takes a file back to what it held
-/// has taken back what came after that; where that is the author, it has not
-/// been.
+/// Returns the steps whose changes count. A step that restores an earlier
+/// content cancels the steps after that content. If the undone author made the
+/// restoring step, it does not count.
 fn in_force(file: &File, without: Who) -> Vec<usize> {
     let mut of: Vec<Vec<usize>> = vec![Vec::new()];
     for (at, version) in file.versions.iter().enumerate().skip(1) {
@@ -124,8 +129,9 @@ fn in_force(file: &File, without: Who) -> Vec<usize> {
     of.pop().unwrap_or_default()
 }
 
-/// The parts of a step: where as many lines took the place of as many, each;
-/// so each of lines that only came, or only went; else all of them.
+/// Returns the parts of a step. Where the numbers of removed and added lines
+/// are equal, each pair is a part. Where lines were only added or only removed,
+/// each line is a part. Elsewhere the whole place is one part.
 fn parts(file: &File, at: usize) -> Vec<Part> {
     let lines = |at: usize| file.versions[at].lines.as_deref().unwrap_or_default();
     let (old, new) = (lines(at - 1), lines(at));
@@ -160,10 +166,11 @@ fn parts(file: &File, at: usize) -> Vec<Part> {
     parts
 }
 
-/// How far what a file holds is from what it has to hold without an author.
+/// Returns how a file's content differs from the expected one without an
+/// author.
 ///
-/// Of plain texts, lines that are like others are not looked at by themselves:
-/// nobody can tell which of them is whose.
+/// In plain style, lines with equal texts are not compared one by one, since it
+/// cannot be determined which author wrote which.
 pub fn judge(file: &File, without: Who, style: Style, holds: Option<&str>) -> Wrong {
     let truth = truth(file, without);
     let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -195,7 +202,7 @@ pub fn judge(file: &File, without: Who, style: Style, holds: Option<&str>) -> Wr
         match (left.remove(line), is_own(*line)) {
             (true, _) => {}
             (false, true) => wrong.left += 1,
-            // Or twice.
+            // The line must not be in the file, or it is in the file twice.
             (false, false) => wrong.back += 1,
         }
     }

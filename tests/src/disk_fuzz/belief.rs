@@ -1,37 +1,37 @@
-//! What one session was shown of one name, or wrote under it, last; and what
-//! its copy is therefore worth.
+//! What one session was last shown of one name, or wrote under it, and which
+//! state its copy must therefore have.
 //!
-//! Of a content a session holds *lines* and *seams*: what stands next to what.
-//! Who was shown lines 10 to 20 holds these and the ten seams between them, so
-//! a line put in between is noticed, and one put above or below is not. Who
-//! was shown the whole file holds its two ends as well. What is shown later
-//! takes the place of what was held at the corresponding place, and of nothing
-//! else.
+//! Of a content a session has *lines* and *seams*: pairs of adjacent lines. A
+//! session that was shown lines 10 to 20 has these lines and the ten seams
+//! between them. So a line inserted between them is noticed, and a line
+//! inserted above or below is not. A session that was shown the whole file also
+//! has its two ends. Lines that are shown later replace only what the session
+//! had at the corresponding place.
 
 use std::collections::BTreeSet;
 
 use super::text::{corresponding, equal, lines};
 
-/// What a copy is worth.
+/// The state that a copy must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
-    /// Nothing of it was ever shown.
+    /// The session was never shown anything of it.
     Unread,
-    /// Everything held is so.
+    /// All lines and seams that the session has are in the file.
     Fresh,
-    /// Something held is not so.
+    /// A line or seam that the session has is not in the file.
     Stale,
-    /// It was shown, and is gone.
+    /// The session was shown the file, and the file was removed.
     Deleted,
-    /// The contract leaves it open; see [`Copy::open`].
+    /// The contract does not specify the state; see [`Copy::open`].
     Open,
 }
 
-/// A place in a content: lines and seams alternate, `2 * n + 1` is line `n`,
-/// and the seam above it is `2 * n`.
+/// A place in a content: lines and seams alternate. `2 * n + 1` is line `n`,
+/// and `2 * n` is the seam above it.
 type Spot = usize;
 
-/// What is held of one content.
+/// The lines and seams of one content that a session has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layer {
     lines: Vec<String>,
@@ -42,24 +42,25 @@ struct Layer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copy {
     layers: Vec<Layer>,
-    /// Why the contract does not say what the copy is worth: until the next
-    /// whole read or write, it may count as fresh or stale.
+    /// Why the contract does not specify the state. Until the next whole read
+    /// or write, the copy may be fresh or stale. `None` if it is specified.
     pub open: Option<&'static str>,
-    /// No diff is made for this name, since its contents are not kept: a file
-    /// that changed is stale as a whole.
+    /// This name's contents are not stored, so they cannot be compared by line:
+    /// after any change the whole copy is stale.
     pub coarse: bool,
-    /// Perhaps none is made, since the contents may be kept no longer.
+    /// The contents may no longer be stored, so perhaps they cannot be compared
+    /// by line.
     pub may_be_coarse: bool,
-    /// None of it is in the context any more: the next lines shown are all that
-    /// is held.
+    /// No line is in the session's context any more. The next lines shown
+    /// replace everything.
     pub evicted: bool,
 }
 
-/// The spots of a content that correspond to those of another one.
+/// Returns the pairs of corresponding spots in two contents.
 fn corresponding_spots(old: &[String], new: &[String]) -> Vec<(Spot, Spot)> {
     let pairs = corresponding(old, new);
     let lines = pairs.iter().map(|(i, j)| (2 * i + 1, 2 * j + 1));
-    // Both ends stand for lines that are in every content.
+    // The two ends of a content act as lines that every content has.
     let seams = (0..=old.len()).filter_map(|i| {
         let above = match i.checked_sub(1) {
             None => Some(0),
@@ -78,17 +79,17 @@ fn corresponding_spots(old: &[String], new: &[String]) -> Vec<(Spot, Spot)> {
 }
 
 impl Copy {
-    /// The contents of which anything is held.
+    /// Returns the contents of which the session has anything.
     pub fn layers(&self) -> BTreeSet<&[String]> {
         self.layers.iter().map(|layer| &layer.lines[..]).collect()
     }
 
-    /// Whether anything was ever shown.
+    /// Returns whether the session was ever shown anything.
     pub fn known(&self) -> bool {
         !self.layers.is_empty() || self.open.is_some()
     }
 
-    /// The whole content was shown, or written.
+    /// Notes that the session was shown, or wrote, the whole content.
     pub fn shown_whole(&mut self, text: &str) {
         let lines = lines(text);
         let held = (0..=2 * lines.len()).collect();
@@ -98,7 +99,7 @@ impl Copy {
         self.evicted = false;
     }
 
-    /// These lines were shown, the first is 1.
+    /// Notes that the session was shown these lines. The first line is 1.
     pub fn shown(&mut self, text: &str, first: usize, last: usize) {
         let lines = lines(text);
         let last = last.min(lines.len());
@@ -119,11 +120,13 @@ impl Copy {
         });
         if !self.coarse {
             let mut covered = held.clone();
-            // That nothing stands above the first line was seen, and nothing
-            // below the last one: the answer says how many lines there are.
+            // The answer contains the number of lines. So the session has seen
+            // that nothing is above the first line and nothing below the last
+            // one.
             covered.extend((first == 1).then_some(0));
             covered.extend((last == lines.len()).then_some(2 * lines.len()));
-            // Who knew where the text begins and ends knows it still.
+            // A session that has seen where the text begins and ends still has
+            // these ends.
             let knew = |end: fn(&Layer) -> Spot| {
                 let mut layers = self.layers.iter();
                 layers.any(|layer| layer.held.contains(&end(layer)))
@@ -141,21 +144,22 @@ impl Copy {
             }
             self.layers.retain(|layer| !layer.held.is_empty());
         }
-        // Whoever was shown all lines knows where they begin and end.
+        // A session that was shown all lines has seen both ends.
         if (0..lines.len()).all(|line| held.contains(&(2 * line + 1))) {
             held.extend([0, 2 * lines.len()]);
         }
         self.layers.push(Layer { lines, held });
     }
 
-    /// What was held by another name of the file is held as well: each line of
-    /// either has to be so.
+    /// Adds what the session has by another name of the file. All lines and
+    /// seams of either copy then have to match.
     pub fn join(&mut self, other: &Self) {
         if self.evicted && !other.evicted {
             self.layers.clear();
             self.evicted = false;
         }
-        // What is in the context no more is not held beside what is.
+        // If only one of the two copies is still in the context, only that one
+        // counts.
         let held = other
             .layers
             .iter()
@@ -169,7 +173,7 @@ impl Copy {
         self.open = self.open.or(other.open);
     }
 
-    /// Whether all of these lines of this content were shown.
+    /// Returns whether all of these lines of this content were shown.
     pub fn holds(&self, text: &str, first: usize, last: usize) -> bool {
         let lines = lines(text);
         let last = last.min(lines.len());
@@ -177,20 +181,21 @@ impl Copy {
         layer.is_some_and(|layer| (first..=last).all(|line| layer.held.contains(&(2 * line - 1))))
     }
 
-    /// Whether part of this content was shown later than anything else.
+    /// Returns whether lines of this content were shown last.
     pub fn shown_last(&self, text: &str) -> bool {
         self.layers
             .last()
             .is_some_and(|layer| layer.lines == lines(text))
     }
 
-    /// Whether all that is held is one whole content.
+    /// Returns whether the session has exactly one content, and all of it.
     pub fn is_whole(&self) -> bool {
         matches!(&self.layers[..], [only] if only.held.len() == 2 * only.lines.len() + 1)
     }
 
-    /// What the copy is worth if the file holds this. Of the contents that
-    /// `unkept` says perhaps none is kept to be compared.
+    /// Returns the state that the copy must have if the file's content is
+    /// `now`. `unkept` returns whether a content may not be stored for
+    /// comparison.
     pub fn worth(&self, now: Option<&str>, unkept: impl Fn(&str) -> bool) -> Worth {
         if !self.known() {
             return Worth::Unread;
@@ -210,9 +215,9 @@ impl Copy {
                 .any(|layer| unkept(&layer.lines.concat()));
         let now = lines(now);
         if self.evicted {
-            // SEEN-2: what it saw last decides; a content in which its lines
-            // stood unchanged may have become that before they were gone, also
-            // where the file holds by now what it was shown of.
+            // SEEN-2: the content that was shown last decides. The result is
+            // open if the evicted lines are unchanged in `now`: the copy may
+            // have moved on to that content before the eviction.
             return match self.layers.last() {
                 Some(layer) if layer.lines == now => match self.is_whole() {
                     true => Worth::Fresh,
@@ -223,8 +228,8 @@ impl Copy {
             };
         }
         let is_so = |coarse| self.layers.iter().all(|layer| layer.is_so(&now, coarse));
-        // Of lines that were others when it was shown some of that text, it was
-        // told that they are (SEEN-8).
+        // When the last content was shown, the session was already told of
+        // those of its earlier lines that the content did not have (SEEN-8).
         let told = |last: &Layer| {
             !self
                 .layers
@@ -234,8 +239,8 @@ impl Copy {
         match is_so(self.coarse) {
             _ if may_be_coarse && is_so(true) != is_so(false) => Worth::Open,
             true if self.layers.last().is_some_and(told) => Worth::Open,
-            // What it holds may have been found in another content meanwhile,
-            // and that one cannot be compared with this.
+            // The session's lines may have been found in a content in between,
+            // which cannot be compared with the current one.
             true if now_unkept && !self.is_whole() => Worth::Open,
             true => Worth::Fresh,
             false => Worth::Stale,
@@ -244,7 +249,8 @@ impl Copy {
 }
 
 impl Layer {
-    /// Whether everything held is so in this content.
+    /// Returns whether all lines and seams that the session has are in this
+    /// content.
     fn is_so(&self, now: &[String], coarse: bool) -> bool {
         if self.lines == now {
             return true;
@@ -263,8 +269,8 @@ impl Layer {
         })
     }
 
-    /// Gives up what is held at places where something newer was shown.
-    /// False if it cannot be said what gave way.
+    /// Removes lines and seams at places where something newer was shown.
+    /// Returns false if it cannot be determined which ones were replaced.
     fn give_way(&mut self, new: &[String], shown: &BTreeSet<Spot>) -> bool {
         let spots = corresponding_spots(&self.lines, new);
         for (old, at) in &spots {
@@ -272,7 +278,7 @@ impl Layer {
                 self.held.remove(old);
             }
         }
-        // What has no counterpart: lines taken out, or others in their place.
+        // Spots without a counterpart: lines that were removed or replaced.
         let mut sure = true;
         let mut from = (0, 0);
         for to in spots
@@ -314,7 +320,7 @@ mod tests {
         assert_eq!(copy.worth(Some(&one), |_| false), Worth::Fresh);
         assert_eq!(copy.worth(Some(&two), |_| false), Worth::Stale);
         copy.shown_whole(&two);
-        // Back to what was seen earlier is a change.
+        // A return to a content seen earlier is a change.
         assert_eq!(copy.worth(Some(&one), |_| false), Worth::Stale);
         assert_eq!(copy.worth(None, |_| false), Worth::Deleted);
     }
@@ -327,7 +333,7 @@ mod tests {
         copy.shown_whole(&one);
         copy.shown(&two, 3, 3);
         assert_eq!(copy.worth(Some(&two), |_| false), Worth::Stale);
-        // In a second piece.
+        // Lines 1 and 4 are shown in separate reads.
         copy.shown(&two, 4, 4);
         assert_eq!(copy.worth(Some(&two), |_| false), Worth::Fresh);
         assert_eq!(copy.worth(Some(&one), |_| false), Worth::Stale);
@@ -371,7 +377,7 @@ mod tests {
             copy.worth(Some(&Make::Append(2).of(&one)), |_| false),
             Worth::Stale
         );
-        // The new line was shown, and that it is the last one was not.
+        // The session was shown the new line, but not that it is the last one.
         let longer = Make::Append(2).of(&one);
         copy.shown(&longer, 1, 1);
         assert_eq!(copy.worth(Some(&longer), |_| false), Worth::Stale);

@@ -1,4 +1,5 @@
-//! Everything that can be asked is asked, and compared with the disk.
+//! Requests every answer that the daemon can give, and compares it with the
+//! disk.
 
 use serde_json::{Value, json};
 
@@ -9,15 +10,15 @@ use super::rows::Row;
 use super::step::{NAMES, Name, session};
 use crate::{authors, sha256};
 
-/// The questions; a check asks them in an order of its own, so that each is
-/// the first one after a change now and then.
+/// The number of kinds of questions. Checks start with different kinds, so that
+/// each kind is sometimes the first after a change.
 const QUESTIONS: usize = 4;
 
 impl Play {
-    /// Asks everything.
+    /// Sends all questions.
     ///
     /// # Errors
-    /// What was answered wrongly.
+    /// The first wrong answer.
     pub fn check(&mut self, order: u32) -> Done {
         let first = usize::try_from(order).unwrap_or(0);
         for question in 0..QUESTIONS {
@@ -56,7 +57,7 @@ impl Play {
             self.truth.held(who, name).named = true;
             self.status(who, name, state)?;
         }
-        // FILE-1.
+        // All names of a file have the same state (FILE-1).
         for (name, state) in NAMES.iter().zip(&states) {
             for other in self.truth.names_of(name) {
                 let at = NAMES.iter().position(|name| *name == other).unwrap_or(0);
@@ -80,7 +81,8 @@ impl Play {
     }
 
     fn status(&mut self, who: usize, name: Name, state: &Value) -> Done {
-        // In the middle of a save an answer may be of before it.
+        // In the middle of a save, an answer may have the content from before
+        // it.
         if self.half_written(name) {
             return Ok(());
         }
@@ -104,7 +106,7 @@ impl Play {
             Worth::Deleted => state["state"] == "deleted",
             Worth::Open => {
                 self.left_open.0 += 1;
-                // Whether there is a file is never open.
+                // Whether the file exists is always specified.
                 match text {
                     Some(_) => state["state"] != "deleted",
                     None => state["state"] == "unread" || state["state"] == "deleted",
@@ -125,10 +127,10 @@ impl Play {
         })
     }
 
-    /// Compares a list of changes with what a person would say.
+    /// Compares a list of changes with the expected one.
     ///
     /// # Errors
-    /// What is listed wrongly, or missing.
+    /// A change that is listed wrongly, or is missing.
     pub fn listed(&mut self, who: usize, answer: &Value) -> Done {
         let none = Vec::new();
         let changes = answer["changes"].as_array().unwrap_or(&none);
@@ -137,7 +139,7 @@ impl Play {
             let Some(name) = at("path") else {
                 let path = change["path"].as_str().unwrap_or_default().to_owned();
                 if at("from").is_some_and(|from| self.used(from)) {
-                    // A name outside of the list, by a way through a link.
+                    // A path outside of `NAMES`, reached through a link.
                     self.truth.beyond.insert(path.clone());
                 }
                 if self.truth.beyond.contains(&path) {
@@ -180,19 +182,21 @@ impl Play {
         Ok(())
     }
 
-    /// Whether a session has to be told of a name that it used.
+    /// Returns whether a change of a name must be reported to a session that
+    /// used the name.
     fn must_be_listed(&self, who: usize, name: Name) -> bool {
         let Some(held) = self.truth.people[who].held.get(name) else {
             return false;
         };
         let worth = self.truth.worth(who, name);
         let text = self.truth.text(name).map(str::to_owned);
-        // What its tool may be about to do, or have done.
+        // The session's own undeclared mark covers the name: its tool may write
+        // it, or may have written it.
         let marked = self.truth.people[who].edit.as_ref();
         if marked.is_some_and(|edit| !edit.declared && edit.names.contains(&name)) {
             return false;
         }
-        // That a file is gone may be the middle of its own save (ATTR-5).
+        // The absence may be the middle of the session's own save (ATTR-5).
         let same = self.truth.names_of_gone(name);
         if marked.is_some_and(|edit| text.is_none() && same.contains(&edit.name)) {
             return false;
@@ -208,7 +212,7 @@ impl Play {
             && matches!(worth, Worth::Stale | Worth::Deleted)
     }
 
-    /// One listed change.
+    /// Checks one listed change.
     fn change(&self, who: usize, name: Name, change: &Value) -> Done {
         let names = self.truth.names_of(name);
         if self.half_written(name) {
@@ -236,8 +240,8 @@ impl Play {
         let worth = self.truth.worth(who, name);
         let count = self.truth.count(name);
         let again = matches!(&held.told, Told::This(_, then) if *then == count);
-        // What was never read is listed when it is no longer as it was when the
-        // session named it first.
+        // A name that was never read is listed if its content differs from that
+        // at its first mention.
         let may = worth != Worth::Fresh && !again;
         expect(Row::Listed, may, || {
             told(&format!(
@@ -262,7 +266,8 @@ impl Play {
                 || told(format!("what is there now is by one of {newest:?}")),
             )?;
         }
-        // One whose author is open says nothing about the others.
+        // An event whose author is not specified makes the authors of the whole
+        // change unspecified.
         if held.mixed || since.iter().any(|event| event.by.is_none()) {
             return Ok(());
         }
@@ -300,8 +305,8 @@ impl Play {
         let (Some(newest), Some(events)) = (newest, self.truth.events.get(name)) else {
             return Ok(());
         };
-        // The first row is where the log begins: who wrote that is not known.
-        // Also of a file that a name became, whose own history begins there.
+        // The first row is the baseline, whose author is unknown. So is the
+        // first row of a file that a name became later.
         let begins = newest["kind"] == "created" && newest["evidence"] == "gap";
         let baseline = rows.len() == 1 || rows.last() == Some(newest) || begins;
         let Some(by) = events.last().and_then(|event| event.by.as_ref()) else {

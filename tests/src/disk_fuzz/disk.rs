@@ -1,5 +1,5 @@
-//! What the user does to the disk, and what a name leads to. The truth: nothing
-//! here knows of the daemon.
+//! Performs the user's steps on the disk, and resolves names. This is the
+//! truth: nothing here depends on the daemon.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,45 +17,46 @@ use super::text::Make;
 use crate::children::{self, unshared};
 use crate::mounts;
 
-/// A file, whatever its name: device and inode.
+/// A file's identity: device and inode.
 pub type Object = (u64, u64);
 
-/// Where a name leads, whether anything is there or not: the directory, and
-/// the last name in it.
+/// Where a name resolves to, even if no file is there: the directory, and the
+/// last name in it.
 pub type Place = (Object, OsString);
 
-/// What a name leads to.
+/// The file that a name resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At {
-    /// Which file.
+    /// The file's identity.
     pub object: Object,
-    /// What it holds.
+    /// Its content.
     pub text: String,
 }
 
-/// What each name leads to; names that lead to no file are missing.
+/// The file of each name. Names without a file are missing.
 pub type View = BTreeMap<Name, At>;
 
-/// The workspace as a user sees it.
+/// The workspace as the user sees it.
 pub struct Disk {
     workspace: PathBuf,
-    /// A file that is being written: which, by which name, and what is still to
-    /// come.
+    /// The file that is being written: its handle, its identity, the name it
+    /// was opened by, and the text that is still to be written. `None` if no
+    /// file is.
     open: Option<(File, Object, Name, String)>,
-    /// Mount points in use, the latest last.
+    /// The mount points in use, the latest last.
     mounted: Vec<Name>,
-    /// Whether anything may be mounted.
+    /// Whether mounts are allowed.
     pub may_mount: bool,
 }
 
 impl Disk {
-    /// The first files.
+    /// Creates the workspace with its first files.
     pub fn new(workspace: &Path, may_mount: bool) -> Self {
         for directory in ["d/e", "m", "v"] {
             fs::create_dir_all(workspace.join(directory)).expect("a directory");
         }
         for (n, name) in (0..).zip(super::step::FIRST) {
-            // A secret's content is no other file's.
+            // The content of a secret file differs from all other contents.
             let revision = if name.starts_with(".env") { 900 } else { n % 3 };
             fs::write(workspace.join(name), Make::Whole(revision).of("")).expect("a file");
         }
@@ -71,7 +72,7 @@ impl Disk {
         self.workspace.join(name)
     }
 
-    /// What a name leads to now.
+    /// Returns the file that a name resolves to; `None` for no file.
     pub fn at(&self, name: Name) -> Option<At> {
         let path = self.path(name);
         let text = fs::read(&path).ok()?;
@@ -82,13 +83,14 @@ impl Disk {
         })
     }
 
-    /// Where a name leads, through symlinks that lead to nothing as well.
+    /// Returns where a name resolves to. Dangling symlinks are followed as
+    /// well.
     pub fn place(&self, name: Name) -> Option<Place> {
         let mut path = self.workspace.clone();
         let mut rest: Vec<PathBuf> = vec![name.into()];
         for _ in 0..16 {
             let Some(next) = rest.pop() else {
-                // The nearest directory that is there.
+                // The nearest directory that exists.
                 let mut above = path.ancestors().skip(1);
                 let found = |above: &Path| Some((above.to_owned(), fs::metadata(above).ok()?));
                 let (parent, found) = above.find_map(found)?;
@@ -108,7 +110,7 @@ impl Disk {
         None
     }
 
-    /// What all names lead to now.
+    /// Returns the files of all names.
     pub fn view(&self) -> View {
         NAMES
             .iter()
@@ -116,21 +118,22 @@ impl Disk {
             .collect()
     }
 
-    /// The file that is being written.
+    /// Returns the file that is being written; `None` if no file is.
     pub fn written(&self) -> Option<Object> {
         self.open.as_ref().map(|(_, object, ..)| *object)
     }
 
-    /// Whether the name by which a file is being written leads to it no more.
+    /// Returns whether a file is being written whose name no longer resolves to
+    /// it.
     pub fn writes_by_an_old_name(&self) -> bool {
         let open = self.open.as_ref();
         open.is_some_and(|(_, object, name, _)| self.at(name).is_none_or(|at| at.object != *object))
     }
 
-    /// A user's step. One that cannot be done is not done: there is no such
-    /// file, or no such directory.
+    /// Performs a step of the user. A step that cannot be done has no effect,
+    /// for instance if a file or directory does not exist.
     pub fn does(&mut self, step: &Step) {
-        // The system's words do not matter: what is there now does.
+        // The error does not matter. The disk is read afterwards.
         let _done = self.try_to(step);
     }
 
@@ -167,7 +170,7 @@ impl Disk {
                 let temporary = self.beside(to);
                 fs::hard_link(self.path(from), &temporary)?;
                 let done = fs::rename(&temporary, self.path(to));
-                // Two names of one file: the rename does nothing.
+                // If both are names of one file, the rename has no effect.
                 let _gone = fs::remove_file(&temporary);
                 done
             }
@@ -206,7 +209,8 @@ impl Disk {
             Step::Unmount { at } => {
                 if let Some(index) = self.mounted.iter().rposition(|name| *name == at) {
                     self.mounted.remove(index);
-                    // Something may lie on it, or hold a file in it open.
+                    // The mount point may be covered by another mount, or have
+                    // open files.
                     mounts::detach(&self.path(at));
                 }
                 Ok(())
@@ -257,10 +261,10 @@ impl Disk {
         fs::rename(&new, self.path(name))
     }
 
-    /// Puts a content under a name.
+    /// Writes a content under a name, in a way of saving.
     ///
     /// # Errors
-    /// The system's words.
+    /// The system's error.
     pub fn save(&self, name: Name, text: &str, how: How) -> io::Result<()> {
         let path = self.path(name);
         let there = fs::read_to_string(&path).ok();
@@ -297,7 +301,7 @@ impl Disk {
     }
 }
 
-/// Stores a text of the same size through a memory map that ends.
+/// Replaces a file's content by a text of the same size, through a memory map.
 fn map(path: &Path, text: &str) -> io::Result<()> {
     let script = "import mmap, sys\n\
                   with open(sys.argv[1], 'r+b') as f:\n    m = mmap.mmap(f.fileno(), 0)\n\

@@ -1,4 +1,4 @@
-//! What agents write: edits, and writes through the daemon.
+//! The steps by which agents write: edits, and writes through the daemon.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,13 @@ use super::text::Make;
 use crate::sha256;
 use crate::wire::Answer;
 
-/// A file that is gone for so long counts as deleted, also in the middle of a
-/// save on a busy machine (ATTR-5).
+/// An absence of this length counts as a deletion, even in the middle of a save
+/// on a busy machine (ATTR-5).
 const GONE: Duration = Duration::from_millis(100);
 
 impl Play {
-    /// What a request for writing may be refused with; `None` where it may not.
+    /// Returns whether a request to write may succeed, and the errors with
+    /// which it may be refused.
     fn refusals(&self, who: usize, name: Name) -> (bool, Vec<&'static str>) {
         let held = self.truth.people[who].held.get(name);
         let text = self.truth.text(name);
@@ -27,9 +28,11 @@ impl Play {
             _ if text.is_none() => (true, vec!["stale"]),
             Worth::Unread => (false, vec!["notRead"]),
             Worth::Fresh => (true, vec![]),
-            // SEEN-3: who saw part of the current content may edit it.
+            // A session that saw part of the current content may edit it
+            // (SEEN-3).
             Worth::Stale if in_part => (true, vec!["stale"]),
-            // Nobody has looked at the name yet by which it knows the file.
+            // The session has the file by another name that no answer has
+            // covered yet.
             Worth::Stale | Worth::Deleted if self.came(who, name) => {
                 (false, vec!["stale", "notRead"])
             }
@@ -38,8 +41,8 @@ impl Play {
         }
     }
 
-    /// Whether a session knows a file by a name that came to it and was not
-    /// asked about since.
+    /// Returns whether the session has the file by another name that came to it
+    /// and was in no question since.
     fn came(&self, who: usize, name: Name) -> bool {
         let names = self.truth.names_of(name);
         let held = |name: &Name| self.truth.people[who].held.get(name);
@@ -48,7 +51,8 @@ impl Play {
             .any(|other| *other != name && held(other).is_some_and(|held| held.came))
     }
 
-    /// Compares an answer with what may be refused; whether it was carried out.
+    /// Compares an answer with the allowed refusals. Returns whether the
+    /// request may have been carried out.
     fn refused(
         &mut self,
         who: usize,
@@ -62,8 +66,8 @@ impl Play {
             .find_map(|other| {
                 let edit = self.truth.people[other].edit.as_ref()?;
                 let names = self.truth.names_of(name);
-                // An edit stays with its path; where names have parted since, the
-                // contract does not say whose it is.
+                // An edit stays with its path. Where the file's names have
+                // parted since, the contract does not specify whose edit it is.
                 let sure =
                     names.contains(&edit.name) && self.truth.names_of(edit.name) == edit.names;
                 (edit.names.iter().any(|other| names.contains(other)) || sure).then_some(sure)
@@ -76,8 +80,8 @@ impl Play {
             may &= !sure || method != "edit/begin";
             refusals.push("busy");
         }
-        // What a session has not seen all of is not replaced where it may not be
-        // kept (SEC-3).
+        // A session may not replace content that it has not seen completely if
+        // that content must not be stored (SEC-3).
         let held = self.truth.people[who].held.get(name);
         let seen = held.is_some_and(|held| held.copy.is_whole());
         if method == "file/write" && name.starts_with(".env") && !seen {
@@ -169,12 +173,13 @@ impl Play {
                 .leave_open(who, name, "written under a mark that is still open");
         }
         if name != edit.name && !self.truth.names_of(edit.name).contains(&name) {
-            // An edit goes with the name it was begun by (FILE-2): nothing
-            // says whose what was made by the other name is.
+            // An edit follows the name it was begun by (FILE-2). The author of
+            // what was written by another name is not specified.
             let agent = format!("agent:{}", session(who));
             self.truth.perhaps_users(name, &agent);
         }
-        // Its name parted from the others, or it wrote another's.
+        // The edited name has parted from the file's other names, or the
+        // session wrote another name.
         if name != edit.name || self.truth.names_of(name) != names {
             for other in edit.names {
                 self.truth
@@ -224,9 +229,10 @@ impl Play {
         })?;
         self.committed(who, &edit, named.is_some(), found, unseen);
         if let Some(name) = edit.wrote.filter(|name| *name != edit.name && !found) {
-            // An edit goes with the name it was begun by (FILE-2): nothing
-            // says whose what was made by the other name is. Who says that it
-            // wrote what never stood there has somebody else write what does.
+            // An edit follows the name it was begun by (FILE-2). The author of
+            // what was written by another name is not specified. If the session
+            // commits a hash that was never under the edit's name, the content
+            // under it counts as another author's.
             let agent = format!("agent:{}", session(who));
             self.truth.perhaps_users(name, &agent);
             self.truth.perhaps_users(edit.name, &agent);
@@ -234,8 +240,8 @@ impl Play {
         Ok(())
     }
 
-    /// Whether the written content may have been overwritten before anybody
-    /// looked at it.
+    /// Returns whether the written content may have been overwritten before the
+    /// daemon read it.
     fn unseen(&self, edit: &Edit) -> bool {
         let events = self.truth.events.get(edit.name).map_or(&[][..], |all| all);
         let newest = events.last().and_then(|event| event.text.as_deref());
@@ -246,7 +252,8 @@ impl Play {
         let agent = format!("agent:{}", session(who));
         let Some(name) = edit.wrote else {
             if !edit.declared && edit.foreign {
-                // What a mark without a content finds is taken for the session's.
+                // What is found at the end of a mark without a content is
+                // attributed to its session.
                 for name in &edit.names {
                     self.claim(name, edit.since[name], |_| true, &agent, true);
                     self.truth
@@ -282,7 +289,8 @@ impl Play {
         }
     }
 
-    /// Says who may be named for contents of a name that a mark covered.
+    /// Sets which authors may be reported for contents of a name that a mark
+    /// covered.
     fn claim(
         &mut self,
         name: Name,

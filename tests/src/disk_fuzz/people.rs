@@ -1,4 +1,4 @@
-//! The truth of a run: who changed what a name leads to, and what each session
+//! The truth of a run: who changed each name's content, and what each session
 //! was shown of it. Nothing here asks the daemon.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,74 +8,81 @@ use super::disk::{Disk, Object, Place, View};
 use super::rows::Row;
 use super::step::{NAMES, Name};
 
-/// Who may be named as an author: `user`, `unknown`, `agent:<session>`.
+/// The authors that may be reported: `user`, `unknown`, `agent:<session>`.
 pub type Authors = BTreeSet<String>;
 
-/// What a name leads to became another content.
+/// A change of the content that a name resolves to.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it is since then.
+    /// The content since this event; `None` for no file.
     pub text: Option<String>,
-    /// Who may be named; `None` for anybody.
+    /// The authors that may be reported; `None` for any author.
     pub by: Option<Authors>,
-    /// No question was answered since: the daemon may not have looked yet.
+    /// No question was answered since, so the daemon may not have read the
+    /// content yet.
     pub unseen: bool,
-    /// The mark without a content under which an agent wrote it.
+    /// The session whose mark without a content covered the write; `None` for
+    /// no such mark.
     pub mark: Option<usize>,
-    /// It was the first half of a save.
+    /// The event was the first half of a save.
     pub half: bool,
 }
 
-/// What a session was told of a name since it was last shown it.
+/// What a session was told of a name since it was last shown the content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Told {
-    /// Nothing.
+    /// Nothing was reported.
     #[default]
     Nothing,
-    /// That it became this, when so many events had happened.
+    /// The name's content became this. The number is that of the events at that
+    /// time.
     This(Option<String>, usize),
-    /// Something of which the contract does not say whether it counts.
+    /// Something was reported of which the contract does not specify whether it
+    /// counts.
     Open,
 }
 
 /// What a session has of one name.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
-    /// The lines.
+    /// The lines that it was shown.
     pub copy: Copy,
-    /// It has spoken of the file by this name.
+    /// The session has named the file by this name.
     pub used: bool,
-    /// It was renamed from a name that the session has used.
+    /// A rename brought the file here from a name that the session has used.
     pub carried: bool,
-    /// It was asked about since, so it is known though nobody used it.
+    /// The name was in a question since the rename, so it is tracked though no
+    /// session used it.
     pub named: bool,
-    /// Perhaps: nobody may have watched what it was renamed to.
+    /// Whether the daemon followed that rename is not specified: its target may
+    /// not have been watched.
     pub perhaps: bool,
     /// No question was answered since that rename.
     pub carried_unseen: bool,
-    /// The name that it changed places with, which was known; no question was
-    /// answered since.
+    /// The name that this one was exchanged with, if the session had that one
+    /// and no question was answered since.
     pub exchanged: Option<Name>,
-    /// What it was told.
+    /// What the session was told.
     pub told: Told,
-    /// How many events the name had when it was last shown or written.
+    /// The number of the name's events when it was last shown or written.
     pub since: usize,
-    /// The lines are still in its context.
+    /// The lines are still in the session's context.
     pub resident: bool,
-    /// The name came to a file that the session knows by another, and has not
-    /// been asked about since: until it is, nobody may know (FILE-2).
+    /// The name came to a file that the session has by another name, and was in
+    /// no question since. Until it is, the daemon may not have noticed
+    /// (FILE-2).
     pub came: bool,
-    /// What it holds came together by a name that joined the file, and no
-    /// question was answered since.
+    /// What the session has was joined with that of a name that came to the
+    /// file, and no question was answered since.
     pub joined_unseen: bool,
-    /// What it holds came together by names that are one file since: what was
-    /// done to any of them is news.
+    /// What the session has was joined from names that have become one file.
+    /// Changes of any of them may be reported.
     pub mixed: bool,
 }
 
 impl Held {
-    /// The session holds the file by this name: it has used it, or a rename
-    /// gave it to a file that it knew.
+    /// Returns whether the session has the file by this name itself: it has
+    /// used the name, or a rename gave the name to a file that it had.
     pub(super) fn by_itself(&self) -> bool {
         self.used || self.carried
     }
@@ -84,25 +91,25 @@ impl Held {
 /// An edit that a session has begun.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// The daemon's name of it.
+    /// The edit's id.
     pub id: String,
-    /// What is edited.
+    /// The name that is edited.
     pub name: Name,
-    /// All names of it at the begin.
+    /// All names of the file when the edit began.
     pub names: Vec<Name>,
-    /// What it held.
+    /// The content when the edit began; `None` for no file.
     pub base: Option<String>,
-    /// What will be written.
+    /// The content that will be written.
     pub text: String,
     /// Whether the content was declared.
     pub declared: bool,
-    /// The session has written, under this name.
+    /// The name that the session has written; `None` if it has not written.
     pub wrote: Option<Name>,
-    /// What it wrote was gone before anybody looked.
+    /// The written content was replaced before the daemon read it.
     pub missed: bool,
-    /// Somebody else has changed the file meanwhile.
+    /// Another author has changed the file since the edit began.
     pub foreign: bool,
-    /// How many events each name had at the begin.
+    /// The number of each name's events when the edit began.
     pub since: BTreeMap<Name, usize>,
 }
 
@@ -111,58 +118,58 @@ pub struct Edit {
 pub struct Person {
     /// What it has of each name.
     pub held: BTreeMap<Name, Held>,
-    /// Its edit.
+    /// Its open edit; `None` for no edit.
     pub edit: Option<Edit>,
 }
 
-/// All of it.
+/// Everything that the test knows.
 #[derive(Debug, Default)]
 pub struct Truth {
-    /// What names lead to.
+    /// The files that names resolve to.
     pub view: View,
-    /// Where names lead, whether anything is there or not.
+    /// Where names resolve to, even if no file is there.
     pub places: BTreeMap<Name, Place>,
-    /// The last file that each name led to.
+    /// The last file that each name resolved to.
     pub last: BTreeMap<Name, Object>,
-    /// What happened to each name, the oldest first.
+    /// The changes of each name's content, the oldest first.
     pub events: BTreeMap<Name, Vec<Event>>,
-    /// What each name led to, the oldest first.
+    /// The contents of each name, the oldest first.
     pub past: BTreeMap<Name, Vec<String>>,
     /// The sessions.
     pub people: Vec<Person>,
     /// Names whose way has changed, or that the daemon could not watch, since
-    /// the last answer: who writes there may be `unknown`.
+    /// the last answer. An author there may be `unknown`.
     pub murky: BTreeSet<Name>,
-    /// Names outside of the list that files were told to be renamed to.
+    /// Paths outside of `NAMES` that were reported as the targets of renames.
     pub beyond: BTreeSet<String>,
-    /// Nobody watches.
+    /// The daemon does not run.
     pub down: bool,
-    /// A save is under way: its first half makes no version before the end.
+    /// A save is in progress. Its first half makes no version before the end.
     pub half: bool,
 }
 
-/// What a step was, as far as it decides who may be named.
+/// The kind of a step, as far as it decides which authors may be reported.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// A content was written by this author.
+    /// This author wrote a content.
     Wrote(String),
-    /// An agent wrote under a mark that declares nothing.
+    /// This session wrote under a mark that declares nothing.
     Marked(usize),
-    /// Names lead elsewhere: a directory, a link.
+    /// Names resolve to other files: a directory or a link has changed.
     Way,
     /// Something was mounted or unmounted.
     Mount,
-    /// The user gave files other names: the author is the user, or who wrote
-    /// what they hold.
+    /// The user renamed files. The author is the user, or the author of the
+    /// content.
     Moved,
-    /// A name was given to a file that has others.
+    /// A file got another name in addition.
     Linked,
-    /// Half of a save was written.
+    /// The first half of a save was written.
     Half,
 }
 
 impl Truth {
-    /// At the start.
+    /// Returns the truth at the start of a run.
     pub fn new(disk: &Disk, sessions: usize) -> Self {
         let view = disk.view();
         Self {
@@ -177,12 +184,13 @@ impl Truth {
         }
     }
 
-    /// What a name leads to.
+    /// Returns the content that a name resolves to; `None` for no file.
     pub fn text(&self, name: Name) -> Option<&str> {
         self.view.get(name).map(|at| at.text.as_str())
     }
 
-    /// All names of the file that a name leads to, itself included.
+    /// Returns all names of the file that a name resolves to, the name itself
+    /// included.
     pub fn names_of(&self, name: Name) -> Vec<Name> {
         match self.view.get(name) {
             None => vec![name],
@@ -190,8 +198,9 @@ impl Truth {
         }
     }
 
-    /// The same of a name that leads to nothing: the names that lead there as
-    /// well and led to the same file until it was gone. They have not parted
+    /// Returns all names of the file that a name resolves or last resolved to.
+    /// For a name without a file these are the names that resolve to the same
+    /// missing entry and had the same file before. They have not parted
     /// (FILE-2).
     pub fn names_of_gone(&self, name: Name) -> Vec<Name> {
         if self.view.contains_key(name) {
@@ -210,23 +219,23 @@ impl Truth {
         names.map(|(name, _)| *name).collect()
     }
 
-    /// How many events a name has had.
+    /// Returns the number of a name's events.
     pub fn count(&self, name: Name) -> usize {
         self.events.get(name).map_or(0, Vec::len)
     }
 
-    /// What a session has of a name.
+    /// Returns what a session has of a name.
     pub fn held(&mut self, session: usize, name: Name) -> &mut Held {
         let held = self.people[session].held.entry(name).or_default();
-        // Contents of such names are never kept (SEC-3).
+        // Contents of such names are never stored (SEC-3).
         held.copy.coarse = name.starts_with(".env");
         held
     }
 
-    /// What a session's copy of a name is worth.
+    /// Returns the state that a session's copy of a name must have.
     pub fn worth(&self, session: usize, name: Name) -> Worth {
         let held = self.people[session].held.get(name);
-        // A content that a secret file had is kept by no name (SEC-3).
+        // A content that a secret file had is not stored for any name (SEC-3).
         let was_secret = |text: &str| {
             let secret = self
                 .past
@@ -237,7 +246,7 @@ impl Truth {
         match held.map(|held| held.copy.worth(self.text(name), was_secret)) {
             None => Worth::Unread,
             Some(_) if held.is_some_and(|held| held.perhaps) => Worth::Open,
-            // Nobody may know that it was ever there.
+            // The daemon may not have noticed that the file existed.
             Some(Worth::Deleted) if held.is_some_and(|held| held.copy.open.is_some()) => {
                 Worth::Open
             }
@@ -245,7 +254,7 @@ impl Truth {
         }
     }
 
-    /// Looks at the disk after a step, and notes what became of every name.
+    /// Reads the disk after a step, and records the changes of every name.
     pub fn look(&mut self, disk: &Disk, act: &Act) {
         let unseen: Vec<Name> = self
             .events
@@ -320,7 +329,8 @@ impl Truth {
         }
         if matches!(act, Act::Mount) {
             self.lost_sight();
-            // What was mounted anew is not told from what was there before.
+            // A new mount cannot be distinguished from the directory that it
+            // covers.
             let below = NAMES
                 .iter()
                 .filter(|name| !["a", "b", "c", ".env"].contains(name));
@@ -360,7 +370,8 @@ impl Truth {
         }
     }
 
-    /// What the daemon has not looked at by now it may find only after a gap.
+    /// Notes that the daemon may find contents that it has not read yet only
+    /// after a gap.
     pub fn lost_sight(&mut self) {
         for event in self.events.values_mut().flatten() {
             if event.unseen
@@ -380,16 +391,17 @@ impl Truth {
         }
     }
 
-    /// Contents kept for comparing may be lost with a daemon that was killed:
-    /// what changed in a copy that came from them is then all of it (SEEN-8).
+    /// Notes that contents stored for comparison may be lost, since the daemon
+    /// was killed. A change in a copy of them then makes all of it stale
+    /// (SEEN-8).
     pub fn texts_may_be_lost(&mut self) {
         let held = self.people.iter_mut().flat_map(|all| all.held.values_mut());
         held.for_each(|held| held.copy.may_be_coarse = held.copy.known());
     }
 
-    /// The name that an edit was begun by leads elsewhere before anybody looked
-    /// at what the session wrote by it: it goes with the edit (FILE-2), and
-    /// nothing says whose what is left behind is.
+    /// Handles an edit whose name resolves to another file before the daemon
+    /// read what the session wrote by it. The name goes with the edit (FILE-2),
+    /// and the author of what is left behind is not specified.
     fn parted_unseen(&mut self, before: &View, unseen: &[Name]) {
         for who in 0..self.people.len() {
             let Some(edit) = &self.people[who].edit else {
@@ -410,8 +422,8 @@ impl Truth {
         }
     }
 
-    /// Something was mounted over a name, and then saved there as it was: that
-    /// it was gone meanwhile may have been noticed.
+    /// Handles a name that was covered by a mount and then saved with the
+    /// previous content. Its absence in between may have been noticed.
     fn hidden_for_a_moment(&mut self, name: Name) {
         let newest = self.events.get_mut(name).and_then(|all| all.last_mut());
         if let Some(by) = newest.and_then(|newest| newest.by.as_mut()) {
@@ -425,7 +437,7 @@ impl Truth {
         }
     }
 
-    /// The user, and whoever wrote that anywhere.
+    /// Returns the user and all authors of this content under any name.
     fn movers(&self, text: Option<&String>) -> Option<Authors> {
         let mut by = Authors::from(["user".to_owned()]);
         for event in self.events.values().flatten() {
@@ -436,8 +448,9 @@ impl Truth {
         Some(by)
     }
 
-    /// Who may be named for a content that was there before, if nobody has
-    /// looked since: that it was another meanwhile may never be noticed.
+    /// Returns the authors that may be reported for a content that the name had
+    /// before, if no answer covered the change in between: it may never be
+    /// noticed.
     fn or_as_before(
         &self,
         name: Name,
@@ -449,7 +462,7 @@ impl Truth {
         let mut unseen = events.iter().rev();
         loop {
             let Some(event) = unseen.next() else {
-                // It was there at first.
+                // No earlier event: compare with the initial content.
                 let first = self.past.get(name).and_then(|past| past.first());
                 return (first != text.as_ref()).then_some(by);
             };
@@ -462,8 +475,8 @@ impl Truth {
         }
     }
 
-    /// What names of this file hold may be taken for the user's, written after
-    /// something else of this agent's.
+    /// Allows the user and this agent as authors of the file's content. It may
+    /// count as written by the user after something that the agent wrote.
     pub fn perhaps_users(&mut self, name: Name, agent: &str) {
         for other in self.names_of(name) {
             let newest = self.events.get_mut(other).and_then(|all| all.last_mut());
@@ -479,8 +492,8 @@ impl Truth {
         }
     }
 
-    /// A question about these names was answered behind a fence: they have
-    /// been looked at, by all names of their files.
+    /// Notes that a question about these names was answered after a fence: the
+    /// daemon has read them, by all names of their files.
     pub fn fenced(&mut self, names: &[Name]) {
         let mut all: BTreeSet<Name> = BTreeSet::new();
         for name in names {
@@ -507,7 +520,8 @@ impl Truth {
         }
     }
 
-    /// A session was shown lines of a file by a name, or all of it.
+    /// Notes that a session was shown lines of a file by a name; `None` for all
+    /// lines.
     pub fn shown(&mut self, session: usize, name: Name, range: Option<(usize, usize)>) {
         let Some(text) = self.text(name).map(str::to_owned) else {
             self.uses(session, name);
@@ -522,8 +536,8 @@ impl Truth {
             }
             held.since = since;
             if range.is_none() {
-                // What was told is not news again because some lines of it
-                // were read (MOD-1).
+                // A change that was reported is not reported again because some
+                // of its lines were read (MOD-1).
                 held.told = Told::Nothing;
                 held.mixed = false;
             }
@@ -534,9 +548,9 @@ impl Truth {
         self.uses(session, name);
     }
 
-    /// What a session held by a name that came to the file, and that nobody has
-    /// looked at, is found later to be out of date, though the session knows
-    /// better by now: it is told once too often.
+    /// Handles a session that had content by a name which came to the file and
+    /// was in no question yet. The daemon may find it to be stale later, after
+    /// the session has read the file, and report the file once too often.
     fn came_before(&mut self, session: usize, name: Name) {
         let names = self.names_of(name);
         if names.iter().any(|other| self.held(session, other).came) {
@@ -547,12 +561,12 @@ impl Truth {
         }
     }
 
-    /// A session uses a name.
+    /// Notes that a session has used a name.
     pub fn uses(&mut self, session: usize, name: Name) {
         self.held(session, name).used = true;
     }
 
-    /// A session wrote this content under a name.
+    /// Notes that a session wrote this content under a name.
     pub fn wrote(&mut self, session: usize, name: Name, text: &str) {
         for other in self.names_of(name) {
             let since = self.count(other);
@@ -566,7 +580,7 @@ impl Truth {
         self.came_before(session, name);
     }
 
-    /// What a session has of a file is left open.
+    /// Notes that the state of a session's copy is not specified, and why.
     pub fn leave_open(&mut self, session: usize, name: Name, why: &'static str) {
         for other in self.names_of(name) {
             let held = self.held(session, other);

@@ -1,4 +1,4 @@
-//! A run: the steps, one by one, on a real disk with a real daemon.
+//! A run: performs the steps one by one, on a real disk with a real daemon.
 
 use serde_json::{Value, json};
 
@@ -10,19 +10,19 @@ use super::text::{Make, lines};
 use crate::wire::{Answer, Client};
 use crate::{World, sha256};
 
-/// What was answered wrongly.
+/// A wrong answer.
 #[derive(Clone, Debug)]
 pub struct Wrong {
     /// The comparison that failed.
     pub row: Row,
-    /// What was answered, and what is right.
+    /// The answer, and what is right.
     pub what: String,
 }
 
 /// The result of one step.
 pub type Done = Result<(), Wrong>;
 
-/// A comparison, if its row is on.
+/// Fails if `right` is false and the row is switched on.
 pub fn expect(row: Row, right: bool, what: impl FnOnce() -> String) -> Done {
     if right || !row.is_on() {
         return Ok(());
@@ -30,23 +30,25 @@ pub fn expect(row: Row, right: bool, what: impl FnOnce() -> String) -> Done {
     Err(Wrong { row, what: what() })
 }
 
-/// How many sessions there are.
+/// The number of sessions.
 pub const SESSIONS: usize = 3;
 
-/// A run under way.
+/// A run in progress.
 pub struct Play {
     pub(super) world: World,
-    /// One connection a session, and one for whoever asks about all.
+    /// One connection for each session, and one for questions about all
+    /// sessions.
     clients: Vec<Client>,
     pub(super) disk: Disk,
-    /// What is so.
+    /// The truth that answers are compared with.
     pub truth: Truth,
-    /// How often the contract left open what a copy is worth, of how many.
+    /// How often the contract left a copy's state open, and the number of
+    /// comparisons.
     pub left_open: (u64, u64),
 }
 
 impl Play {
-    /// A new workspace and a daemon.
+    /// Creates a workspace and starts a daemon.
     pub fn new(may_mount: bool) -> Self {
         let mut world = World::asleep();
         let disk = Disk::new(world.workspace(), may_mount);
@@ -70,10 +72,10 @@ impl Play {
         }
     }
 
-    /// Does one step.
+    /// Performs one step.
     ///
     /// # Errors
-    /// What was answered wrongly.
+    /// A wrong answer.
     pub fn step(&mut self, step: &Step) -> Done {
         if !step.row().is_on() {
             return Ok(());
@@ -92,8 +94,9 @@ impl Play {
             }
             Step::Start if self.truth.down => {
                 if self.disk.writes_by_an_old_name() {
-                    // Its writes make no event at the names that are left, and
-                    // whoever begins to watch does not know of it (SYNC-4).
+                    // Writes by another name make no event at the names that
+                    // are left, and a daemon that starts to watch does not
+                    // notice the open file (SYNC-4).
                     self.user(&Step::ClosePart);
                 }
                 self.world.start();
@@ -102,7 +105,7 @@ impl Play {
                 self.connect();
             }
             Step::Stop | Step::Kill | Step::Start => {}
-            // Writes by a name in a directory that nobody watches make no event
+            // Writes by a name in a directory that is not watched make no event
             // (SYNC-4).
             Step::HardLink { from, to } if !self.truth.watched(from, to) => {}
             // An agent whose daemon is down does nothing.
@@ -192,12 +195,13 @@ impl Play {
         self.truth.lost_sight();
     }
 
-    /// Whether agents can ask about a name now: nobody has half written it.
+    /// Returns whether agents can ask about a name now: the daemon runs, and
+    /// the file is not half written.
     fn at_work(&self, name: Name) -> bool {
         !self.truth.down && !self.half_written(name)
     }
 
-    /// Whether a name leads to a file that somebody has half written.
+    /// Returns whether a name resolves to a file that is half written.
     pub fn half_written(&self, name: Name) -> bool {
         let written = self.disk.written();
         written.is_some() && self.truth.view.get(name).map(|at| at.object) == written
@@ -220,7 +224,7 @@ impl Play {
             | Row::DirectoryRenames
             | Row::DirectoriesReplaced => Act::Way,
             Row::Mounts | Row::Binds => Act::Mount,
-            // What a link of that name leads to moves with the link.
+            // A symlink moves, and with it the files below it.
             Row::Renames | Row::Exchanges | Row::HardLinks if links(step) => Act::Way,
             Row::HardLinks => Act::Linked,
             Row::Renames | Row::Exchanges => Act::Moved,
@@ -232,8 +236,8 @@ impl Play {
         let moved = match *step {
             Step::Rename { from, to } => vec![(from, to)],
             Step::RenameDirectory { from, to } => below(from, to),
-            // Many save by an exchange with a temporary file: it copies
-            // nothing (ATTR-12).
+            // Many programs save by exchanging a file with a temporary one, so
+            // an exchange copies nothing (ATTR-12).
             _ => Vec::new(),
         };
         self.truth.carried(&before, &murky, &moved);
@@ -242,7 +246,7 @@ impl Play {
         }
     }
 
-    /// A request of a session's, which must succeed.
+    /// Sends a session's request, which must succeed.
     pub fn ask(&mut self, who: usize, method: &str, params: Value) -> Result<Value, Wrong> {
         let shown = params.to_string();
         self.call(who, method, params).map_err(|error| Wrong {
@@ -251,7 +255,7 @@ impl Play {
         })
     }
 
-    /// A request of a session's, answered behind a fence.
+    /// Sends a session's request. It is answered after a fence.
     pub fn call(&mut self, who: usize, method: &str, mut params: Value) -> Answer {
         if who < SESSIONS && method != "edit/commit" {
             params["session"] = json!(session(who));
@@ -262,7 +266,8 @@ impl Play {
         answer
     }
 
-    /// The names that an answer speaks of: all of them have been looked at.
+    /// Returns the names that an answer covers. The daemon has read all of
+    /// them.
     fn about(&self, who: usize, method: &str, params: &Value) -> Vec<Name> {
         let named = |name: &&Name| {
             let paths = params["paths"].as_array().into_iter().flatten();
@@ -284,7 +289,8 @@ impl Play {
         }
     }
 
-    /// A range as it can be read: the whole file where it would be all of it.
+    /// Returns a range as it can be requested; `None` for the whole file, also
+    /// where the range would be all of it.
     fn range(&self, name: Name, range: Option<(usize, usize)>) -> Option<(usize, usize)> {
         let count = lines(self.truth.text(name)?).len();
         let (first, last) = range?;
@@ -396,7 +402,7 @@ impl Play {
         Ok(())
     }
 
-    /// Ends the run: the daemon must be well.
+    /// Ends the run. Fails if the daemon is not healthy.
     pub fn end(mut self) {
         if self.truth.down {
             self.world.start();
@@ -405,7 +411,7 @@ impl Play {
     }
 }
 
-/// Whether a step moves a symlink.
+/// Returns whether a step moves a symlink.
 fn links(step: &Step) -> bool {
     let link = |name: Name| name.starts_with('l');
     match *step {
@@ -415,7 +421,8 @@ fn links(step: &Step) -> bool {
     }
 }
 
-/// The names below a directory, and what they become when it is renamed.
+/// Returns the names below a directory, each with its new name after the
+/// directory is renamed.
 fn below(from: Name, to: Name) -> Vec<(Name, Name)> {
     let pair = |name: &Name| {
         let rest = name.strip_prefix(from)?.strip_prefix('/')?;

@@ -1,6 +1,7 @@
-//! What of a run is done and compared. A row that is off has a reason; none
-//! stays off for good. `TOUCHMARK_ROWS=+Mounts,-Symlinks` switches rows on and
-//! off for a run, `+all` and `-all` every one; the last word about a row counts.
+//! What a run does and compares. A row that is off has a reason; no row stays
+//! off for good. `TOUCHMARK_ROWS=+Mounts,-Symlinks` switches rows on and off
+//! for a run, `+all` and `-all` switch every row. The last word about a row
+//! counts.
 
 /// A kind of step, or a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub enum Row {
     Audit,
 }
 
-/// Every row: whether it is on, and what it is, or why it is off.
+/// Every row: whether it is on, and what it is or why it is off.
 const TABLE: &[(Row, bool, &str)] = &[
     (
         Row::Plain,
@@ -135,7 +136,7 @@ const TABLE: &[(Row, bool, &str)] = &[
 ];
 
 impl Row {
-    /// Whether it is switched on.
+    /// Returns whether the row is switched on.
     pub fn is_on(self) -> bool {
         let name = format!("{self:?}");
         let words = std::env::var("TOUCHMARK_ROWS").unwrap_or_default();
@@ -148,7 +149,7 @@ impl Row {
         }
     }
 
-    /// The rows that are off, with the reasons.
+    /// Returns the rows that are off, with the reasons.
     pub fn off() -> impl Iterator<Item = String> {
         TABLE
             .iter()

@@ -1,13 +1,13 @@
-//! How a seed makes the steps of a run.
+//! Makes the steps of a run from a seed.
 
 use super::step::{Declared, HOWS, How, LINKS, NAMES, Name, Step};
 use super::text::Make;
 use crate::dice::Dice;
 
-/// Makes the steps of a seed.
+/// Returns the steps of a seed.
 pub fn steps(seed: u64, count: usize) -> Vec<Step> {
     let mut dice = Dice::new(seed, "disk fuzz");
-    // Few names and sessions meet more often.
+    // With few names and sessions, steps interact more often.
     let mut names: Vec<Name> = NAMES.to_vec();
     while names.len() > 5 {
         names.remove(below(&mut dice, names.len()));
@@ -43,7 +43,7 @@ struct Maker {
 
 impl Maker {
     fn name(&mut self) -> Name {
-        // Now and then one of all there are.
+        // Sometimes any name, not only one of the few.
         if self.dice.percent(10) {
             return self.one_of(NAMES);
         }
@@ -67,7 +67,8 @@ impl Maker {
         self.unique
     }
 
-    /// A content: common ones come back, others are written once.
+    /// Returns a content. Half of them occur only once; the others are common
+    /// ones that return.
     fn make(&mut self) -> Make {
         let revision = if self.dice.percent(50) {
             self.fresh()
@@ -86,7 +87,7 @@ impl Maker {
         }
     }
 
-    /// What a user saves: also what was there before.
+    /// Returns a content that the user saves. It may be an earlier one.
     fn users(&mut self) -> Make {
         if self.dice.percent(20) {
             return Make::Back(1 + below(&mut self.dice, 2));
@@ -94,7 +95,7 @@ impl Maker {
         self.make()
     }
 
-    /// A content that nobody else writes.
+    /// Returns a content that no other step writes.
     fn own(&mut self) -> Make {
         let revision = self.fresh();
         let line = self.line();
@@ -152,7 +153,7 @@ impl Maker {
         } else {
             Declared::Nothing
         };
-        // Mostly of what was read.
+        // Mostly the session reads the file first.
         if self.dice.percent(80) {
             self.steps.push(Step::Read {
                 session,
@@ -289,7 +290,7 @@ impl Maker {
             _ => self.check(),
         };
         self.steps.push(step);
-        // What is down comes up again soon.
+        // A stopped daemon is started again soon.
         if matches!(step, Step::Stop | Step::Kill) {
             for _ in 0..self.dice.below(3) {
                 let save = self.save();

@@ -1,5 +1,5 @@
-//! What sessions know goes with the names of files (FILE-1, FILE-2), and is
-//! copied where a file is renamed (ATTR-12).
+//! What sessions have is shared between the names of a file (FILE-1, FILE-2),
+//! and copied where a file is renamed (ATTR-12).
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::people::{Held, Told, Truth};
 use super::step::{NAMES, Name};
 
 impl Truth {
-    /// FILE-1, FILE-2: what a session knows by one name it knows by all. It
-    /// goes with the names that the session has used: a name that it has not
-    /// used, and that is a name of no such file any more, it does not know.
+    /// FILE-1, FILE-2: shares what a session has by one name with all names of
+    /// the file. It stays with the names that the session has used. A name that
+    /// it has not used, and that is no longer a name of the file, loses it.
     pub(super) fn share(&mut self, before: &View) {
         let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
         let files: BTreeSet<Object> = self.view.values().map(|at| at.object).collect();
@@ -28,14 +28,15 @@ impl Truth {
                 let now = object(&self.view, name);
                 let there = now.is_some();
                 let held = self.held(session, name);
-                // A name that a rename made is forgotten if it goes before
-                // anybody asks about it (ATTR-12).
+                // A name that a rename made is forgotten if it is removed
+                // before any question about it (ATTR-12).
                 let known = held.used || held.carried && held.named;
-                // Or if it becomes another file, as by an exchange.
+                // It is also forgotten if it becomes another file, for instance
+                // by an exchange.
                 let other = was != now;
                 held.perhaps |= !known && held.carried && there && other;
-                // Where one of two names that changed places is another file
-                // again, the exchange may look like a rename.
+                // If one of two exchanged names becomes another file again, the
+                // exchange may look like a rename.
                 if let Some(partner) = held.exchanged {
                     let moved = object(before, partner) != object(&self.view, partner);
                     self.held(session, name).perhaps |= moved;
@@ -47,7 +48,7 @@ impl Truth {
             }
             for file in &files {
                 let names = self.names_of_file(*file);
-                // By another way than another of them.
+                // Names that came to the file from another one than the rest.
                 let came = |name: &Name| {
                     let was = object(before, name);
                     was != Some(*file) && names.iter().any(|other| object(before, other) != was)
@@ -89,26 +90,26 @@ impl Truth {
                 held.since = usize::MAX;
             }
             held.copy = copy.clone();
-            // A content of the file may be kept by one of its names only.
+            // The file's content may be stored for only one of its names.
             held.copy.may_be_coarse |= names.iter().any(|name| name.starts_with(".env"));
             held.copy.coarse = coarse;
             held.resident = resident;
         }
     }
 
-    /// ATTR-12: what sessions know of a name is copied to the one it was given
-    /// by a rename, unless they know that one already. A rename that nobody
-    /// watched tells nothing.
+    /// ATTR-12: copies what sessions have of a name to the name that a rename
+    /// gave it, unless they have that one already. A rename that was not
+    /// watched copies nothing.
     pub fn carried(&mut self, before: &View, murky: &BTreeSet<Name>, moved: &[(Name, Name)]) {
         let object = |view: &View, name: Name| view.get(name).map(|at| at.object);
         for session in 0..self.people.len() {
             let then = self.people[session].held.clone();
-            // By whichever of its names it was renamed, it left those that lead
-            // there no more.
+            // The renamed file left all names that no longer resolve to it.
             let mut gone: Vec<(Name, Name, bool)> = Vec::new();
             let place = |name: Name| self.places.get(name);
             let entries = moved.iter().flat_map(|&(from, to)| {
-                // The same entry, by a way through a link to its directory.
+                // Other names of the new directory entry, through a link to its
+                // directory.
                 let last = |name: Name| name.rsplit_once('/').map(|(_, last)| last);
                 let same = |other: &&Name| {
                     let by_directory = last(other).is_some() && last(other) == last(to);
@@ -128,8 +129,8 @@ impl Truth {
             }
             for (from, to, watched) in gone {
                 let moved = object(before, from);
-                // A rename onto a name that is tracked copies nothing to it, and
-                // one that nobody watched neither.
+                // A rename onto a tracked name copies nothing to it, and
+                // neither does a rename that was not watched.
                 let onto = before.contains_key(to);
                 if self.down || onto && self.used(to) && !self.unseen(before, to) {
                     continue;
@@ -159,7 +160,7 @@ impl Truth {
         self.share(before);
     }
 
-    /// Two names have changed places: nothing is copied (ATTR-12).
+    /// Notes that two names were exchanged. Nothing is copied (ATTR-12).
     pub fn exchanged(&mut self, one: Name, other: Name) {
         let several = self.names_of(one).len() + self.names_of(other).len() > 2;
         for session in 0..self.people.len() {
@@ -168,20 +169,21 @@ impl Truth {
                 let known = names.any(|name| self.held(session, name).by_itself());
                 let held = self.held(session, to);
                 held.exchanged = (known && !held.used).then_some(from);
-                // By two names of a directory an exchange may look like a
+                // If a file has several names, the exchange may look like a
                 // rename.
                 held.perhaps |= known && !held.used && several;
             }
         }
     }
 
-    /// Whether any session has used a name.
+    /// Returns whether any session has used a name.
     fn used(&self, name: Name) -> bool {
         let mut held = self.people.iter().filter_map(|all| all.held.get(name));
         held.any(|held| held.used)
     }
 
-    /// Whether what a name was before this step may not have been looked at.
+    /// Returns whether the daemon may not have read a name's content from
+    /// before this step.
     fn unseen(&self, before: &View, name: Name) -> bool {
         let text = |view: &View| view.get(name).map(|at| at.text.clone());
         let now = usize::from(text(before) != text(&self.view));
@@ -190,8 +192,9 @@ impl Truth {
         newest.is_some_and(|newest| newest.unseen)
     }
 
-    /// Whether the directory that a name was moved to is watched for sure: it
-    /// is the same, or moved itself, or somebody has used a name in it.
+    /// Returns whether the directory that a name was moved to is certainly
+    /// watched: it is the same directory, it was moved itself, or a session has
+    /// used a name in it.
     pub(super) fn watched(&self, from: Name, to: Name) -> bool {
         let parts = |name: Name| name.rsplit_once('/').unwrap_or(("", name));
         let ((old, file), (new, renamed)) = (parts(from), parts(to));
@@ -217,8 +220,8 @@ impl Truth {
         own.carried |= known.used || known.carried;
         own.perhaps |= !own.used && (open.is_some() || known.perhaps);
         if own.copy.known() {
-            // By another name of the file. Whether it is known by this one as
-            // well is seen when the two part.
+            // The session has the file by another of its names. Whether it has
+            // it by this one as well shows when the two part.
             own.copy.open = own.copy.open.or(open);
             return;
         }

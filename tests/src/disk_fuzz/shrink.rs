@@ -1,4 +1,5 @@
-//! Runs of a seed, and the shortest list of its steps that still fails.
+//! Runs the steps of a seed, and finds the shortest list of them that still
+//! fails.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,30 +9,31 @@ use super::rows::Row;
 use super::seed;
 use super::step::Step;
 
-/// Steps in a run.
+/// The number of steps in a run.
 const STEPS: usize = 60;
 
-/// How many runs finding the shortest list may take.
+/// The maximum number of runs for finding the shortest list.
 const TRIES: usize = 150;
 
 /// A run that failed.
 pub struct Failure {
-    /// How far it came.
+    /// The index of the step that failed.
     pub at: usize,
-    /// What was wrong.
+    /// The wrong answer.
     pub wrong: Wrong,
 }
 
-/// What a run was like.
+/// The result of a run.
 #[derive(Default)]
 pub struct Run {
-    /// How often what a copy is worth was left open, and of how many.
+    /// How often a copy's state was left open, and the number of comparisons.
     pub left_open: (u64, u64),
-    /// What was wrong, if anything was.
+    /// The failure; `None` for a run that passed.
     pub failure: Option<Failure>,
 }
 
-/// The steps of a seed; with `TOUCHMARK_ONLY=3,7,9` these only.
+/// Returns the numbered steps of a seed. `TOUCHMARK_ONLY=3,7,9` selects some of
+/// them.
 pub fn steps(seed: u64) -> Vec<(usize, Step)> {
     let all = seed::steps(seed, STEPS).into_iter().enumerate();
     let only = std::env::var("TOUCHMARK_ONLY").unwrap_or_default();
@@ -40,7 +42,7 @@ pub fn steps(seed: u64) -> Vec<(usize, Step)> {
         .collect()
 }
 
-/// Runs some steps.
+/// Runs the steps.
 pub fn run(steps: &[(usize, Step)], may_mount: bool, loud: bool) -> Run {
     let mut at = 0;
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -77,8 +79,8 @@ pub fn run(steps: &[(usize, Step)], may_mount: bool, loud: bool) -> Run {
     })
 }
 
-/// Leaves steps out as long as the same comparison fails; what is left, as a
-/// text to read and to run again.
+/// Leaves steps out as long as the same comparison fails. Returns the remaining
+/// ones as a text to read and to run again.
 pub fn shrunk(seed: u64, steps: &[(usize, Step)], failure: Failure, may_mount: bool) -> String {
     let mut best = steps[..=failure.at].to_vec();
     let mut wrong = failure.wrong;

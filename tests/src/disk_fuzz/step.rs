@@ -10,41 +10,41 @@ use super::text::Make;
 /// A name that files are reached by, below the workspace.
 pub type Name = &'static str;
 
-/// All of them. `la` and `lb` may be symlinks to files, `ld` one to a
-/// directory, `m` a mount point, and `v` shows another directory.
+/// All names. `la` and `lb` may be symlinks to files, `ld` a symlink to a
+/// directory, and `m` a mount point. `v` may show another directory.
 pub const NAMES: &[Name] = &[
     "a", "b", "c", "d/a", "d/b", "d/e/c", "k/a", "k/b", "k/e/c", "la", "lb", "ld/a", "ld/b", "m/a",
     "v/a", ".env",
 ];
 
-/// The files that are there at first.
+/// The files that exist at the start.
 pub const FIRST: &[Name] = &["a", "b", "d/a", "d/b", "d/e/c", "m/a", ".env"];
 
-/// Names that a link to a file may have.
+/// The names that a symlink to a file may have.
 pub(super) const LINKS: &[Name] = &["la", "lb"];
 
-/// How a content gets into a file.
+/// How a content is written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Truncated, written, closed.
+    /// Truncate, write, close.
     InPlace,
-    /// Written over and cut to length.
+    /// Overwrite from the start, then cut to the new length.
     Over,
-    /// What is more is appended; as [`How::InPlace`] where it is not more.
+    /// Append the additional text. Like [`How::InPlace`] if the new content
+    /// does not begin with the old one.
     Append,
-    /// A temporary file is renamed onto the name.
+    /// Write a temporary file, and rename it onto the name.
     Replace,
-    /// Removed and made anew.
+    /// Remove the file, and create a new one.
     Recreate,
-    /// As vim: the old file is renamed away, a new one written, the old one
-    /// removed.
+    /// Like vim: rename the old file to a backup, write a new file, remove the
+    /// backup.
     Vim,
-    /// A store through a memory map, which ends; as [`How::Over`] where the
-    /// size differs.
+    /// Store through a memory map. Like [`How::Over`] if the size differs.
     Map,
 }
 
-/// All of them, the usual ones more than once.
+/// All ways to write, the usual ones more than once.
 pub(super) const HOWS: &[How] = &[
     How::InPlace,
     How::InPlace,
@@ -58,16 +58,16 @@ pub(super) const HOWS: &[How] = &[
     How::Map,
 ];
 
-/// What an agent's edit says it will write.
+/// What an agent's edit declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
-    /// The content.
+    /// The content that it will write.
     Content,
-    /// Nothing.
+    /// No content.
     Nothing,
 }
 
-/// One step. A session is named by its index.
+/// One step. Sessions are given by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the text of each step, below, says what it is
 pub enum Step {
@@ -181,7 +181,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The row that a step belongs to.
+    /// Returns the row that the step belongs to.
     pub fn row(&self) -> Row {
         match self {
             Self::Save { how: How::Map, .. } | Self::AgentSave { how: How::Map, .. } => Row::Maps,
@@ -210,7 +210,7 @@ impl Step {
     }
 }
 
-/// A session's name.
+/// Returns a session's name.
 pub fn session(index: usize) -> &'static str {
     ["A", "B", "C"][index]
 }

@@ -1,30 +1,30 @@
-//! Contents of the files: lines with a place, so that what corresponds in two
-//! of them is known without guessing.
+//! The contents of the files. Each line has a place number, so that
+//! corresponding lines of two contents are known without guessing.
 //!
 //! A line is `PLACE rREVISION`. In every content the places ascend. So the
-//! lines that two contents have in common stand in the same order in both, and
-//! every line diff pairs the same ones.
+//! common lines of two contents have the same order in both, and every line
+//! diff pairs the same ones.
 
 use std::fmt;
 
-/// What to make of the content that a file has at that moment.
+/// How a file's new content is made from its current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
-    /// A content that does not depend on what is there.
+    /// A content that does not depend on the current one.
     Whole(u32),
-    /// The line at an index gets another revision; the size stays.
+    /// Gives the line at an index another revision. The size stays the same.
     Revise(usize, u32),
-    /// A new line somewhere.
+    /// Inserts a line.
     Insert(usize, u32),
-    /// One line less.
+    /// Removes a line.
     Drop(usize),
-    /// A line at the end.
+    /// Appends a line.
     Append(u32),
-    /// The same bytes.
+    /// Keeps the bytes.
     Same,
-    /// No bytes.
+    /// Removes all bytes.
     Empty,
-    /// What it held that many contents ago: a change is taken back.
+    /// Restores the content that the file had this number of contents ago.
     Back(usize),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Make {
     }
 }
 
-/// The place of a line.
+/// Returns the place number of a line.
 fn place(line: &str) -> u32 {
     line.split(' ')
         .next()
@@ -57,14 +57,14 @@ fn line(place: u32, revision: u32) -> String {
     format!("{place:03} r{revision:03}\n")
 }
 
-/// The lines of a text, each with its line feed.
+/// Returns the lines of a text, each with its line feed.
 pub fn lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
 impl Make {
-    /// The same where it goes back in these contents, the oldest first and the
-    /// present one last.
+    /// Returns the new content of a file with these past contents, the oldest
+    /// first and the current one last. `Back` takes one of them.
     pub fn among(self, past: &[String]) -> String {
         match self {
             Self::Back(count) if past.len() > count => past[past.len() - 1 - count].clone(),
@@ -72,8 +72,8 @@ impl Make {
         }
     }
 
-    /// The new content of a file that holds `text` now; an index that is too
-    /// large counts around.
+    /// Returns the new content of a file whose content is `text`. An index
+    /// beyond the last line wraps around.
     pub fn of(self, text: &str) -> String {
         let mut lines = lines(text);
         let count = lines.len();
@@ -85,7 +85,7 @@ impl Make {
                 let last = lines.last().map_or(0, |last| place(last));
                 lines.push(line(last + 10, revision));
             }
-            // There is no line to change: the content becomes a new one.
+            // Without a line to change, the content is replaced by a new one.
             Self::Revise(_, revision) | Self::Insert(_, revision) if count == 0 => {
                 return Self::Whole(revision).of(text);
             }
@@ -111,8 +111,9 @@ impl Make {
     }
 }
 
-/// Which lines of two contents correspond, in order: equal ones, and between
-/// two of those as many changed ones as the other side has, one by one.
+/// Returns the pairs of corresponding lines of two contents, in order: the
+/// equal lines, and the changed lines between them where both sides have the
+/// same number.
 pub fn corresponding(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut from = (0, 0);
@@ -129,8 +130,8 @@ pub fn corresponding(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Pairs of equal lines. Since the places ascend, the first one found is the
-/// only one there is.
+/// Returns the pairs of equal lines. Since the places ascend, the first match
+/// is the only one.
 pub fn equal(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut next = 0;

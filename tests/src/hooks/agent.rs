@@ -1,5 +1,5 @@
-//! An agent as a process of its own: what its hooks, its MCP server and its
-//! commands are to the system.
+//! An agent as a separate process, with its hooks, its MCP server and its
+//! commands as the system sees them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -14,9 +14,10 @@ use crate::process::until;
 use crate::world::binary;
 use crate::{Mcp, World};
 
-/// The agent's own process: its MCP server, and what it is told to do with a
-/// file: have a hook hear it as an event, or run it as a command, in a session
-/// of the system's of its own, as agents do. Only what it starts runs below it.
+/// The agent's own process, a shell script. It starts the MCP server, and then
+/// executes orders, each with a file: send the file to a hook as an event, or
+/// run it as a command in a separate system session, as agents do. Only
+/// processes that it starts run below it.
 const AGENT: &str = r#"
 exec 3<&0
 "$0" mcp <&3 3<&- &
@@ -36,11 +37,11 @@ done < "$1"
 wait "$mcp"
 "#;
 
-/// An agent at work: with hooks, an MCP server, and commands.
+/// A running agent with hooks, an MCP server and commands.
 pub struct Agent<'a> {
-    /// Where.
+    /// The world with the workspace and the daemon.
     pub world: &'a World,
-    /// How it spells its events.
+    /// The format of its events.
     pub voice: Voice,
     /// Its MCP server.
     pub mcp: Mcp,
@@ -50,7 +51,7 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// Starts one, with what it calls itself to MCP servers.
+    /// Starts an agent. `client` is the name that it sends to MCP servers.
     pub fn new(world: &'a World, agent: &'static str, client: &str, session: &str) -> Self {
         let files = world.outside().join(format!("agent-{session}"));
         fs::create_dir_all(&files).expect("an agent");
@@ -91,7 +92,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Claude Code.
+    /// Starts an agent that behaves like Claude Code.
     pub fn claude(world: &'a World, session: &str) -> Self {
         Self::new(world, "claude", "claude-code", session)
     }
@@ -105,7 +106,7 @@ impl<'a> Agent<'a> {
         file
     }
 
-    /// Has its hook hear an event.
+    /// Sends an event to its hook, and returns the answer.
     pub fn say(&mut self, event: &Value) -> Heard {
         let said = self.tell("hook", &event.to_string()).with_extension("said");
         until("the hook has answered", || said.exists());
@@ -121,20 +122,20 @@ impl<'a> Agent<'a> {
         self.tell("run", command);
     }
 
-    /// A conversation begins.
+    /// Starts a conversation.
     pub fn begin(&mut self) {
         self.say(&self.voice.start("startup")).nothing();
         self.say(&self.voice.prompt("p", "go on"));
     }
 
-    /// Reads a file by its own tool.
+    /// Reads a file with the agent's own tool.
     pub fn read(&mut self, path: &str) {
         let text = fs::read_to_string(self.world.path(path)).expect("an agent");
         self.say(&self.voice.before_read("r", path)).nothing();
         self.say(&self.voice.after_read("r", path, &text));
     }
 
-    /// Calls a tool of its MCP server's; whether it did what it was asked.
+    /// Calls a tool of its MCP server. Returns whether the call succeeded.
     pub fn call(&mut self, id: Option<&str>, tool: &str, arguments: Value) -> bool {
         let mut params = json!({"name": tool, "arguments": arguments});
         if let Some(id) = id {
@@ -144,18 +145,18 @@ impl<'a> Agent<'a> {
         answer["result"]["isError"] == false
     }
 
-    /// Edits a file by MCP; whether it could.
+    /// Edits a file through MCP. Returns whether the edit succeeded.
     pub fn edit_by_mcp(&mut self, path: &str, old: &str, new: &str) -> bool {
         let arguments = json!({"path": path, "oldString": old, "newString": new});
         self.call(None, "edit_file", arguments)
     }
 
-    /// Reads a file by MCP.
+    /// Reads a file through MCP.
     pub fn read_by_mcp(&mut self, path: &str) {
         assert!(self.call(None, "read_file", json!({"path": path})));
     }
 
-    /// It ends.
+    /// Ends the agent and its MCP server.
     pub fn end(mut self) {
         drop(self.told.take());
         assert!(self.mcp.end().success());

@@ -1,18 +1,18 @@
-//! A whole session, the same for all agents: read, edit, a user's save in
-//! between, denied edit, re-read, edit, shell command, compaction, end.
+//! A whole session, the same for all agents: read, edit, a save by the user,
+//! denied edit, re-read, edit, shell command, compaction, end.
 
 use serde_json::json;
 
 use super::Talk;
 use crate::{World, text, user};
 
-/// What is told of the user's save of a file that was read.
+/// The notice about the user's save of a file that the session has read.
 const NOTICE: &str = "Changed since this session last saw them: \"src/other.rs\" (modified outside any agent, 1 line added, 1 line removed).";
 
-/// Plays it.
+/// Plays the session of an agent.
 pub fn whole_session(agent: &'static str) {
     let mut world = World::asleep();
-    // What the other gates let through has tests of its own.
+    // What the other gates allow is tested elsewhere.
     world.configure("[hooks]\ngate = \"strict\"\n");
     world.start();
     world.file("src/a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
@@ -24,7 +24,7 @@ pub fn whole_session(agent: &'static str) {
     talk.start().nothing();
     talk.prompt("p1", "rename a").nothing();
 
-    // Not read: denied, by one sentence.
+    // An edit of a file that was not read is denied, with one sentence.
     let (_, heard) = talk.before_edit("src/a.rs", "fn a() {}", "fn x() {}");
     let reason = heard.denied();
     assert!(
@@ -40,11 +40,11 @@ pub fn whole_session(agent: &'static str) {
         ["agent:conversation-1 declared"],
         "what the tool will write is declared before"
     );
-    // Its own edit is seen.
+    // The session's own edit counts as seen.
     talk.edit("src/a.rs", "fn b() {}", "fn y() {}").nothing();
     talk.read("src/other.rs").nothing();
 
-    // The user saves both.
+    // The user saves both files.
     user::replace(&a, "fn x() {}\nfn y() {}\nfn c() {}\n// mine\n");
     user::write(&other, "fn other() { 1 }\n");
     let (_, heard) = talk.before_edit("src/a.rs", "fn c() {}", "fn z() {}");
@@ -56,8 +56,8 @@ pub fn whole_session(agent: &'static str) {
     ] {
         assert!(reason.contains(part), "{reason}");
     }
-    // One notice, once, of what is still out of date; where none can be told,
-    // what would be destroyed is denied all the same.
+    // One notice, once, of the files that are still out of date. An agent that
+    // cannot receive a notice is denied the edits that would destroy something.
     let tells = talk.voice.has("told");
     let after = talk.read("src/a.rs");
     let told = match talk.voice.batch_end() {
@@ -76,7 +76,7 @@ pub fn whole_session(agent: &'static str) {
     assert_eq!(told.as_deref().unwrap_or(NOTICE), NOTICE);
     talk.edit("src/a.rs", "fn c() {}", "fn z() {}").nothing();
 
-    // A command's changes are the session's, and out of date all the same.
+    // A command's changes are the session's, and still make its copies stale.
     talk.read("src/other.rs").nothing();
     let after = talk.shell("sed -i s/1/2/ src/other.rs");
     if tells {
@@ -97,7 +97,7 @@ pub fn whole_session(agent: &'static str) {
         Some("agent:conversation-1 command")
     );
 
-    // A new file.
+    // The agent writes a new file.
     let call = talk.call();
     let content = "fn new() {}\n";
     talk.say(&talk.voice.before_write(&call, "src/deep/new.rs", content))
@@ -128,7 +128,7 @@ pub fn whole_session(agent: &'static str) {
     let row = &sessions["sessions"][0];
     assert_eq!(text(row, "session"), "conversation-1");
     assert_eq!(row["open"], false, "{row}");
-    // A late event does not open it again.
+    // A late event does not reopen the session.
     talk.say(&talk.voice.before_read("late", "src/a.rs"))
         .nothing();
     let sessions = session.client.ok("session/list", json!({}));

@@ -1,16 +1,16 @@
-//! What each agent takes for an answer, by `takes` in its file in
-//! `tests/voices`: fields that it does not name are refused, as the strictest
-//! of them do. Beyond that, no answer may allow what the user would have been
-//! asked about.
+//! The answers that each agent accepts, from `takes` in its file in
+//! `tests/voices`. Fields that are not listed there are refused, as the
+//! strictest agents refuse them. Besides, no answer may allow a tool call that
+//! the user would have been asked about.
 
 use serde_json::Value;
 
 use super::voice;
 
-/// Agents cut off or drop longer texts.
+/// The longest text, in characters. Agents cut off or drop longer ones.
 const LONGEST: usize = 10_000;
 
-/// Checks an answer.
+/// Checks an answer. Panics if the agent would not accept it.
 pub fn check(agent: &str, event: &str, printed: &Value) {
     let takes = &voice::of(agent)["takes"][event];
     let place = format!("{agent} {event}");
@@ -36,7 +36,7 @@ pub fn check(agent: &str, event: &str, printed: &Value) {
     }
 }
 
-/// Checks all fields below one; `takes` says by their names what they hold.
+/// Checks all fields below one. `takes` has the type of each field by its name.
 fn fields(value: &Value, takes: &Value, above: &str, event: &str, place: &str) {
     for (name, value) in value.as_object().into_iter().flatten() {
         let name = format!("{above}{name}");

@@ -1,5 +1,6 @@
-//! How each agent spells its events, by its file in `tests/voices`: taken from
-//! the agent's own documents, with `$name` where something is put in.
+//! The format of each agent's events, from its file in `tests/voices`. The
+//! formats are taken from the agent's own documents. `$name` stands for a value
+//! that is filled in.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,40 +30,40 @@ static VOICES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
 /// One agent in one session.
 #[derive(Clone, Debug)]
 pub struct Voice {
-    /// The file in `tests/voices`, mostly the agent's name.
+    /// The name of the file in `tests/voices`, mostly the agent's name.
     pub agent: &'static str,
-    /// Its name of the session.
+    /// The agent's id of the session.
     pub session: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// The sub-agent that speaks.
+    /// The sub-agent whose events these are; `None` for the main agent.
     pub child: Option<String>,
 }
 
-/// All voices; an agent of two programs has two.
+/// Returns the names of all files. An agent with two programs has two.
 pub fn agents() -> Vec<&'static str> {
     VOICES.keys().map(String::as_str).collect()
 }
 
-/// What is in an agent's file.
+/// Returns the content of an agent's file.
 pub fn of(agent: &str) -> &'static Value {
     let voice = VOICES.get(agent);
     voice.unwrap_or_else(|| panic!("no tests/voices/{agent}.json"))
 }
 
-/// The agent of a voice, as in `touchmark hook AGENT`.
+/// Returns the agent's name in `touchmark hook AGENT`.
 pub fn hook(agent: &str) -> &str {
     let named = VOICES.get(agent).and_then(|voice| voice["agent"].as_str());
     named.unwrap_or(agent)
 }
 
-/// The name of an event, as its answer's schema goes by.
+/// Returns the name of an event, by which its answer's schema is found.
 pub fn event_name<'a>(agent: &str, event: &'a Value) -> &'a str {
     let field = of(agent)["event"].as_str().expect("`event`");
     event[field].as_str().unwrap_or_default()
 }
 
-/// Puts `given` in where `$name` stands.
+/// Replaces each `$name` in the template by its value in `given`.
 fn filled(template: &Value, given: &Map<String, Value>) -> Value {
     match template {
         Value::Object(members) => {
@@ -91,13 +92,13 @@ fn merge(base: &mut Value, more: Value) {
     }
 }
 
-/// Lines with a sign before each, as in a patch.
+/// Returns the lines of a text with a sign before each, as in a patch.
 fn signed(sign: char, text: &str) -> String {
     text.lines().map(|line| format!("{sign}{line}\n")).collect()
 }
 
 impl Voice {
-    /// An agent in a session.
+    /// Returns an agent in a session.
     pub fn new(agent: &'static str, session: &str, cwd: &Path) -> Self {
         Self {
             agent,
@@ -107,7 +108,7 @@ impl Voice {
         }
     }
 
-    /// The same agent's sub-agent.
+    /// Returns a sub-agent of the same agent.
     #[must_use]
     pub fn sub_agent(&self, id: &str) -> Self {
         Self {
@@ -116,7 +117,8 @@ impl Voice {
         }
     }
 
-    /// What all of the agent's events carry, and `more`.
+    /// Returns an event with the fields that all of the agent's events have,
+    /// and `more`.
     fn with(&self, more: Value) -> Value {
         let voice = of(self.agent);
         let given = json!({"session": self.session, "cwd": self.cwd, "child": self.child});
@@ -129,7 +131,8 @@ impl Voice {
         event
     }
 
-    /// An event by its name, with what all of the agent's events carry.
+    /// Returns an event with this name and the fields that all of the agent's
+    /// events have.
     pub fn event(&self, name: &str, more: Value) -> Value {
         let field = of(self.agent)["event"].as_str().expect("`event`");
         let mut event = self.with(json!({field: name}));
@@ -137,12 +140,13 @@ impl Voice {
         event
     }
 
-    /// Whether the agent has such an event, or something to be heard by.
+    /// Returns whether the agent has such an event, or such a field in its
+    /// answers.
     pub fn has(&self, what: &str) -> bool {
         of(self.agent).get(what).is_some()
     }
 
-    /// An event of the agent's file.
+    /// Returns an event from the agent's file.
     fn said(&self, what: &str, given: Value) -> Value {
         let template = &of(self.agent)[what];
         assert!(template.is_object(), "{} says no {what:?}", self.agent);
@@ -151,7 +155,7 @@ impl Voice {
         self.with(filled(template, all.as_object().expect("an object")))
     }
 
-    /// Before or after a tool of the agent's file.
+    /// Returns the event before or after a tool call, from the agent's file.
     fn tool(&self, after: bool, call: &str, tool: &str, mut given: Value) -> Value {
         let tool = &of(self.agent)["tools"][tool];
         merge(&mut given, json!({"cwd": self.cwd}));
@@ -167,12 +171,12 @@ impl Voice {
         self.said(if after { "after" } else { "before" }, call)
     }
 
-    /// A session begins.
+    /// Returns the event when a session begins.
     pub fn start(&self, source: &str) -> Value {
         self.said("start", json!({"source": source}))
     }
 
-    /// The user says something.
+    /// Returns the event when the user submits a prompt.
     pub fn prompt(&self, id: &str, text: &str) -> Value {
         self.said("prompt", json!({"id": id, "text": text}))
     }
@@ -185,12 +189,12 @@ impl Voice {
         self.tool(after, call, "read", given)
     }
 
-    /// A tool is about to read a file.
+    /// Returns the event before a tool reads a file.
     pub fn before_read(&self, call: &str, path: &str) -> Value {
         self.read(false, call, path, "")
     }
 
-    /// It has.
+    /// Returns the event after a tool has read a file.
     pub fn after_read(&self, call: &str, path: &str, text: &str) -> Value {
         self.read(true, call, path, text)
     }
@@ -203,12 +207,12 @@ impl Voice {
         self.tool(after, call, "edit", given)
     }
 
-    /// A tool is about to replace whole lines.
+    /// Returns the event before a tool replaces whole lines.
     pub fn before_edit(&self, call: &str, path: &str, old: &str, new: &str) -> Value {
         self.edit(false, call, path, old, new)
     }
 
-    /// It has.
+    /// Returns the event after a tool has replaced whole lines.
     pub fn after_edit(&self, call: &str, path: &str, old: &str, new: &str) -> Value {
         self.edit(true, call, path, old, new)
     }
@@ -221,17 +225,17 @@ impl Voice {
         self.tool(after, call, "write", given)
     }
 
-    /// A tool is about to write a whole file.
+    /// Returns the event before a tool writes a whole file.
     pub fn before_write(&self, call: &str, path: &str, content: &str) -> Value {
         self.write(false, call, path, content)
     }
 
-    /// It has.
+    /// Returns the event after a tool has written a whole file.
     pub fn after_write(&self, call: &str, path: &str, content: &str) -> Value {
         self.write(true, call, path, content)
     }
 
-    /// A command is about to run.
+    /// Returns the event before a command runs.
     pub fn before_shell(&self, call: &str, command: &str) -> Value {
         self.tool(
             false,
@@ -241,7 +245,7 @@ impl Voice {
         )
     }
 
-    /// It has.
+    /// Returns the event after a command has run.
     pub fn after_shell(&self, call: &str, command: &str, output: &str) -> Value {
         self.tool(
             true,
@@ -251,28 +255,29 @@ impl Voice {
         )
     }
 
-    /// All tools of a turn have run, where the agent says so.
+    /// Returns the event when all tools of a turn have run; `None` if the agent
+    /// has no such event.
     pub fn batch_end(&self) -> Option<Value> {
         self.has("batch_end")
             .then(|| self.said("batch_end", json!({})))
     }
 
-    /// The context was compacted, or is about to be.
+    /// Returns the event before or after the context is compacted.
     pub fn compacted(&self) -> Value {
         self.said("compacted", json!({}))
     }
 
-    /// The agent stops for now.
+    /// Returns the event when the agent ends its turn.
     pub fn stop(&self) -> Value {
         self.said("stop", json!({}))
     }
 
-    /// The session ends.
+    /// Returns the event when the session ends.
     pub fn end(&self) -> Value {
         self.said("end", json!({}))
     }
 
-    /// One event of every kind, for tests that change them.
+    /// Returns one event of every kind, for tests that change them.
     pub fn all(&self) -> Vec<Value> {
         let mut all = Vec::new();
         if self.has("start") {

@@ -1,5 +1,5 @@
-//! The root directory of a whole Debian system, out of packages that are
-//! installed here: systemd as the first process, D-Bus, PAM, logind.
+//! The root directory of a whole Debian system, made from packages that are installed on this
+//! machine: systemd as the first process, D-Bus, PAM, logind.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::with_libraries;
 
-/// What it is made of, but for libraries, which are found by what is linked.
+/// The packages. Libraries are not listed, since they are found by what is linked to them.
 const PACKAGES: [&str; 12] = [
     "systemd",
     "libpam-systemd",
@@ -24,7 +24,7 @@ const PACKAGES: [&str; 12] = [
     "mount",
 ];
 
-/// Nothing reads these.
+/// Directories that nothing in the machine reads.
 const LEFT_OUT: [&str; 5] = [
     "/usr/share/doc/",
     "/usr/share/man/",
@@ -33,7 +33,7 @@ const LEFT_OUT: [&str; 5] = [
     "/usr/share/bash-completion/",
 ];
 
-/// Where file systems are mounted, where the journal stays, and root's own.
+/// Mount points, the journal's directory, and root's home.
 const DIRECTORIES: [&str; 7] = [
     "proc",
     "sys",
@@ -44,7 +44,7 @@ const DIRECTORIES: [&str; 7] = [
     "var/log/journal",
 ];
 
-/// What nobody's package holds; systemd adds its own users at the first boot.
+/// Files that are in no package. systemd adds its own users at the first boot.
 const FILES: [(&str, &str); 8] = [
     ("/etc/passwd", "root:x:0:0::/root:/bin/sh\n"),
     ("/etc/group", "root:x:0:\n"),
@@ -69,10 +69,10 @@ const FILES: [(&str, &str); 8] = [
 pub struct Root(PathBuf);
 
 impl Root {
-    /// Fills a new directory.
+    /// Fills a new directory with a system that boots.
     ///
     /// # Errors
-    /// What is missing on this machine.
+    /// The package that is missing on this machine.
     pub fn new(place: &Path) -> Result<Self, String> {
         let root = Self(place.to_owned());
         for directory in DIRECTORIES {
@@ -107,13 +107,13 @@ impl Root {
         Ok(root)
     }
 
-    /// Where a path inside is for now.
+    /// Returns the current path of a file inside.
     pub fn path(&self, inside: impl AsRef<Path>) -> PathBuf {
         let inside = inside.as_ref();
         self.0.join(inside.strip_prefix("/").unwrap_or(inside))
     }
 
-    /// Adds a text to a file, which need not be there.
+    /// Appends a text to a file, which is created if it does not exist.
     pub fn write(&self, inside: &str, text: &str) {
         let path = self.path(inside);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
@@ -121,20 +121,21 @@ impl Root {
         fs::write(path, before + text).expect("a file");
     }
 
-    /// Copies a program, with what it is linked to.
+    /// Copies a program, with the libraries that it is linked to.
     pub fn program(&self, program: &Path, inside: &str) {
         with_libraries(program, &self.0, inside);
     }
 
-    /// The place of a path of this machine's, by the directory that holds it.
+    /// Returns the path inside for a path of this machine, with the symlinks of its directory
+    /// resolved.
     fn place(&self, path: &Path) -> PathBuf {
         let parent = fs::canonicalize(path.parent().expect("a parent")).expect("a directory");
         self.path(parent.join(path.file_name().expect("a name")))
     }
 
-    /// Copies one path of this machine's; whether that was a file.
+    /// Copies one path of this machine. Returns whether it was a file.
     fn take(&self, path: &Path) -> bool {
-        // An administrator may have removed it.
+        // The administrator may have removed it.
         let found = fs::symlink_metadata(path).ok();
         let Some(found) = found.filter(|found| !found.is_dir()) else {
             return false;
@@ -143,11 +144,11 @@ impl Root {
         fs::create_dir_all(place.parent().expect("a parent")).expect("a directory");
         if found.is_symlink() {
             let target = fs::read_link(path).expect("a link's target");
-            // There already where two names lead to one place.
+            // It exists already where two names resolve to one directory.
             let _there = symlink(target, place);
             return false;
         }
-        // What this user may not read, nobody in the machine needs.
+        // A file that this user may not read is not needed in the machine.
         fs::copy(path, place).is_ok()
     }
 
@@ -164,7 +165,7 @@ impl Root {
     }
 }
 
-/// A file that starts as programs and libraries do.
+/// Returns whether a file begins as programs and libraries do.
 fn is_program(path: &Path) -> bool {
     use std::io::Read as _;
     let mut magic = [0; 4];

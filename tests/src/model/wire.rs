@@ -1,5 +1,5 @@
-//! Providers' protocols: where a request has its conversation, and how an
-//! answer is spelled.
+//! Providers' protocols: where a request has its conversation, and the format
+//! of an answer.
 
 mod anthropic;
 mod chat;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Said;
 
-/// All of them.
+/// All protocols.
 pub(super) const WIRES: [&dyn Wire; 4] = [
     &anthropic::Messages,
     &responses::Responses,
@@ -22,25 +22,26 @@ pub(super) const WIRES: [&dyn Wire; 4] = [
 
 /// One protocol.
 pub(super) trait Wire: Sync {
-    /// Whether a path is where this protocol asks a model.
+    /// Returns whether this is a path at which the protocol's requests to a
+    /// model arrive.
     fn speaks(&self, path: &str) -> bool;
 
-    /// Whether the answer is wanted as a stream.
+    /// Returns whether the request wants the answer as a stream.
     fn streams(&self, _path: &str, body: &Value) -> bool {
         body["stream"] == true
     }
 
-    /// The items of the conversation.
+    /// Returns the items of the conversation.
     fn items<'a>(&self, body: &'a Value) -> &'a Value;
 
-    /// An answer as a stream of events.
+    /// Returns an answer as a stream of events.
     fn stream(&self, said: &Said, tokens: u64) -> String;
 
-    /// An answer in one piece.
+    /// Returns an answer in one piece.
     fn whole(&self, said: &Said, tokens: u64) -> Value;
 }
 
-/// The answer to whatever else is asked.
+/// Returns the answer to a request that is not for the model.
 pub(super) fn other(path: &str) -> Value {
     match path.rsplit(['/', ':']).next() {
         Some("count_tokens") => json!({"input_tokens": 10}),
@@ -50,7 +51,7 @@ pub(super) fn other(path: &str) -> Value {
     }
 }
 
-/// Whether a request offers tools: a side request offers none.
+/// Returns whether a request offers tools. A side request offers none.
 pub(super) fn offers_tools(body: &Value) -> bool {
     let none = |tool: &Value| tool["functionDeclarations"] == json!([]);
     body["tools"]
@@ -58,14 +59,15 @@ pub(super) fn offers_tools(body: &Value) -> bool {
         .is_some_and(|tools| !tools.iter().all(none))
 }
 
-/// Whether a request says that its tools are not to be used, as Claude Code's
-/// for a summary does.
+/// Returns whether a request forbids the use of its tools, as Claude Code's
+/// request for a summary does.
 pub(super) fn forbids_tools(sent: &[String]) -> bool {
     sent.last()
         .is_some_and(|last| last.contains("Respond with TEXT ONLY"))
 }
 
-/// What a conversation holds that is not the model's, and its opening.
+/// Returns the texts in a conversation that are not the model's, and those
+/// before the model's first answer.
 pub(super) fn sent(items: &Value) -> (Vec<String>, String) {
     let mut texts = Vec::new();
     let mut opening = None;
@@ -81,7 +83,7 @@ pub(super) fn sent(items: &Value) -> (Vec<String>, String) {
     (texts, opening)
 }
 
-/// Whether the model has said an item itself.
+/// Returns whether an item is the model's own.
 fn is_models(item: &Value) -> bool {
     let kind = item["type"].as_str().unwrap_or_default();
     matches!(item["role"].as_str(), Some("assistant" | "model"))
@@ -89,7 +91,7 @@ fn is_models(item: &Value) -> bool {
         || kind == "reasoning"
 }
 
-/// The texts in an item, without what only names or describes it.
+/// Appends the texts in an item, without fields that only name or describe it.
 fn leaves(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
@@ -110,13 +112,14 @@ fn leaves(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// A name that no other call or answer has.
+/// Returns an id that no other call or answer has.
 fn fresh(kind: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     format!("{kind}_{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Events that carry their name in `type`, with a line that says it, too.
+/// Formats events whose name is in `type`, and repeats the name in a separate
+/// line.
 fn events(values: &[Value]) -> String {
     let named = values.iter().map(|value| {
         let name = value["type"].as_str().unwrap_or_default();
@@ -125,7 +128,7 @@ fn events(values: &[Value]) -> String {
     named.collect()
 }
 
-/// Events without names.
+/// Formats events without names.
 fn data(values: &[Value]) -> String {
     values
         .iter()

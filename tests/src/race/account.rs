@@ -1,4 +1,4 @@
-//! The logs put together with what the daemon says and the disk holds at the
+//! Combines the logs with the daemon's answers and the disk's contents at the
 //! end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,54 +11,54 @@ use super::FILES;
 use super::log::{Act, now, read_all};
 use crate::{Client, World, author, sha256, text, user};
 
-/// One version as the history tells it, its corrections applied.
+/// One version from the history, with its corrections applied.
 #[derive(Clone, Debug)]
 pub struct Version {
     /// Its clock.
     pub clock: String,
     /// The content; `None` for no file.
     pub hash: Option<String>,
-    /// As [`author`] spells it.
+    /// The author, as [`author`] writes it.
     pub author: String,
-    /// What that rests on.
+    /// The evidence for the author.
     pub evidence: String,
-    /// When the daemon saw it, in nanoseconds.
+    /// When the daemon recorded it, in nanoseconds since 1970.
     pub time: u64,
 }
 
-/// A round, as the oracle sees it.
+/// Everything that the oracle knows of a round.
 pub struct Account {
-    /// Everything that was done, by its beginning.
+    /// All acts, sorted by their beginning.
     pub acts: Vec<Act>,
     /// Each file's versions, oldest first, without the baseline.
     pub history: BTreeMap<&'static str, Vec<Version>>,
-    /// What each file holds at the end.
+    /// Each file's content at the end; `None` for no file.
     pub disk: BTreeMap<&'static str, Option<String>>,
-    /// Hashes of all bytes that were kept.
+    /// The hashes of all recovered contents.
     pub kept: HashSet<String>,
     /// The sessions.
     pub sessions: &'static [&'static str],
-    /// Lines added by users, and texts put in by `file/edit`, that are in some
-    /// content that somebody has seen or something keeps: where.
+    /// For each line that a user added or a `file/edit` inserted: the hashes of
+    /// the known contents with that line.
     lines: HashMap<String, HashSet<String>>,
-    /// What each session can have seen of each file (SEEN-1).
+    /// The contents that each session can have seen of each file (SEEN-1).
     seen: HashMap<(String, String), HashSet<String>>,
-    /// When no daemon ran.
+    /// The times when no daemon ran.
     pub gaps: Vec<(u64, u64)>,
-    /// When everything was over.
+    /// When the round was over.
     pub end: u64,
 }
 
 impl Account {
-    /// Takes it, when every player has finished.
+    /// Collects the account after every player has finished.
     pub fn take(
         world: &World,
         client: &mut Client,
         directory: &Path,
         sessions: &'static [&'static str],
     ) -> Self {
-        // Marks of killed agents lapse first: what they cover is provisional
-        // until then.
+        // Marks of killed agents must lapse first. Until then, what they cover
+        // is provisional.
         while client.ok("status", json!({}))["openEdits"] != 0 {
             user::pause(10);
         }
@@ -122,25 +122,25 @@ impl Account {
         }
     }
 
-    /// What was done to a file.
+    /// Returns the acts on a file.
     pub fn of<'a>(&'a self, path: &'a str) -> impl DoubleEndedIterator<Item = &'a Act> {
         self.acts.iter().filter(move |act| act.path() == path)
     }
 
-    /// The contents with a line, of those that somebody has seen or something
-    /// keeps.
+    /// Returns the known contents with a line.
     pub fn with_line(&self, line: &str) -> Option<&HashSet<String>> {
         self.lines.get(line)
     }
 
-    /// Whether a session can have seen a content.
+    /// Returns whether a session can have seen a content.
     pub fn may_have_seen(&self, session: &str, path: &str, hash: &str) -> bool {
         let of = (session.to_owned(), path.to_owned());
         self.seen.get(&of).is_some_and(|seen| seen.contains(hash))
     }
 
-    /// The content that a save made: as it was meant, or, where a line was
-    /// added to whatever was there, as it was found afterwards.
+    /// Returns the hash of the content that a save made: the intended one, or,
+    /// where a line was added to the previous content, the one that was found
+    /// afterwards.
     pub fn made<'a>(&'a self, put: &'a Act) -> Option<&'a str> {
         if let Some(hash) = put.text("hash") {
             return Some(hash);
@@ -151,7 +151,7 @@ impl Account {
             .iter()
             .find(|act| act.act == "found" && act.text("line") == Some(line) && act.t1.is_some())?;
         let hash = found.text("hash")?;
-        // An agent may have edited it before it was looked at.
+        // An agent may have edited the content before it was found.
         let agents = self.acts.iter().any(|act| {
             act.act == "guarded"
                 && ["to", "hash", "written"]
@@ -161,21 +161,21 @@ impl Account {
         (!agents).then_some(hash)
     }
 
-    /// Whether the daemon was away at some time between two.
+    /// Returns whether the daemon was down at some time between the two times.
     pub fn gap_between(&self, from: u64, to: u64) -> bool {
         self.gaps
             .iter()
             .any(|(down, up)| *up >= from && *down <= to)
     }
 
-    /// Whether the history has a version of a file with this content.
+    /// Returns whether the history has a version of a file with this content.
     pub fn recorded(&self, path: &str, hash: &str) -> bool {
         self.history[path]
             .iter()
             .any(|version| version.hash.as_deref() == Some(hash))
     }
 
-    /// What was done, in a line.
+    /// Returns a one-line summary of the round.
     pub fn report(&self) -> String {
         let count = |act: &str| self.acts.iter().filter(|a| a.act == act).count();
         let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
@@ -199,7 +199,7 @@ impl Account {
     }
 }
 
-/// Which of the lines that were put in somewhere are in which content.
+/// Returns, for each inserted line, the contents that have it.
 fn lines(acts: &[Act], contents: &HashMap<String, Vec<u8>>) -> HashMap<String, HashSet<String>> {
     let wanted: HashSet<&str> = acts.iter().filter_map(|act| act.text("line")).collect();
     let mut lines: HashMap<String, HashSet<String>> = HashMap::new();
@@ -216,11 +216,12 @@ fn lines(acts: &[Act], contents: &HashMap<String, Vec<u8>>) -> HashMap<String, H
     lines
 }
 
-/// How long before and after a reader was killed the content may have been
-/// written that the daemon read for it.
+/// The longest time between the kill of a reader and the write of the content
+/// that the daemon read for it. In nanoseconds.
 const AROUND: u64 = 5_000_000_000;
 
-/// What each session was told, has written, or has declared.
+/// Returns the contents that each session was told of, has written, or has
+/// declared.
 fn seen(acts: &[Act]) -> HashMap<(String, String), HashSet<String>> {
     let mut seen: HashMap<(String, String), HashSet<String>> = HashMap::new();
     for act in acts {
@@ -239,7 +240,7 @@ fn seen(acts: &[Act]) -> HashMap<(String, String), HashSet<String>> {
                 .map(str::to_owned),
         );
         if act.act == "readText" && act.t1.is_none() {
-            // Its answer reached nobody who could write down what it said.
+            // The session was killed before it could log the answer.
             let near = acts
                 .iter()
                 .filter(|other| other.path() == act.path() && other.t0.abs_diff(act.t0) < AROUND);
@@ -266,11 +267,11 @@ fn history(client: &mut Client, path: &str) -> Vec<Version> {
         }
         rows.extend(page.iter().cloned());
     }
-    // The last is where the log begins.
+    // The last row is the baseline.
     rows.pop();
     rows.reverse();
     let mut versions: Vec<Version> = Vec::new();
-    // Which version a row is, or corrects: a correction can be corrected.
+    // The version that each row is, or corrects. A correction can be corrected.
     let mut of: HashMap<String, usize> = HashMap::new();
     for row in &rows {
         let version = Version {

@@ -1,4 +1,4 @@
-//! An agent: reads files, writes them through the daemon, or by itself with
+//! An agent: reads files, writes them through the daemon or directly with
 //! marks, and may be killed at any moment.
 
 use std::collections::HashMap;
@@ -13,10 +13,11 @@ use crate::dice::Dice;
 use crate::wire::Answer;
 use crate::{Way, sha256, user};
 
-/// How long a mark of a killed agent keeps others from the file.
+/// The lifetime of a mark, in milliseconds: how long the mark of a killed agent
+/// blocks others.
 const TTL: u64 = 1_500;
 
-/// A content that the session was told to have seen.
+/// A content that the session has reported as read.
 #[derive(Clone)]
 struct Copy {
     hash: String,
@@ -33,7 +34,7 @@ struct Agent<'s> {
     count: u64,
 }
 
-/// Plays an agent to the end of the round.
+/// Runs an agent until the end of the round.
 pub fn play(seat: &Seat) {
     let mut agent = Agent {
         seat,
@@ -74,7 +75,8 @@ impl Agent<'_> {
         self.dice.content(&id)
     }
 
-    /// Reads as an agent's own tool does, and tells of it.
+    /// Reads a file directly, as an agent's own tool does, and reports the
+    /// read.
     fn read(&mut self, path: &'static str) {
         let id = self.log.begin("read", json!({"path": path}));
         let Ok(bytes) = fs::read(self.seat.path(path)) else {
@@ -94,7 +96,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Reads through the daemon.
+    /// Reads a file through the daemon.
     fn read_text(&mut self, path: &'static str) {
         let id = self.log.begin("readText", json!({"path": path}));
         let answer = self.ask("file/readText", json!({"path": path, "force": true}));
@@ -125,7 +127,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Writes through the daemon.
+    /// Writes a file through the daemon.
     fn guarded(&mut self, path: &'static str) {
         let Some(copy) = self.known.get(path).cloned() else {
             return self.read(path);
@@ -136,13 +138,14 @@ impl Agent<'_> {
             "base", "base", "base", "edit", "edit", "edit", "seen", "force", "new",
         ]);
         let (method, params, fields) = match way {
-            // What was read is named.
+            // The request names the content that was read.
             "base" => (
                 "file/write",
                 json!({"path": path, "text": content, "base": copy.hash}),
                 json!({"hash": new, "base": copy.hash}),
             ),
-            // The daemon knows what was read.
+            // The request names no base: the daemon has on record what was
+            // read.
             "seen" => (
                 "file/write",
                 json!({"path": path, "text": content}),
@@ -153,15 +156,15 @@ impl Agent<'_> {
                 json!({"path": path, "text": content, "force": true}),
                 json!({"hash": new, "force": true}),
             ),
-            // There should be no such file.
+            // The request expects that the file does not exist.
             "new" if !self.seat.path(path).exists() => (
                 "file/write",
                 json!({"path": path, "text": content, "requireRead": false}),
                 json!({"hash": new, "fresh": true}),
             ),
             _ => {
-                // The first line, which only this content has, or one that
-                // somebody has made from it.
+                // Replaces the first line. Only this content has it, and
+                // contents that were made from it.
                 let line = copy.text.lines().next().unwrap_or_default();
                 let other = content.lines().next().unwrap_or_default();
                 if line.is_empty() {
@@ -198,8 +201,8 @@ impl Agent<'_> {
                     json!({"outcome": done["outcome"], "written": done["version"]["hash"],
                            "guard": done["guard"], "kept": kept}),
                 );
-                // What it holds now is known only by reading it again, if the
-                // daemon has edited another content than the one known here.
+                // If the daemon has edited another content than the known one,
+                // the new content is known only after another read.
                 let held = done["version"]["hash"].as_str();
                 if held == Some(&new) {
                     let (hash, text) = (new, content);
@@ -208,7 +211,8 @@ impl Agent<'_> {
                     self.known.remove(path);
                 }
                 if self.dice.percent(60) {
-                    // What is there now came after whatever was there before.
+                    // This read proves that the new content came after the
+                    // previous one.
                     self.read(path);
                 }
             }
@@ -221,7 +225,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Writes by itself, with a mark of some kind.
+    /// Writes a file directly, with one of the kinds of marks.
     fn own(&mut self, path: &'static str) {
         let content = self.new_content();
         let hash = self.seat.keep(content.as_bytes());
@@ -231,7 +235,8 @@ impl Agent<'_> {
         } else {
             *self.dice.pick(&Way::ALL)
         };
-        // 0: marks and writes nothing; 1: writes and takes it back.
+        // Plan 0 marks and writes nothing. Plan 1 writes and restores the
+        // previous content.
         let plan = self.dice.below(12);
         let declared = match way {
             Way::Declared | Way::Edit if delete => Some("absent".to_owned()),
@@ -253,7 +258,7 @@ impl Agent<'_> {
             }
         };
         let edit = match answer {
-            // Nothing is written that was not surely declared.
+            // Without a confirmed declaration nothing is written.
             None => return,
             Some(Err(error)) => return self.log.end(id, json!({"error": error.name})),
             Some(Ok(begun)) => {

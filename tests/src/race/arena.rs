@@ -1,5 +1,5 @@
-//! One round of the race: a world, the players' processes, the killer, and
-//! what is asked of the oracle at the end.
+//! One round of the race: a world, the players' processes, the killer, and the
+//! oracle's checks at the end.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -16,33 +16,34 @@ use crate::dice::Dice;
 use crate::wire::{Answer, Client};
 use crate::{World, sha256, user};
 
-/// The variable that makes a process of this program a player.
+/// The variable that turns a process of this program into a player.
 pub const SEAT: &str = "TOUCHMARK_RACE_SEAT";
 
-/// The agents, and the names of their sessions.
+/// The agents: the names of their sessions.
 const AGENTS: &[&str] = &["ann", "ben"];
 
-/// So long, in nanoseconds, everybody mostly goes for one file.
+/// How long most players go for the same file, in nanoseconds.
 const CROWD: u64 = 150_000_000;
 
-/// What a player is told.
+/// A player's instructions.
 #[derive(Clone, Debug)]
 pub struct Seat {
-    /// What it plays.
+    /// Its role.
     pub role: String,
     /// Its name, and its session's.
     pub name: String,
-    /// Which life of its own, from 0.
+    /// The number of the player's run, from 0. It increases each time the
+    /// player is killed.
     pub turn: u64,
-    /// Where its chances come from.
+    /// The seed of its random numbers.
     pub seed: u64,
-    /// When the round ends, as [`now`] tells the time.
+    /// When the round ends, as [`now`] returns the time.
     pub until: u64,
     /// The daemon's socket.
     pub socket: PathBuf,
     /// The workspace.
     pub workspace: PathBuf,
-    /// Where logs, locks and contents are.
+    /// The directory of logs, locks and contents.
     pub directory: PathBuf,
 }
 
@@ -70,18 +71,18 @@ impl Seat {
         }
     }
 
-    /// This player's chances in this life.
+    /// Returns this player's random numbers for this run.
     pub fn dice(&self) -> Dice {
         Dice::new(self.seed, &format!("{} {}", self.name, self.turn))
     }
 
-    /// This player's log.
+    /// Returns this player's log.
     pub fn log(&self) -> Log {
         Log::open(&self.directory, &self.name, self.turn)
     }
 
-    /// The file to go for: mostly the one that everybody goes for at this
-    /// moment.
+    /// Returns the file to go for: mostly the one that all players go for at
+    /// this moment.
     pub fn aim(&self, dice: &mut Dice) -> &'static str {
         let crowd = now() / CROWD;
         let alone = dice.below(FILES.len() as u64);
@@ -89,18 +90,19 @@ impl Seat {
         FILES[usize::try_from(index).expect("an index") % FILES.len()]
     }
 
-    /// The absolute path of a file of the arena.
+    /// Returns the absolute path of a file in the workspace.
     pub fn path(&self, name: &str) -> PathBuf {
         self.workspace.join(name)
     }
 
-    /// Keeps a content for the oracle, who else knows only hashes. Returns
-    /// its hash.
+    /// Stores a content for the oracle, which otherwise has only hashes.
+    /// Returns its hash.
     pub fn keep(&self, bytes: &[u8]) -> String {
         let hash = sha256(bytes);
         let file = self.directory.join("contents").join(&hash);
         if !file.exists() {
-            // Under another name first: a killed player leaves no half.
+            // Written under another name first, so that a killed player leaves
+            // no half file.
             let part = file.with_extension(format!("{}-{}", self.name, self.turn));
             fs::write(&part, bytes).expect("a content");
             fs::rename(&part, &file).expect("a content's name");
@@ -108,7 +110,7 @@ impl Seat {
         hash
     }
 
-    /// A way to the daemon.
+    /// Returns a connection to the daemon.
     pub fn link(&self) -> Link {
         Link {
             socket: self.socket.clone(),
@@ -118,7 +120,7 @@ impl Seat {
     }
 }
 
-/// A connection that is made anew after the daemon has died.
+/// A connection that reconnects after the daemon was killed.
 pub struct Link {
     socket: PathBuf,
     until: u64,
@@ -126,7 +128,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Asks. `None` if no answer came: it may have taken effect or not.
+    /// Sends a request. Returns `None` if no answer arrived: the request may or
+    /// may not have taken effect.
     pub fn ask(&mut self, method: &str, params: &Value) -> Option<Answer> {
         while self.client.is_none() {
             self.client = Client::connect(&self.socket).ok();
@@ -148,7 +151,7 @@ impl Link {
     }
 }
 
-/// Plays, if this process is to be a player; says whether it was.
+/// Runs a player if this process is to be one. Returns whether it was.
 pub fn play() -> bool {
     let Ok(text) = std::env::var(SEAT) else {
         return false;
@@ -165,7 +168,7 @@ pub fn play() -> bool {
     true
 }
 
-/// Processes that end with this, whatever happens.
+/// Player processes. They are killed when dropped.
 struct Players(Vec<(Seat, Child)>);
 
 impl Players {
@@ -186,7 +189,7 @@ impl Players {
         self.0.push((seat, child));
     }
 
-    /// Every player ends by itself, and well.
+    /// Waits until every player has exited. Panics if one failed.
     fn finish(&mut self) {
         for (seat, child) in &mut self.0 {
             let status = child.wait().expect("a player's end");
@@ -212,7 +215,7 @@ impl Drop for Players {
     }
 }
 
-/// What happens beside the writes in one round.
+/// The disturbances in one round, in addition to the writes.
 #[derive(Clone, Copy, Debug)]
 struct Dangers {
     kill: bool,
@@ -220,18 +223,18 @@ struct Dangers {
     kill_agents: bool,
 }
 
-/// A round from a seed, `length` long. `player` is the name of the test that
-/// calls [`play`]. Returns what was done, in a line.
+/// Runs a round of this length from a seed. `player` is the name of the test
+/// that calls [`play`]. Returns a one-line summary.
 pub fn round(seed: u64, length: Duration, player: &str) -> String {
     let mut dice = Dice::new(seed, "killer");
     let dangers = Dangers {
-        // Some rounds without any gap: in those nothing is `unknown`.
+        // Some rounds have no gap. In those no author is `unknown`.
         kill: !seed.is_multiple_of(3),
         stop: seed % 3 != 1,
         kill_agents: !seed.is_multiple_of(4),
     };
     let mut world = World::asleep();
-    // Every version is looked for at the end.
+    // Every version is looked up at the end.
     world.configure("[versions]\nkeep = \"1,000,000 per path\"\n");
     let directory = world.outside().join("race");
     for name in ["locks", "contents"] {
@@ -303,7 +306,7 @@ pub fn round(seed: u64, length: Duration, player: &str) -> String {
                 };
                 players.0.swap_remove(which);
                 players.add(player, again);
-                // Agents first, as they were.
+                // Agents stay first in the list.
                 let last = players.0.len() - 1;
                 players.0.swap(which, last);
             }
@@ -318,7 +321,8 @@ pub fn round(seed: u64, length: Duration, player: &str) -> String {
     judge(&mut world, &directory, seed)
 }
 
-/// The logs against the world.
+/// Compares the logs with the daemon's answers and the disk. Panics if
+/// something is wrong.
 fn judge(world: &mut World, directory: &Path, seed: u64) -> String {
     let mut client = world.client();
     let account = account::Account::take(world, &mut client, directory, AGENTS);

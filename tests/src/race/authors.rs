@@ -1,8 +1,8 @@
-//! Who wrote, as the history says, against who really did.
+//! Compares the history's authors with the real ones.
 //!
-//! Contents are unique, so a version's hash says whose it is. Held to are the
-//! declared writes, which are exact, and that a mark without a content takes
-//! nothing but what was written while it was open (ATTR-4, ATTR-8).
+//! Contents are unique, so a version's hash determines its author. Two things
+//! are checked: declared writes, which are exact, and that a mark without a
+//! content claims only what was written while it was open (ATTR-4, ATTR-8).
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,14 +10,15 @@ use super::account::{Account, Version};
 use super::log::Act;
 use super::{FILES, Field};
 
-/// A mark ends a little after its deadline: the clock of deadlines is the
-/// daemon's, and what was written before one is looked at behind it.
+/// How long after its deadline a mark may end, in nanoseconds. Deadlines follow
+/// the daemon's clock, and earlier writes are read after the deadline.
 const LAPSE: u64 = 1_000_000_000;
 
-/// An editor's report speaks for a save of the last two seconds (ATTR-2).
+/// How long before an editor's report a save may be for the report to cover it,
+/// in nanoseconds. A little less than the daemon's two seconds (ATTR-2).
 const REPORT: u64 = 1_800_000_000;
 
-/// What is wrong.
+/// Returns the errors that were found.
 pub fn check(account: &Account) -> Vec<String> {
     let mut wrong = Vec::new();
     for path in FILES {
@@ -46,17 +47,17 @@ fn mentions(act: &Act, version: &Version) -> bool {
         .any(|field| act.text(field).is_some() && act.text(field) == version.hash.as_deref())
 }
 
-/// Everything that was done to one file, by content.
+/// All acts on one file, by content.
 struct Claims<'a> {
     account: &'a Account,
     path: &'a str,
     /// Saves by people.
     puts: HashMap<&'a str, &'a Act>,
-    /// Writes that agents made by themselves, with their mark.
+    /// Agents' direct writes, each with its mark.
     own: HashMap<&'a str, (&'a Act, &'a Act)>,
-    /// Contents (`absent` among them) that sessions have declared.
+    /// The contents that sessions have declared, `absent` included.
     declared: HashSet<(&'a str, &'a str)>,
-    /// Guarded writes, by what they wrote.
+    /// The sessions of guarded writes, by the content written.
     guarded: HashMap<&'a str, &'a str>,
     /// Marks without a content.
     open: Vec<&'a Act>,
@@ -126,9 +127,9 @@ impl<'a> Claims<'a> {
                 self.guarded.entry(hash).or_insert(who);
             }
         }
-        // An edit without an answer may have found another content that the
-        // session has seen. What else holds its line is somebody's who added
-        // to that.
+        // An edit without an answer may have changed another content that the
+        // session has seen. If other contents have its line, another player
+        // added to it.
         let edited = act
             .text("line")
             .and_then(|line| self.account.with_line(line));
@@ -153,7 +154,7 @@ impl<'a> Claims<'a> {
         if let Some(put) = self.puts.get(hash) {
             return self.judge_save(version, put, session);
         }
-        // What git has put away and back is git's the second time.
+        // A content that git has stashed and restored is git's the second time.
         if Field::of(self.path) == Field::Stash {
             return Ok(());
         }
@@ -169,8 +170,8 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// A person's save is never an agent's, unless a mark without a content
-    /// was open.
+    /// Checks a person's save: it is never attributed to an agent, unless a
+    /// mark without a content was open.
     fn judge_save(
         &self,
         version: &Version,
@@ -204,7 +205,7 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// An agent's own write, marked.
+    /// Checks an agent's own write with a mark.
     fn judge_own(
         &self,
         version: &Version,
@@ -235,9 +236,9 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Whether a mark of a session's without a content was open at some time
-    /// from the write until it was seen, and was not ended by a commit that
-    /// says otherwise, or by an abort.
+    /// Returns whether a session's mark without a content was open at some time
+    /// between the write and its recording, and was not ended by an abort or by
+    /// a commit of another content.
     fn was_open(&self, session: &str, write: &Act, version: &Version) -> bool {
         self.open.iter().any(|mark| {
             let end = mark.text("edit").and_then(|edit| self.ends.get(edit));

@@ -1,5 +1,5 @@
-//! What each session holds and is told at the end, when nobody writes any
-//! more: no wrong `fresh`, nothing kept from it, nothing told twice.
+//! Checks each session's copies and notices at the end, when all players have
+//! stopped: no wrong `fresh`, no missing change, no change reported twice.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::account::Account;
 use super::{FILES, Field};
 use crate::{Client, paths, text};
 
-/// What is wrong.
+/// Returns the errors that were found.
 pub fn check(account: &Account, client: &mut Client) -> Vec<String> {
     let mut wrong = Vec::new();
     for session in account.sessions {
@@ -67,14 +67,15 @@ fn judge(
             _ => Ok(()),
         };
     };
-    // A mark without a content takes what is found for the session's.
+    // What is found at the end of a mark without a content counts as the
+    // session's.
     let assumed = Field::of(path).own();
     if name == "fresh" && !assumed && !account.may_have_seen(session, path, hash) {
         return Err("fresh, and never seen");
     }
     let of_this = |act: &&super::log::Act| act.who == session;
-    // A content that was seen earlier and came back is another matter: the
-    // context holds the newer text (SEEN-2).
+    // A content that was seen earlier and came back does not count: the context
+    // has the newer text (SEEN-2).
     let seen = account.of(path).filter(of_this).rfind(|act| {
         matches!(
             act.act.as_str(),
@@ -100,7 +101,8 @@ fn judge(
         act.act == "take"
             && (act.t1.is_none()
                 || act.fields["changes"].as_array().is_some_and(|changes| {
-                    // A save told in its middle is continued (MOD-2).
+                    // A save that was reported in its middle is reported again
+                    // (MOD-2).
                     changes.iter().any(|change| {
                         change["path"] == *path
                             && (change["hash"] == *hash || change["writing"] == true)

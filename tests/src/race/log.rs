@@ -1,5 +1,5 @@
-//! What a player did: a line before each act and a line after it, each one
-//! write to a file, so that a player that is killed leaves what it has done.
+//! A player's log: a line before each act and a line after it. Each line is one
+//! write, so that the log of a killed player is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-/// Nanoseconds since 1970: the one clock that all processes share.
+/// Returns the time in nanoseconds since 1970, the only clock that all
+/// processes share.
 pub fn now() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -23,7 +24,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Goes on with a file; `turn` tells the lives of one player apart.
+    /// Opens a log for appending. `turn` distinguishes the runs of one player.
     pub fn open(directory: &Path, name: &str, turn: u64) -> Self {
         let file = OpenOptions::new()
             .create(true)
@@ -33,7 +34,7 @@ impl Log {
         Self { file, next: 0 }
     }
 
-    /// About to do this; its number.
+    /// Logs that an act begins. Returns its number.
     pub fn begin(&mut self, act: &str, mut fields: Value) -> u64 {
         self.next += 1;
         fields["act"] = json!(act);
@@ -43,7 +44,7 @@ impl Log {
         self.next
     }
 
-    /// Done, with this result.
+    /// Logs that an act has ended, with its result.
     pub fn end(&mut self, id: u64, mut fields: Value) {
         fields["id"] = json!(id);
         fields["t1"] = json!(now());
@@ -56,39 +57,39 @@ impl Log {
     }
 }
 
-/// One act, its two lines together.
+/// One act, combined from its two lines in the log.
 #[derive(Clone, Debug)]
 pub struct Act {
-    /// Whose.
+    /// The player's name.
     pub who: String,
-    /// What was done.
+    /// The kind of act.
     pub act: String,
-    /// When it began.
+    /// When it began, in nanoseconds.
     pub t0: u64,
-    /// When it had ended; `None` if that is not known.
+    /// When it had ended, in nanoseconds; `None` if that is not known.
     pub t1: Option<u64>,
-    /// Everything else, of both lines.
+    /// All other fields of both lines.
     pub fields: Value,
 }
 
 impl Act {
-    /// A text among the fields.
+    /// Returns a text field.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.fields[field].as_str()
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &str {
         self.text("path").unwrap_or_default()
     }
 
-    /// A flag among the fields.
+    /// Returns a flag.
     pub fn flag(&self, field: &str) -> bool {
         self.fields[field] == true
     }
 }
 
-/// All that is in a directory of logs.
+/// Reads all logs in a directory.
 pub fn read_all(directory: &Path) -> Vec<Act> {
     let mut acts = Vec::new();
     for entry in std::fs::read_dir(directory).expect("the logs").flatten() {

@@ -1,17 +1,17 @@
 //! The race: processes that read and write the same few files as fast as they
-//! can, while the daemon is killed and stopped, and an oracle that knows from
-//! their logs what each of them really wrote.
+//! can, while the daemon is killed and stopped. An oracle determines from their
+//! logs what each of them really wrote.
 //!
 //! - [`arena`]: one round: the world, the players' processes, the killer.
 //! - [`log`]: what a player did, with times before and after.
-//! - [`agent`]: guarded writes, own writes with marks, reads.
-//! - [`people`]: a user with all ways to save, one who saves at the worst
+//! - [`agent`]: guarded writes, direct writes with marks, reads.
+//! - [`people`]: a user with all ways to save, a user who saves at the worst
 //!   moment, an editor, git.
-//! - [`account`]: the logs put together.
-//! - [`order`]: nothing that a guarded write displaced was unseen; no answer
-//!   was out of date.
-//! - [`authors`]: who wrote, as the history says, and who really did.
-//! - [`copies`]: what each session holds and is told, at the end.
+//! - [`account`]: the combined logs.
+//! - [`order`]: checks that guarded writes displaced nothing unseen, and that
+//!   no answer was out of date.
+//! - [`authors`]: compares the history's authors with the real ones.
+//! - [`copies`]: checks each session's copies and notices at the end.
 
 pub mod account;
 pub mod agent;
@@ -22,23 +22,24 @@ pub mod log;
 pub mod order;
 pub mod people;
 
-/// What may happen to a file of the arena.
+/// What may happen to a file in the race, by its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// People save it, agents write it guarded.
+    /// People save it, and agents write it through the daemon.
     Guarded,
-    /// The same, and agents write it by themselves with marks.
+    /// People save it, and agents write it through the daemon and directly with
+    /// marks.
     Mixed,
-    /// People save it, agents write it by themselves with marks.
+    /// People save it, and agents write it directly with marks.
     Own,
-    /// As guarded; git checks out branches that hold it.
+    /// Like `Guarded`, and git checks out branches with it.
     Branch,
-    /// As branch; git stashes it, so that contents come back.
+    /// Like `Branch`, and git stashes it, so that contents come back.
     Stash,
 }
 
 impl Field {
-    /// Of a path.
+    /// Returns the kind of a path.
     pub fn of(path: &str) -> Self {
         match path.split('/').next() {
             Some("guarded") => Self::Guarded,
@@ -49,18 +50,18 @@ impl Field {
         }
     }
 
-    /// Agents write it through the daemon.
+    /// Returns whether agents write the file through the daemon.
     pub fn guarded(self) -> bool {
         self != Self::Own
     }
 
-    /// Agents write it by themselves.
+    /// Returns whether agents write the file directly.
     pub fn own(self) -> bool {
         matches!(self, Self::Own | Self::Mixed)
     }
 }
 
-/// Every file that is raced for: few, so that many meet at each.
+/// All files in the race. They are few, so that many players meet at each.
 pub const FILES: &[&str] = &[
     "guarded/a.txt",
     "guarded/b.txt",

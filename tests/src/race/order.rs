@@ -1,16 +1,16 @@
-//! Whether there is an order in which all of it can have happened.
+//! Checks whether there is an order in which all acts can have happened.
 //!
-//! Every content is written once, so a file is a register with unique values.
-//! A guarded write that succeeded names the content it displaced; what others
-//! wrote may be displaced by whatever is written blindly after it. Reads,
-//! answers and the end show what was there at some moment in between. If
-//! guarded writes destroy nothing unseen and answers are as of now, then all
-//! of it fits one order; a save that was lost, or a wrong `fresh`, fits none.
+//! Every content is written once, so a file is a register with unique values. A
+//! guarded write that succeeded names the content that it displaced. Other
+//! writes may be displaced by any write after them that does not look. Reads,
+//! answers and the end show the content at some moment in between. If guarded
+//! writes destroy nothing unseen and answers are current, all acts fit one
+//! order. A lost save or a wrong `fresh` fits none.
 //!
-//! For unique values that is decided by looking at pairs (Gibbons and Korach,
-//! *Testing Shared Memories*, 1997): everything about one content, and what
-//! was written guarded upon it, stands together in the order, so of two such
-//! groups one stands wholly before the other.
+//! For unique values this is decided by looking at pairs (Gibbons and Korach,
+//! *Testing Shared Memories*, 1997). All acts on one content, and on contents
+//! that guarded writes made from it, form a group that is contiguous in the
+//! order. So of two such groups one is wholly before the other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,11 +18,12 @@ use super::account::Account;
 use super::log::Act;
 use super::{FILES, Field};
 
-/// Something that wrote or saw a content, between two times.
+/// A write or read of a content, with the times before and after.
 #[derive(Clone, Debug)]
 struct Op<'a> {
     hash: &'a str,
-    /// For a guarded write: what it displaced, if that is known.
+    /// The content that a guarded write displaced; `None` if it is not known,
+    /// or for other acts.
     base: Option<&'a str>,
     write: bool,
     act: Option<&'a Act>,
@@ -30,10 +31,10 @@ struct Op<'a> {
     t1: u64,
 }
 
-/// What is wrong.
+/// Returns the errors that were found.
 pub fn check(account: &Account) -> Vec<String> {
     let mut wrong = Vec::new();
-    // What git has put away comes back, so that no order can be told.
+    // Contents that git has stashed come back, so no order can be determined.
     for path in FILES.iter().filter(|path| Field::of(path) != Field::Stash) {
         let ops = ops(account, path, &mut wrong);
         one_order(path, &ops, &mut wrong);
@@ -41,11 +42,11 @@ pub fn check(account: &Account) -> Vec<String> {
         lines(account, path, &mut wrong);
     }
     for act in account.acts.iter().filter(|act| act.act == "guarded") {
-        // Told to, it may, and what it clobbered is kept (GUARD-4).
+        // A forced write may clobber, and what it clobbered is stored
+        // (GUARD-4).
         let told = act.flag("force") || act.flag("fresh");
         let kept = told && act.fields["kept"][0].is_string();
-        // What it took the place of was a removal (ATTR-10): there is nothing
-        // to keep of that.
+        // The write replaced a removal (ATTR-10): there is nothing to store.
         let nothing = act.text("guard") == Some("noreplace");
         if act.text("outcome") == Some("clobbered") && !kept && !nothing {
             wrong.push(format!("a guarded write clobbered: {}", act.fields));
@@ -69,7 +70,7 @@ fn ops<'a>(account: &'a Account, path: &'a str, wrong: &mut Vec<String>) -> Vec<
             t1,
         };
         match (act.act.as_str(), act.text("hash")) {
-            // One that was cut short may have written nothing.
+            // An act that was cut short may have written nothing.
             ("own", Some(hash)) => ops.push(of(hash, None, true, open)),
             ("put", _) => ops.extend(account.made(act).map(|hash| of(hash, None, true, open))),
             ("read" | "readText" | "status", Some(hash)) if act.t1.is_some() => {
@@ -89,7 +90,8 @@ fn ops<'a>(account: &'a Account, path: &'a str, wrong: &mut Vec<String>) -> Vec<
                 } else if account.recorded(path, hash) {
                     ops.push(of(hash, base(act), true, open));
                 } else {
-                    // Not done, or undone at the next start.
+                    // The write was refused, or undone at the daemon's next
+                    // start.
                     refused.insert(hash);
                 }
             }
@@ -109,8 +111,8 @@ fn ops<'a>(account: &'a Account, path: &'a str, wrong: &mut Vec<String>) -> Vec<
             t1: account.end,
         });
     }
-    // A refused content may be seen for a moment, until names are exchanged
-    // back. What is kept is not lost, wherever it stood.
+    // A refused content may be visible for a moment, until the names are
+    // exchanged back. A stored content is not lost, wherever it was.
     let written: HashSet<&str> = ops.iter().filter(|op| op.write).map(|op| op.hash).collect();
     ops.retain(|op| {
         written.contains(op.hash) && !refused.contains(op.hash) && !account.kept.contains(op.hash)
@@ -118,14 +120,14 @@ fn ops<'a>(account: &'a Account, path: &'a str, wrong: &mut Vec<String>) -> Vec<
     ops
 }
 
-/// What a guarded write names as displaced.
+/// Returns the content that a guarded write names as displaced.
 fn base(act: &Act) -> Option<&str> {
     act.text("from").or(act.text("base"))
 }
 
-/// Every two groups must stand in some order.
+/// Checks that every two groups have some order.
 fn one_order(path: &str, ops: &[Op<'_>], wrong: &mut Vec<String>) {
-    // The first content of each chain of guarded writes.
+    // The displaced content of each guarded write.
     let bases: HashMap<&str, &str> = ops
         .iter()
         .filter_map(|op| Some((op.hash, op.base?)))
@@ -159,10 +161,10 @@ fn one_order(path: &str, ops: &[Op<'_>], wrong: &mut Vec<String>) {
     }
 }
 
-/// Where a chain of guarded writes begins.
+/// Returns the first content of a chain of guarded writes.
 fn first<'a>(bases: &HashMap<&'a str, &'a str>, hash: &'a str) -> &'a str {
     let mut first = hash;
-    // As many steps as there are links at most, should they lead round.
+    // At most as many steps as there are links, in case they form a circle.
     for _ in 0..bases.len() {
         match bases.get(first) {
             Some(before) => first = before,
@@ -182,8 +184,8 @@ fn tell(op: &Op<'_>) -> String {
     }
 }
 
-/// Guarded writes that do not name their base: where it is certain what was
-/// there, the session must have seen it, or it is kept.
+/// Checks guarded writes that do not name their base. Where the displaced
+/// content is certain, the session must have seen it, or it must be stored.
 fn unnamed_bases(account: &Account, path: &str, ops: &[Op<'_>], wrong: &mut Vec<String>) {
     let writes: Vec<&Op<'_>> = ops.iter().filter(|op| op.write).collect();
     for write in &writes {
@@ -206,7 +208,8 @@ fn unnamed_bases(account: &Account, path: &str, ops: &[Op<'_>], wrong: &mut Vec<
         let deleted = account
             .of(path)
             .any(|act| act.act == "delete" && act.t1.is_none_or(|t1| t1 > last.t0));
-        // A mark without a content takes what is found for the session's.
+        // What is found at the end of a mark without a content counts as the
+        // session's.
         let certain = certain && !Field::of(path).own();
         if certain && !deleted && !account.may_have_seen(&act.who, path, last.hash) {
             wrong.push(format!(
@@ -218,7 +221,7 @@ fn unnamed_bases(account: &Account, path: &str, ops: &[Op<'_>], wrong: &mut Vec<
     }
 }
 
-/// GUARD-4: the base that a session names, it has seen.
+/// Checks that a session has seen the base that its write names (GUARD-4).
 fn named_base_was_seen(account: &Account, act: &Act, wrong: &mut Vec<String>) {
     if act.text("outcome").is_some()
         && let Some(base) = base(act)
@@ -228,9 +231,9 @@ fn named_base_was_seen(account: &Account, act: &Act, wrong: &mut Vec<String>) {
     }
 }
 
-/// A line that a user has added is somewhere: on disk, kept, or in what
-/// somebody has seen. (Where agents write by themselves they may have
-/// overwritten it at once.)
+/// Checks that a line which a user has added is on disk, stored, or in a
+/// content that a session has seen. Where agents write directly they may have
+/// overwritten it immediately, so those files are not checked.
 fn lines(account: &Account, path: &str, wrong: &mut Vec<String>) {
     if Field::of(path).own() {
         return;
@@ -272,26 +275,27 @@ mod tests {
         let save = op("save", None, true, 22);
         let mut guarded = op("agent", Some("base"), true, 20);
         guarded.t1 = 40;
-        // The save may have come after the write, and may be there still.
+        // The save may have happened after the write, and may still be on disk.
         assert_eq!(wrong(&[base.clone(), save.clone(), guarded.clone()]), 0);
         let seen = op("save", None, false, 60);
         assert_eq!(
             wrong(&[base.clone(), save.clone(), guarded.clone(), seen]),
             0
         );
-        // But then nothing else is.
+        // A save after the write contradicts a later read of the agent's
+        // content.
         let seen = op("agent", None, false, 60);
         assert_eq!(
             wrong(&[base.clone(), save.clone(), guarded.clone(), seen]),
             1
         );
-        // Nor is what was written upon it.
+        // It also contradicts a guarded write upon the agent's content.
         let next = op("next", Some("agent"), true, 60);
         assert_eq!(
             wrong(&[base.clone(), save.clone(), guarded.clone(), next]),
             1
         );
-        // Somebody who writes over it blindly may.
+        // A later write that does not look does not contradict it.
         let next = op("next", None, true, 60);
         assert_eq!(wrong(&[base, save, guarded, next]), 0);
     }

@@ -1,9 +1,9 @@
-//! Whoever is no agent: a user with all ways to save, an editor that reports
-//! its saves, git.
+//! The players that are no agents: a user with all ways to save, an editor that
+//! reports its saves, git.
 //!
-//! No two of them save one file at the same moment: a lock outside of the
-//! workspace puts their saves of each file in an order, so that what one of
-//! them replaced is known. Nothing keeps agents from writing in between.
+//! No two of them save one file at the same moment. A lock outside of the
+//! workspace orders their saves of each file, so that it is known what each
+//! replaced. Agents may still write in between.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use super::{FILES, Field};
 use crate::dice::Dice;
 use crate::user;
 
-/// Somebody at work in the workspace.
+/// A player that is no agent.
 struct Person<'s> {
     seat: &'s Seat,
     dice: Dice,
@@ -42,7 +42,7 @@ impl<'s> Person<'s> {
         format!("{} {}", self.seat.name, self.count)
     }
 
-    /// The right to save these files; given back when dropped.
+    /// Locks these files for saving, until the result is dropped.
     fn locks(&self, paths: &[&str]) -> Vec<File> {
         paths
             .iter()
@@ -56,7 +56,7 @@ impl<'s> Person<'s> {
             .collect()
     }
 
-    /// Saves a content of one's own in some way. Returns its hash.
+    /// Saves a unique content in one of several ways. Returns its hash.
     fn save(&mut self, path: &str) -> String {
         let id = self.id();
         let content = self.dice.content(&id);
@@ -64,10 +64,10 @@ impl<'s> Person<'s> {
         let hash = self.seat.keep(content.as_bytes());
         let mut ways = vec!["write", "replace", "halves", "fsync"];
         match Field::of(path) {
-            // Agents delete it: it need not be there.
+            // Agents delete such a file, so it may not exist.
             Field::Own => {}
             Field::Guarded | Field::Mixed => ways.extend(["overwrite", "vim", "recreate"]),
-            // git may have left without its name.
+            // git may have left such a file without its name.
             Field::Branch | Field::Stash => ways.push("overwrite"),
         }
         let way = *self.dice.pick(&ways);
@@ -101,7 +101,7 @@ impl<'s> Person<'s> {
         hash
     }
 
-    /// Adds a line to whatever is there, by `sed -i` or by appending.
+    /// Adds a line to the current content, by `sed -i` or by appending.
     fn add(&mut self, path: &str) {
         let target = self.seat.path(path);
         if fs::metadata(&target).map_or(0, |found| found.len()) == 0 {
@@ -121,7 +121,8 @@ impl<'s> Person<'s> {
             user::append(&target, &format!("{line}\n"));
         }
         self.log.end(id, json!({}));
-        // What that made is known by looking, unless somebody was faster.
+        // The resulting content is read back, unless another player wrote
+        // first.
         let end = now() + 100_000_000;
         while now() < end {
             let bytes = fs::read(&target).unwrap_or_default();
@@ -136,14 +137,14 @@ impl<'s> Person<'s> {
     }
 }
 
-/// Whether a content has this line.
+/// Returns whether a content has this line.
 pub fn holds_line(bytes: &[u8], line: &str) -> bool {
     bytes
         .split(|byte| *byte == b'\n')
         .any(|found| found == line.as_bytes())
 }
 
-/// A user who saves.
+/// A user who saves files.
 pub fn user(seat: &Seat) {
     let mut person = Person::new(seat);
     while now() < seat.until {
@@ -159,9 +160,9 @@ pub fn user(seat: &Seat) {
     }
 }
 
-/// Somebody who saves at the worst moment: when a guarded write has made its
-/// temporary file and is about to exchange it. Everything is made ready before,
-/// so that it is one rename then.
+/// A user who saves at the worst moment: when a guarded write has made its
+/// temporary file and is about to exchange it. Everything is prepared before,
+/// so that the save is a single rename.
 pub fn rival(seat: &Seat) {
     let mut person = Person::new(seat);
     while now() < seat.until {
@@ -176,7 +177,8 @@ pub fn rival(seat: &Seat) {
         let hash = seat.keep(content.as_bytes());
         let ready = target.with_extension("ready");
         user::write(&ready, &content);
-        // Held while it waits, so that agents find their copies good.
+        // The lock is held while it waits, so that agents find their copies
+        // current.
         let locks = person.locks(&[path]);
         let end = now() + 40_000_000;
         while now() < end {
@@ -187,7 +189,7 @@ pub fn rival(seat: &Seat) {
             let id = person.log.begin("put", put);
             fs::rename(&ready, &target).expect("a rename");
             person.log.end(id, json!({}));
-            // So that somebody sees what has become of it.
+            // The pause lets another player read the result.
             user::pause(5 + person.dice.below(10));
             break;
         }
@@ -196,7 +198,7 @@ pub fn rival(seat: &Seat) {
     }
 }
 
-/// Whether a guarded write is under way in a file's directory.
+/// Returns whether a guarded write is in progress in a file's directory.
 fn is_being_written(target: &Path) -> bool {
     let directory = target.parent().expect("a directory");
     fs::read_dir(directory).expect("a directory").any(|entry| {
@@ -205,7 +207,7 @@ fn is_being_written(target: &Path) -> bool {
     })
 }
 
-/// An editor that says what it does.
+/// An editor that reports its saves.
 pub fn editor(seat: &Seat) {
     let mut person = Person::new(seat);
     let mut link = seat.link();
@@ -232,7 +234,7 @@ pub fn editor(seat: &Seat) {
     }
 }
 
-/// Somebody who switches branches and stashes.
+/// A user who switches git branches and stashes.
 pub fn git(seat: &Seat) {
     let mut person = Person::new(seat);
     let branch: Vec<&str> = of_field(Field::Branch);
@@ -241,7 +243,7 @@ pub fn git(seat: &Seat) {
     while now() < seat.until {
         let locks = person.locks(&all);
         if person.dice.percent(25) {
-            // Put away and back: contents that were there before.
+            // Stashed and restored: the contents occurred before.
             let back = person.dice.percent(70);
             git_may_fail(seat, &["stash", "push", "-q", "--", "stash"]);
             if back && !git_may_fail(seat, &["stash", "pop", "-q"]) {
@@ -260,7 +262,7 @@ pub fn git(seat: &Seat) {
             }
             let name = format!("b{}", person.count);
             commit(seat, &name, &contents);
-            // git takes the old file away before it makes the new one.
+            // git removes the old file before it creates the new one.
             let mut ids: Vec<u64> = Vec::new();
             for put in puts {
                 let gone = json!({"path": put["path"], "way": "checkout"});
@@ -286,14 +288,14 @@ fn of_field(field: Field) -> Vec<&'static str> {
         .collect()
 }
 
-/// Makes the repository, of what is there.
+/// Creates the repository from the existing files.
 pub fn repository(seat: &Seat) {
     user::git(&seat.workspace, &["init", "-q", "-b", "main"]);
     user::git(&seat.workspace, &["add", "branch", "stash"]);
     user::git(&seat.workspace, &["commit", "-qm", "start"]);
 }
 
-/// A new branch beside the work tree, with these contents.
+/// Creates a branch with these contents, without touching the work tree.
 fn commit(seat: &Seat, name: &str, contents: &[(&str, String)]) {
     let mut stream = format!(
         "commit refs/heads/{name}\ncommitter U <u@example.invalid> 1000000000 +0000\n\
@@ -314,7 +316,8 @@ fn commit(seat: &Seat, name: &str, contents: &[(&str, String)]) {
     assert!(child.wait().expect("git").success(), "git fast-import");
 }
 
-/// git, which may find that somebody has written in the middle of it.
+/// Runs git, which may fail because an agent writes at the same time. Returns
+/// whether it succeeded.
 fn git_may_fail(seat: &Seat, args: &[&str]) -> bool {
     let status = user::git_command(&seat.workspace, args)
         .stdin(Stdio::null())

@@ -1,5 +1,5 @@
-//! What `doctor` says of agents: whether touchmark's hooks are in, and whether
-//! they are heard.
+//! `doctor`'s findings about agents: whether touchmark's hooks are installed,
+//! and whether the daemon receives their events.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use crate::context::{Context, directory};
 use crate::settings::{Agent, Installed, Kind, Present, Scope, installed, present};
 use crate::text::{duration, escaped};
 
-/// The agents on this machine, and those that have hooks or were heard.
+/// Returns a finding for each agent that is on this machine, has touchmark's
+/// hooks, or has sent events.
 pub(super) fn examine(
     context: &Context,
     root: &Path,
@@ -97,7 +98,7 @@ fn last_event(heard: &AgentHeard) -> String {
     }
 }
 
-/// Whether only `touchmark setup` was heard last.
+/// Returns whether the last event was a test by `touchmark setup`.
 fn is_try(heard: &AgentHeard) -> bool {
     heard.last_session.as_str().starts_with(SESSION)
 }

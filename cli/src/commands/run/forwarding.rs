@@ -1,4 +1,4 @@
-//! Signals sent to this process are passed on to the command.
+//! Forwards signals that this process receives to the command.
 
 #[cfg_attr(not(target_os = "linux"), path = "forwarding/target/fallback.rs")]
 mod target;
@@ -12,15 +12,15 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use target::{Target, ignored_signals};
 
-/// What is listened to.
+/// The signals that are received.
 pub(super) struct Forwarding {
     runtime: tokio::runtime::Runtime,
     signals: Vec<(Signal, tokio::signal::unix::Signal)>,
 }
 
 impl Forwarding {
-    /// Listens from now on, so that no signal ends this process before the
-    /// command. What was ignored stays ignored, for the command too.
+    /// Registers the handlers, so that no signal ends this process before the
+    /// command. Ignored signals stay ignored, for the command too.
     pub(super) fn prepare() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -45,7 +45,7 @@ impl Forwarding {
         Ok(Self { runtime, signals })
     }
 
-    /// Passes on what comes, until this process ends.
+    /// Forwards signals to the command until this process ends.
     pub(super) fn start(self, child: &Child) {
         let Some(target) = Target::of(child) else {
             return;
@@ -71,20 +71,22 @@ impl Forwarding {
     }
 }
 
-/// The number of the signal that has ended the command, if one has.
+/// Returns the number of the signal that killed the command; `None` if none
+/// did.
 pub(super) fn ended_by(status: ExitStatus) -> Option<i32> {
     status.signal()
 }
 
 fn forward(target: &Target, signal: Signal) {
-    // The terminal has sent these to the whole group, the command included.
+    // The terminal has sent these signals to the whole group, which includes
+    // the command.
     let of_the_terminal = matches!(signal, Signal::INT | Signal::QUIT) && in_the_foreground();
     if !of_the_terminal {
         target.send(signal);
     }
 }
 
-/// Whether this process's group is the one that its terminal speaks to.
+/// Returns whether this process's group is the terminal's foreground group.
 fn in_the_foreground() -> bool {
     std::fs::File::open("/dev/tty")
         .ok()

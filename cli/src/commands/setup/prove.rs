@@ -1,4 +1,4 @@
-//! Runs what was installed, as the agent would, and looks whether it works.
+//! Runs what was installed, as the agent would, and checks whether it works.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -17,17 +17,18 @@ use crate::output::Failure;
 use crate::settings::{Agent, Installed, Kind};
 use crate::text::count;
 
-/// How the sessions of these tries begin: `doctor` tells them apart.
+/// The prefix of the test sessions' names, by which `doctor` distinguishes
+/// them.
 pub(crate) const SESSION: &str = "touchmark-setup-";
 
 /// How long something that was installed may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why it is not known to work.
+/// Why something is not known to work.
 pub(super) enum Unproved {
-    /// It was not tried.
+    /// It was not tested; with the reason.
     Untried(String),
-    /// It was, and this happened.
+    /// It was tested and failed; with the failure.
     Failed(String),
 }
 
@@ -41,7 +42,7 @@ fn failed<T>(why: impl Into<String>) -> Result<T, Unproved> {
     Err(Unproved::Failed(why.into()))
 }
 
-/// Tries one thing that is in an agent's settings; what came of it.
+/// Tests one thing in an agent's settings, and returns the result.
 pub(super) fn run(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unproved> {
     match what.kind {
         Kind::Hooks => hook(setup, agent, what),
@@ -61,7 +62,8 @@ pub(super) fn run(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<S
     }
 }
 
-/// One event of a session of its own, counted by the daemon and forgotten.
+/// Sends one event of a separate session, which the daemon counts and then
+/// forgets.
 fn hook(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unproved> {
     let Setup {
         context, workspace, ..
@@ -80,7 +82,7 @@ fn hook(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unp
     let session = format!("{SESSION}{}-{}", agent.name(), std::process::id());
     let mut said = sent(setup, &client, agent, what, &session)?;
     if !said.1 {
-        // An event of the agent's own may have come in between.
+        // An event of the agent itself may have arrived in between.
         said = sent(setup, &client, agent, what, &session)?;
     }
     if let Ok(session) = SessionId::new(&session) {
@@ -102,7 +104,8 @@ fn hook(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unp
     }
 }
 
-/// Sends the event; what the command said, and whether the daemon has heard.
+/// Sends the event. Returns the hook's output, and whether the daemon has
+/// received the event.
 fn sent(
     setup: &Setup<'_>,
     client: &Client,
@@ -111,7 +114,7 @@ fn sent(
     session: &str,
 ) -> Result<(String, bool), Unproved> {
     let root = setup.root().to_string_lossy();
-    // In the names of every agent.
+    // The fields have the names that each of the agents uses.
     let event = json!({
         "session_id": session, "sessionId": session, "sessionID": session,
         "conversation_id": session, "trajectory_id": session,
@@ -131,7 +134,7 @@ fn sent(
     Ok((said, heard))
 }
 
-/// An MCP server says which tools it has.
+/// Asks an MCP server for its tools.
 fn server(setup: &Setup<'_>, what: &Installed) -> Result<String, Unproved> {
     let mut running = start(setup, what)?;
     let hello = json!({
@@ -149,7 +152,7 @@ fn server(setup: &Setup<'_>, what: &Installed) -> Result<String, Unproved> {
     }
 }
 
-/// A command that was installed, running.
+/// A running command that was installed.
 struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -210,7 +213,7 @@ impl Running {
         }
     }
 
-    /// All that it says once its input has ended.
+    /// Closes the command's input, and returns all remaining output.
     fn all(&mut self) -> Result<String, Unproved> {
         drop(self.child.stdin.take());
         let mut said = String::new();
@@ -221,7 +224,7 @@ impl Running {
         Ok(said)
     }
 
-    /// The answer to a request.
+    /// Returns the answer to a request.
     fn answer(&self, id: u64) -> Result<Value, Unproved> {
         while let Some(line) = self.line()? {
             let message: Value = serde_json::from_str(&line).unwrap_or_default();

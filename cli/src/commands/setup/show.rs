@@ -1,4 +1,4 @@
-//! What is said about it, for people and programs.
+//! The output of `setup`, as text and as JSON.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ use crate::text::{count, wrapped};
 const MOST_LINES: usize = 200;
 
 impl Setup<'_> {
-    /// What was found, and what would be written.
+    /// Prints the agents found and the planned changes.
     pub(super) fn show(&self, rows: &[Row]) -> Outcome {
         if self.context.global.json || self.context.global.quiet {
             return Ok(());
@@ -43,7 +43,8 @@ impl Setup<'_> {
         self.list(rows)
     }
 
-    /// The files that would be written, which may have scrolled away.
+    /// Lists the files that would be written, since the differences may have
+    /// scrolled away.
     fn list(&self, rows: &[Row]) -> Outcome {
         let plain = anstyle::Style::new();
         let changes = rows.iter().flat_map(|row| {
@@ -73,7 +74,7 @@ impl Setup<'_> {
         output::line("")
     }
 
-    /// How it went.
+    /// Prints the result.
     pub(super) fn tell(&self, rows: &[Row], findings: &[Finding], written: bool) -> Outcome {
         if self.context.global.json {
             return self.context.json(&json!({
@@ -105,7 +106,7 @@ impl Setup<'_> {
     }
 }
 
-/// An agent, and where it was found.
+/// Returns a table row with an agent and where it was found.
 fn found(row: &Row) -> Vec<(anstyle::Style, String)> {
     let places = row.found.iter().flat_map(|found| {
         let program = found.program.as_deref().map(directory);

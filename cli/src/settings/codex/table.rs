@@ -1,5 +1,5 @@
-//! touchmark's table in Codex's configuration: `[mcp_servers.touchmark]`. The
-//! text is edited where the table stands, and every other byte stays.
+//! touchmark's table in Codex's configuration: `[mcp_servers.touchmark]`. Only
+//! the text of the table is edited, and every other byte stays unchanged.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use crate::settings::document::{Style, Unreadable};
 use crate::settings::made::Made;
 use crate::settings::server::NAME;
 
-/// How a record names it.
+/// The table's name in a record.
 pub(in crate::settings) const PLACE: &str = "mcp_servers/touchmark";
 
 const SERVERS: &str = "mcp_servers";
 
-/// The member that names variables to be handed on.
+/// The member that lists the variables to pass on.
 pub(in crate::settings) const VARIABLES: &str = "env_vars";
 
-/// The table as it is, if there is one.
+/// Returns the table; `None` if there is none.
 pub(in crate::settings) fn entry(text: &str) -> Result<Option<Value>, Unreadable> {
     parsed(text)?;
     let all: toml::Table = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
@@ -27,7 +27,8 @@ pub(in crate::settings) fn entry(text: &str) -> Result<Option<Value>, Unreadable
     Ok(entry.map(|entry| serde_json::to_value(entry).unwrap_or_default()))
 }
 
-/// Puts it behind everything else, where a table of its own may always stand.
+/// Adds the table at the end of the text, where a separate table is always
+/// allowed.
 pub(in crate::settings) fn put(
     text: &str,
     program: &str,
@@ -58,7 +59,7 @@ pub(in crate::settings) fn put(
     made.put = Some(put);
     match entry(&with) {
         Ok(Some(_)) => Ok(with),
-        // `mcp_servers = { ... }` takes no further tables.
+        // `mcp_servers = { ... }` cannot be extended with tables.
         _ => Err(Unreadable {
             line: line_of(text, text.find(SERVERS).unwrap_or_default()),
             reason: format!("{SERVERS:?} is closed there: add touchmark to it by hand"),
@@ -66,7 +67,7 @@ pub(in crate::settings) fn put(
     }
 }
 
-/// Takes it out, with what has been added to it.
+/// Removes the table, with what was added to it.
 pub(in crate::settings) fn take(text: &str, made: &Made) -> Result<String, Unreadable> {
     let mut text = text.to_owned();
     if let Some(put) = &made.put
@@ -89,14 +90,15 @@ pub(in crate::settings) fn take(text: &str, made: &Made) -> Result<String, Unrea
 
 fn cut(text: &str, lines: Range<usize>) -> String {
     let (before, after) = (&text[..lines.start], &text[lines.end..]);
-    // A last line without an end has got another one behind it meanwhile.
+    // If the text before has no line end, but other text follows, a line end is
+    // inserted.
     let joined = !before.is_empty() && !before.ends_with('\n') && !after.is_empty();
     let between = if joined { Style::newline_of(text) } else { "" };
     format!("{before}{between}{after}")
 }
 
-/// The lines of the table and of those below it, each from its header to its
-/// last value, in the order they stand.
+/// Returns the lines of the table and of the tables below it, in order. Each
+/// range is from the header to the last value.
 fn lines_of(text: &str) -> Result<Vec<Range<usize>>, Unreadable> {
     let all = parsed(text)?;
     let servers = all.get_ref().get(SERVERS).map(Spanned::get_ref);
@@ -112,8 +114,8 @@ fn lines_of(text: &str) -> Result<Vec<Range<usize>>, Unreadable> {
     Ok(found)
 }
 
-/// The lines of a table that has a header, and of those in it; what else it
-/// is, is returned as where its text ends.
+/// Adds the lines of a table with a header, and of those in it, to `found`. For
+/// any other value, returns where its text ends.
 fn below(text: &str, value: &Spanned<DeValue<'_>>, found: &mut Vec<Range<usize>>) -> usize {
     let span = value.span();
     let is_header = |at: usize| text[at..].starts_with('[');
@@ -123,7 +125,8 @@ fn below(text: &str, value: &Spanned<DeValue<'_>>, found: &mut Vec<Range<usize>>
     let own = table.values().map(|value| below(text, value, found));
     let end = own.fold(span.end, usize::max);
     if !is_header(span.start) {
-        // In braces, or named by the headers of those in it alone.
+        // An inline table, or a table that is only named in the headers of its
+        // members.
         return if text[span.start..].starts_with('{') {
             span.end
         } else {
@@ -132,7 +135,7 @@ fn below(text: &str, value: &Spanned<DeValue<'_>>, found: &mut Vec<Range<usize>>
     }
     let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
-    // With the empty line before it.
+    // Include the empty line before it.
     let blank = ["\r\n", "\n"].iter().find_map(|end| {
         let rest = text[..start].strip_suffix(end)?;
         rest.ends_with('\n').then_some(rest.len())

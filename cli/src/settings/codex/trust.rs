@@ -1,5 +1,5 @@
-//! Whether Codex runs the hooks that are in its settings. It passes over those
-//! that its user has not approved, and says nothing.
+//! Checks whether Codex runs the hooks in its settings. Codex skips hooks that
+//! its user has not approved, without a message.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ const CHECK: &str = "Codex's trust";
 const HINT: &str = "say /hooks in Codex and approve them; for a run without anybody, \
                     `codex exec --dangerously-bypass-hook-trust`";
 
-/// What there is to say about touchmark's hooks in this file; `None` if there
-/// are none in it. What was approved is in Codex's configuration.
+/// Returns a finding about touchmark's hooks in this file; `None` if it has
+/// none. The approvals are in Codex's configuration.
 pub(super) fn examine(hooks: &Hooks, file: &Path, configuration: &Path) -> Option<Finding> {
     let text = read(file).ok()?;
     let places = places(hooks, &serde_json::from_slice(&text).ok()?);
@@ -67,8 +67,8 @@ pub(super) fn examine(hooks: &Hooks, file: &Path, configuration: &Path) -> Optio
     })
 }
 
-/// The names that Codex has for touchmark's hooks in a file: the event, the
-/// number of the group and that of the handler in it.
+/// Returns Codex's names of touchmark's hooks in a file: the event, the index
+/// of the group, and the index of the handler in it.
 fn places(hooks: &Hooks, settings: &Value) -> Vec<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let events = settings["hooks"].as_object().into_iter().flatten();
@@ -84,7 +84,7 @@ fn places(hooks: &Hooks, settings: &Value) -> Vec<String> {
     ours.map(|(place, _)| place).collect()
 }
 
-/// `PreToolUse` as `pre_tool_use`.
+/// Converts `PreToolUse` to `pre_tool_use`.
 fn snake(event: &str) -> String {
     let mut name = String::new();
     for letter in event.chars() {

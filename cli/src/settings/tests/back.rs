@@ -1,4 +1,5 @@
-//! Hooks and MCP servers together, in every order, and back to the byte.
+//! Hooks and MCP servers together, added in every order and removed to the
+//! byte.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ const CODEX: &[&str] = &[
     "[[list]]\na = 1\n\n[[list]]\na = 2\n\t\n",
 ];
 
-/// A file as it is, with what is remembered of it.
+/// A file's content, with its record.
 #[derive(Clone, Debug, PartialEq)]
 struct Kept(Option<Vec<u8>>, Option<Record>);
 
@@ -42,13 +43,14 @@ impl Kept {
         text.trim_start_matches('\u{feff}').to_owned()
     }
 
-    /// The agent writes it anew.
+    /// The agent rewrites the file.
     fn with(&self, text: &str) -> Self {
         Self(Some(text.as_bytes().to_vec()), self.1.clone())
     }
 }
 
-/// What an agent's files may hold: its hooks, its servers, or both in one.
+/// Returns what an agent's files may have: its hooks, its servers, or both in
+/// one.
 fn files(agent: Agent) -> Vec<Vec<Part>> {
     let What::Hooks(shape) = &agent.0.what else {
         return Vec::new();
@@ -68,8 +70,8 @@ fn is_table(parts: &[Part]) -> bool {
     matches!(parts, [Part::Server(server)] if server.is_table())
 }
 
-/// The texts that such a file may have, in every line ending, with a mark and
-/// without.
+/// Returns the texts that such a file may have, with each kind of line end,
+/// with and without a byte order mark.
 fn texts(parts: &[Part]) -> Vec<Vec<u8>> {
     let texts = if is_table(parts) { CODEX } else { TEXTS };
     let mut all = Vec::new();
@@ -104,7 +106,7 @@ fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
     ];
     let mut tried = 0;
     for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
-        // Alone there is but one order.
+        // A single part has only one order.
         let orders = if parts.len() == 1 {
             &orders[..1]
         } else {
@@ -136,14 +138,14 @@ fn what_the_agent_writes_in_between_stays() {
         };
         let out = |kept: Kept| kept.then(&parts, Action::Uninstall, Which::All);
         if is_table(&parts) {
-            // Codex puts tables behind, and one below the entry.
+            // Codex appends tables, and one below the entry.
             let with = into("model = \"x\"");
             let more = "[projects.\"/w\"]\ntrust_level = \"trusted\"\n";
             let below = "\n[mcp_servers.touchmark.tools.grep]\nmode = \"a\"\n";
             let grown = format!("{}{more}{below}", with.text());
             let left = out(with.with(&grown)).text();
             assert_eq!(left, format!("model = \"x\"\n{more}"));
-            // And writes the whole file in its own way.
+            // Codex also rewrites the whole file in its own formatting.
             let anew = with.text().replace(", ", ",").replace(" = ", "=");
             assert_eq!(out(with.with(&anew)).text(), "model=\"x\"\n");
             continue;
@@ -152,12 +154,13 @@ fn what_the_agent_writes_in_between_stays() {
         let mut value = parsed(&with.text());
         value["model"] = json!("y");
         value["new"] = json!([1]);
-        // As JSON.stringify does.
+        // Formatted as `JSON.stringify` does.
         let anew = serde_json::to_string_pretty(&value).unwrap();
         let left = out(with.with(&anew)).text();
         let expected = serde_json::to_string_pretty(&json!({"model": "y", "new": [1]})).unwrap();
         assert_eq!(parsed(&left), parsed(&expected), "{left}");
-        // Nothing but what is gone: in its own way to write it is the same.
+        // Only the entry is removed: in the agent's own formatting the text is
+        // as before.
         assert_eq!(left, expected);
     }
 }
@@ -184,7 +187,7 @@ fn a_server_of_the_users_own_stays() {
         );
         let left = with.then(&parts, Action::Uninstall, Which::All);
         assert_eq!(left.text(), theirs);
-        // One that was touchmark's, and runs something else by now.
+        // An entry that was touchmark's, and now runs something else.
         let ours = Kept(None, None).then(&parts, Action::Install, Which::All);
         let changed = ours.text().replace("\"mcp\"]", "\"other\"]");
         let left = ours

@@ -1,5 +1,5 @@
-//! The packages in `packaging/agents` hold what `touchmark setup` writes into
-//! settings. With `TOUCHMARK_BLESS` they are written anew.
+//! Checks that the packages in `packaging/agents` have what `touchmark setup`
+//! writes into settings. With `TOUCHMARK_BLESS` they are rewritten.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,8 @@ const OPENCODE: &str = concat!(
     "/../bindings/typescript/opencode/package.json"
 );
 
-/// The one file that is written by hand, beside the page about them.
+/// The only file that is written by hand, apart from the page about the
+/// packages.
 const SKILL: &str = "agent-plugin/skills/touchmark/SKILL.md";
 
 const ABOUT: &str = "Which of an agent's file copies are out of date, and who changed what";
@@ -38,7 +39,7 @@ fn server(entry: rows::Entry) -> String {
     server.put("", &mut Made::default()).unwrap()
 }
 
-/// Every generated file.
+/// Returns every generated file.
 fn packages(skill: &str) -> BTreeMap<&'static str, String> {
     let version = env!("CARGO_PKG_VERSION");
     let license = env!("CARGO_PKG_LICENSE");
@@ -113,7 +114,7 @@ fn packages_hold_what_setup_writes() {
             "{name} is stale: see packaging/agents/README.md"
         );
     }
-    // And nothing else.
+    // There are no other files.
     let mut found = Vec::new();
     all_below(place, &mut found);
     let by_hand = ["README.md", SKILL];
@@ -134,7 +135,7 @@ fn the_skill_is_one() {
         let line = head.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().trim().to_owned()
     };
-    // Named as its directory is, and within the format's bounds.
+    // The name equals the directory's, and the format's limits are respected.
     assert_eq!(field("name:"), "touchmark");
     let description = field("description:");
     assert!((1..=1024).contains(&description.len()) && !description.contains(": "));

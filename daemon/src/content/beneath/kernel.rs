@@ -1,4 +1,4 @@
-//! What Linux does by itself.
+//! Opening with Linux's own calls.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -11,23 +11,25 @@ use touchmark_proto::RelPath;
 
 use crate::system::look::LOOK;
 
-/// Where this process's descriptors have names. Looked up once: the way there
-/// is longer than that to most files.
+/// The directory of this process's descriptors. Opened once, since resolving
+/// its path takes longer than resolving that of most files.
 static DESCRIPTORS: LazyLock<Result<OwnedFd, Errno>> =
     LazyLock::new(|| rustix::fs::open("/proc/self/fd", LOOK | OFlags::DIRECTORY, Mode::empty()));
 
-/// Reading that never waits for a writer or a lease and never gains a
-/// terminal, should the file have become something else at the last moment.
+/// Flags for reading, in case the file was replaced by something else at the
+/// last moment: never wait for a writer or a lease, never acquire a controlling
+/// terminal.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
 
-/// Resolution by the kernel, which refuses to leave `top` and to follow a
+/// Lets the kernel resolve the path. It refuses to leave `top` and to follow a
 /// symlink at any step.
 pub(super) fn by_kernel(top: &OwnedFd, path: &RelPath, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut result = Err(Errno::AGAIN);
-    // EAGAIN: something was renamed meanwhile, so `..` could not be trusted.
+    // EAGAIN: an entry was renamed meanwhile, so the kernel could not trust
+    // `..`.
     for _ in 0..32 {
         result = rustix::fs::openat2(
             top,
@@ -43,7 +45,8 @@ pub(super) fn by_kernel(top: &OwnedFd, path: &RelPath, flags: OFlags) -> Result<
     result
 }
 
-/// The very inode that was looked at, whatever its name leads to by now.
+/// Opens the same inode for reading, even if its name resolves to another one
+/// by now.
 pub(super) fn reopen(
     handle: &File,
     again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
@@ -54,9 +57,9 @@ pub(super) fn reopen(
         Err(errno) => Err(*errno),
     };
     match by_number {
-        // Where no /proc is mounted the name has to do. What it leads to now
-        // counts if it is the same file still; the handle keeps its number
-        // from being given to another.
+        // Without /proc the file is opened by its name. It is accepted if it is
+        // still the same file; no other file can get its inode number while the
+        // handle is open.
         Err(Errno::NOENT) => {
             let file = again(READ)?;
             let (before, now) = (rustix::fs::fstat(handle)?, rustix::fs::fstat(&file)?);

@@ -1,4 +1,4 @@
-//! Looks below open directories, one after another.
+//! Stats relative to open directories, one after another.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::content::vouch::Vouching;
 use crate::system::mounted::Mounted;
 use crate::system::stat::device;
 
-/// The directory of the last file stays at hand, since those that follow are
-/// mostly in it, too.
+/// Stats files below a root. The directory of the last file stays open, since
+/// the next files are usually in it as well.
 pub(super) struct Directories<'a> {
     root: &'a Path,
     vouching: &'a Vouching,
@@ -62,9 +62,10 @@ impl<'a> Directories<'a> {
         };
         rustix::fs::statat(&directory.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
             FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                // Another name may lead to it, which has to be watched.
+                // Another name could resolve to it, which would have to be
+                // watched.
                 && stat.st_nlink == 1
-                // Something mounted at this very name has a mount of its own.
+                // A file system mounted at this name has another device.
                 && device(&stat) == directory.device
                 && of_stat(&stat, directory.mounted.id) == *stamp
         })

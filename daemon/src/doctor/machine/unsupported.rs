@@ -1,4 +1,4 @@
-//! Where the limits of watching are other ones, or nobody says.
+//! Used where the limits of watching are different or not reported.
 
 use super::{Finding, unknown};
 

@@ -1,12 +1,13 @@
-//! Where there are no leases: nobody is told who has a file open. GUARD-2 says
-//! what holds then; the answer's `guard` says that there was none.
+//! Systems without leases: nothing shows which processes have a file open.
+//! GUARD-2 says what follows; the answer's `guard` shows that there was no
+//! lease.
 
 use std::fs::File;
 use std::marker::PhantomData;
 
 use super::leased::{Kind, Refused};
 
-/// There is none.
+/// A lease, which never exists here.
 #[derive(Debug)]
 pub(super) struct Lease<'f> {
     never: std::convert::Infallible,
@@ -14,7 +15,7 @@ pub(super) struct Lease<'f> {
 }
 
 impl<'f> Lease<'f> {
-    /// Refuses.
+    /// Always refuses.
     ///
     /// # Errors
     /// [`Refused::Unavailable`].

@@ -2,14 +2,14 @@
 //! write.
 use super::*;
 
-/// Rounds of one write by the agent and one or two saves by the user, begun
-/// at every distance from each other: the last save is on disk, or was the
-/// base of the write, or is kept. As many rounds as it takes, so that a busy
-/// machine, where threads seldom meet, has enough of either outcome as well.
+/// In each round the agent writes once and the user saves once or twice, begun
+/// at every distance from each other. The last save is on disk, or was the base
+/// of the write, or is stored. There are as many rounds as are needed for
+/// enough of either outcome, since threads seldom meet on a busy machine.
 #[test]
 fn no_save_is_lost_to_a_write_at_any_moment() {
     const ROUNDS: u64 = 1_000;
-    /// Of either outcome.
+    /// The number of rounds needed of either outcome.
     const ENOUGH: usize = 10;
     let world = World::new();
     let path = world.file("f", "start\n");
@@ -26,8 +26,8 @@ fn no_save_is_lost_to_a_write_at_any_moment() {
         let (one, two) = (format!("user {rounds}.1\n"), format!("user {rounds}.2\n"));
         let last = if second < 4 { &two } else { &one };
         let new = format!("agent {rounds}\n");
-        // Half of the writes are begun with the first save, whenever that is,
-        // on what was read before it.
+        // Half of the writes begin with the first save, whenever that is, and
+        // are based on the content read before it.
         let together = (random >> 60).is_multiple_of(2);
         let saving = AtomicBool::new(false);
         let outcome = std::thread::scope(|scope| {
@@ -47,7 +47,8 @@ fn no_save_is_lost_to_a_write_at_any_moment() {
                 base
             } else {
                 spin(150);
-                // Another read, so that the write is a good one more often.
+                // The base is read again, so that the write succeeds more
+                // often.
                 fs::read_to_string(&path).unwrap_or(base)
             };
             (world.write("f", Some(&base), &new), base)
@@ -110,7 +111,7 @@ fn user_saves(path: &Path, content: &str, way: u64) {
     }
 }
 
-/// Steps passed, and what is to happen at which.
+/// The number of steps passed, and what happens at which step.
 type Plan = (u64, Vec<(u64, Box<dyn FnOnce()>)>);
 
 thread_local! {
@@ -139,14 +140,15 @@ fn plan(actions: Vec<(u64, Box<dyn FnOnce()>)>) {
     AT_STEP.with_borrow_mut(|at| *at = (0, actions));
 }
 
-/// Steps passed since the last plan.
+/// Returns the number of steps passed since the last plan.
 fn steps() -> u64 {
     AT_STEP.with_borrow(|(count, _)| *count)
 }
 
 const WAYS: u64 = 5;
 
-/// A save at a step; one that waits for a lease goes on aside.
+/// Plans a save at a step. One that waits for a lease continues on another
+/// thread.
 fn save_at_step(
     path: &Path,
     content: &str,
@@ -157,14 +159,14 @@ fn save_at_step(
     let waiting = std::rc::Rc::clone(waiting);
     Box::new(move || {
         if way == 4 {
-            // What is deleted was deleted by its owner.
+            // A file that is removed was removed by its owner.
             let _absent = fs::remove_file(&path);
             return fs::write(&path, &content).unwrap();
         }
         if way > 1 {
             return user_saves(&path, &content, way);
         }
-        // In place: an opener waits while there is a lease.
+        // In place: the open waits while there is a lease.
         let leased = OpenOptions::new()
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
@@ -178,9 +180,9 @@ fn save_at_step(
     })
 }
 
-/// One or two saves at every step of a write, in every way: the newest stays
-/// under the name or was the base, every other content that a save of the
-/// user's did not replace is kept.
+/// Makes one or two saves at every step of a write, in every way. The newest
+/// content stays at the name or was the base; every other content that no save
+/// of the user's replaced is stored.
 #[test]
 fn no_save_is_lost_at_any_step() {
     let check = |first: (u64, u64), second: Option<(u64, u64)>| -> u64 {
@@ -206,7 +208,7 @@ fn no_save_is_lost_at_any_step() {
             (true, false) => "one\n",
             (false, false) => "agent\n",
         };
-        // One that waits for the lease is let in after the other.
+        // A save that waits for the lease is written after the other.
         let unordered = first.1 < 2;
         let newest = now == last || (unordered && now == "one\n");
         assert!(newest, "{what}; kept {:?}", world.kept());
@@ -236,8 +238,8 @@ fn no_save_is_lost_at_any_step() {
     assert!(checks > 300, "{checks} pairs");
 }
 
-/// What the process does that is ended in the middle; does nothing unless
-/// asked to.
+/// Not a test: the process that is ended in the middle of a write. Does nothing
+/// without its environment variable.
 #[test]
 fn a_process_to_be_ended() {
     let Ok(base) = std::env::var("TOUCHMARK_TEST_GUARD") else {

@@ -1,11 +1,11 @@
-//! What agents take for an answer.
+//! The formats of answers that agents accept.
 
 use serde_json::{Value, json};
 use touchmark_proto::hooks::HookPrinted;
 
 use super::super::Verdict;
 
-/// A shape of answers.
+/// A format of answers.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Answers {
     /// `hookSpecificOutput`, with the event's name (Claude Code).
@@ -16,8 +16,8 @@ pub(in super::super) enum Answers {
     Permission,
     /// `deny` and `append` (opencode's plug-in).
     Plugin,
-    /// Both as [`Self::Specific`] and with the decision outermost: VS Code and
-    /// Copilot CLI read one file.
+    /// Both as [`Self::Specific`] and with the decision at the top level: VS
+    /// Code and Copilot CLI read the same hook file.
     Copilot,
     /// `decision`, which is `block` (goose).
     Block,

@@ -1,4 +1,4 @@
-//! An event by its agent's row.
+//! Reads an event by its agent's row.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,15 @@ use super::super::{
 };
 use super::{Agent, Arguments, Does, Heard, Is, Names, Odd};
 
-/// Bytes of an output too long for the model that it is shown at least.
+/// The minimum of bytes that the model is shown of an output that is too long
+/// for it.
 const PREVIEW: usize = 2_000;
 
-/// Letters of a program's version.
+/// The maximum length of a program's version, in characters.
 const VERSION: usize = 40;
 
-/// What the name of a tool of a server of the Model Context Protocol begins
-/// with; others have two underscores between server and tool.
+/// The prefixes in names of tools of MCP servers. Other agents put two
+/// underscores between server and tool.
 const SERVERS: &[&str] = &["mcp_", "mcp:", "MCP:"];
 
 pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
@@ -105,11 +106,12 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
             }
         }
         Is::BatchEnd => What::BatchEnd,
-        // Said before each request to the model, ahead of the question whether
-        // there is anything to compress; only who asks for it means it.
+        // An automatic compaction is reported before each request to the model,
+        // before it is decided whether anything is compacted. A requested one
+        // is certain.
         Is::CompactedByHand if text(input, &["trigger"]) == Some("auto") => What::Nothing,
         Is::Compacted | Is::CompactedByHand => What::Compacted,
-        // Those that carry no name of a sub-agent are the parent's.
+        // Events without a sub-agent's name belong to the parent.
         Is::ChildStart | Is::ChildEnd if parent.is_none() => return Heard::default(),
         Is::ChildStart => What::ChildStart,
         Is::ChildEnd => What::ChildEnd,
@@ -118,8 +120,8 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
         },
         Is::Interrupted => What::Interrupted,
         Is::ModelUsed => What::ModelUsed,
-        // The tools' own reads have events of their own, so this is no read,
-        // but an attached file has no other.
+        // The tools' reads have separate events, so this is no read. An
+        // attached file has no other event.
         Is::Attached => {
             let Some(path) = text(input, agent.arguments.path) else {
                 return lacks(agent.arguments.path);
@@ -146,7 +148,7 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
     }
 }
 
-/// Where the workspace of an event is looked for.
+/// Returns where to look for the workspace of an event.
 pub(super) fn place(agent: &Agent, input: &Value) -> Option<PathBuf> {
     let fields = &agent.fields;
     let cwd = cwd(input, fields.cwd, fields.roots);
@@ -156,7 +158,8 @@ pub(super) fn place(agent: &Agent, input: &Value) -> Option<PathBuf> {
                 match tool {
                     Tool::Read(reading) => reading.path,
                     Tool::Write { files, .. } => files.into_iter().next()?.path,
-                    // Without any other directory, where it runs.
+                    // If the event names no other directory: the one in which
+                    // the command runs.
                     Tool::Shell { .. } if cwd.is_none() => return happened.cwd,
                     Tool::Shell { .. } | Tool::Other => return None,
                 }
@@ -170,7 +173,7 @@ pub(super) fn place(agent: &Agent, input: &Value) -> Option<PathBuf> {
     file.or(cwd)
 }
 
-/// Whether two names of an event are the same but for their spelling:
+/// Returns whether two names of an event differ only in their spelling:
 /// `PreToolUse`, `preToolUse`, `pre_tool_use`.
 fn same(one: &str, other: &str) -> bool {
     let fold = |name: &str| -> Vec<char> {
@@ -200,7 +203,7 @@ impl Agent {
 
     fn model(&self, input: &Value) -> Option<Model> {
         let named = text(input, self.fields.model);
-        // Gemini CLI says it only with an answer.
+        // Gemini CLI reports the model only with an answer.
         let id = named.or_else(|| text(input.get("llm_request")?, &["model"]))?;
         Some(Model {
             id: id.to_owned(),
@@ -210,7 +213,7 @@ impl Agent {
         })
     }
 
-    /// A tool's arguments: an object, or a text that holds one.
+    /// Returns a tool's arguments: an object, or an object parsed from a text.
     fn given<'a>(&self, input: &'a Value) -> Cow<'a, Value> {
         let given = present(input, self.fields.arguments).unwrap_or(&Value::Null);
         let held = given.as_str().filter(|text| text.starts_with('{'));
@@ -220,7 +223,7 @@ impl Agent {
         }
     }
 
-    /// What a tool does; what is odd about it is not done by any.
+    /// Returns what a tool does, or what was not understood in its call.
     fn tool(&self, name: &str, given: &Value) -> Result<Tool, Odd> {
         let Some((name, does)) = self.tools.iter().find(|(known, _)| *known == name) else {
             let served =
@@ -286,7 +289,7 @@ impl Agent {
         }
     }
 
-    /// What a tool has answered.
+    /// Returns a tool's result.
     fn output(&self, input: &Value) -> Output {
         let raw = present(input, self.fields.output).unwrap_or(&Value::Null);
         let inner: Option<Value> = raw
@@ -305,7 +308,8 @@ impl Agent {
             .into_iter()
             .flatten()
             .find_map(output_text);
-        // Of what it keeps in a file of its own, the model gets the beginning.
+        // If the agent stores the output in a file, the model gets only its
+        // beginning.
         if text(raw, &["persistedOutputPath"]).is_some() {
             said = said.map(|text| cut(&text, PREVIEW));
         }
@@ -320,7 +324,7 @@ impl Agent {
         }
     }
 
-    /// What one that has failed has said.
+    /// Returns the result of a tool that has failed.
     fn failure(&self, input: &Value) -> Output {
         let error = text(input, self.fields.error).map(str::to_owned);
         Output {
@@ -350,7 +354,8 @@ impl Arguments {
         }
     }
 
-    /// Several texts in one file, or in the files that each of them names.
+    /// Returns several replacements in one file, or in the files that each of
+    /// them names.
     fn replacements(&self, given: &Value) -> Option<Vec<Writing>> {
         let own = text(given, self.path);
         let mut files: Vec<(&str, Option<Vec<Replacement>>)> = Vec::new();
@@ -373,7 +378,7 @@ impl Arguments {
     }
 
     fn replacement(&self, given: &Value) -> Option<Replacement> {
-        // Gemini CLI's older word for all of them.
+        // An older argument of Gemini CLI means all occurrences.
         let several = number(given, &["expected_replacements"]).is_some_and(|count| count > 1);
         Some(Replacement {
             old: content(given, self.old)?.to_owned(),
@@ -383,7 +388,7 @@ impl Arguments {
     }
 }
 
-/// What replacing texts makes of a file: an empty one in place of nothing makes
+/// Returns the change that replacements make. Replacing an empty text creates
 /// the file.
 fn replaced(mut edits: Vec<Replacement>) -> Change {
     match edits.as_mut_slice() {
@@ -392,7 +397,7 @@ fn replaced(mut edits: Vec<Replacement>) -> Change {
     }
 }
 
-/// Whether an output says that its tool has failed.
+/// Returns whether an output reports that its tool has failed.
 fn is_error(output: &Value) -> bool {
     let kind = text(output, &["resultType", "result_type"]);
     kind.is_some_and(|kind| kind != "success") || present(output, &["error"]).is_some()

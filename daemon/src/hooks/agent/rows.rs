@@ -1,4 +1,4 @@
-//! The agents, a row each. Above each stands what it is taken from.
+//! The agents, one row each. The comment above a row names its sources.
 
 use super::super::fields::text;
 use super::Does::{Delete, Patch, Read, Replace, Replaces, Rewrite, Shell, ShellOrPatch, Whole};
@@ -8,25 +8,25 @@ use super::Is::{
 };
 use super::{ARGUMENTS, Agent, Answers, Arguments, BASE, Does, FIELDS, Fields, mute, tells};
 
-/// Lines that a tool shows unless told, with `offset` from 1.
+/// A read of 2,000 lines by default, with `offset` counted from 1.
 const READ: Does = Read {
     first: 1,
     lines: Some(2_000),
 };
 
-/// The same, with `offset` from 0.
+/// A read of 2,000 lines by default, with `offset` counted from 0.
 const READ_FROM_0: Does = Read {
     first: 0,
     lines: Some(2_000),
 };
 
-/// All of a file, with `offset` from 0.
+/// A read of the whole file by default, with `offset` counted from 0.
 const READ_ALL_FROM_0: Does = Read {
     first: 0,
     lines: None,
 };
 
-/// All of a file, unless told.
+/// A read of the whole file by default, with `offset` counted from 1.
 const READ_ALL: Does = Read {
     first: 1,
     lines: None,
@@ -34,7 +34,7 @@ const READ_ALL: Does = Read {
 
 /// All agents.
 pub(super) static AGENTS: &[Agent] = &[
-    // Its documents, and the program (docs/agents/claude-code.md).
+    // From its documents and the program (docs/agents/claude-code.md).
     Agent {
         name: "claude",
         program: "claude-code",
@@ -76,7 +76,7 @@ pub(super) static AGENTS: &[Agent] = &[
         replaces: true,
         ..BASE
     },
-    // Its documents and source, and the program (docs/agents/codex.md).
+    // From its documents, its source and the program (docs/agents/codex.md).
     Agent {
         name: "codex",
         program: "codex",
@@ -104,8 +104,8 @@ pub(super) static AGENTS: &[Agent] = &[
         other_tools: "spawn_agent update_plan view_image web_search",
         ..BASE
     },
-    // Its documents, and the program (docs/agents/gemini.md). Its tool calls
-    // have no names of their own.
+    // From its documents and the program (docs/agents/gemini.md). Its tool
+    // calls have no ids.
     Agent {
         name: "gemini",
         program: "gemini-cli",
@@ -146,8 +146,8 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Decision,
         ..BASE
     },
-    // Its documents (docs/agents/cursor.md). `afterFileEdit` and the shell's
-    // events say what `postToolUse` says.
+    // From its documents (docs/agents/cursor.md). `afterFileEdit` and the
+    // shell's events report the same as `postToolUse`.
     Agent {
         name: "cursor",
         program: "cursor",
@@ -164,7 +164,8 @@ pub(super) static AGENTS: &[Agent] = &[
             mute("beforeReadFile", Attached),
             mute("preCompact", Compacted),
             mute("stop", Stop),
-            // By Claude Code's names, where it runs Claude Code's hooks.
+            // Cursor sends this name, which is Claude Code's, when it runs
+            // Claude Code's hooks.
             mute("UserPromptSubmit", Prompt),
         ],
         ignored: "afterAgentResponse afterAgentThought afterFileEdit afterMCPExecution \
@@ -206,7 +207,7 @@ pub(super) static AGENTS: &[Agent] = &[
         asks: true,
         ..BASE
     },
-    // Its plug-in, which is part of this project (docs/protocol.md).
+    // From its plug-in, which is part of this project (docs/protocol.md).
     Agent {
         name: "opencode",
         program: "opencode",
@@ -257,9 +258,10 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Plugin,
         ..BASE
     },
-    // Qwen Code 0.24.4: its documents and source (docs/agents/more.md). Only
-    // `tool_call_id` is the same in the event of a call and in a batch's. A
-    // compaction may not come to it: PostCompact says that it did.
+    // Qwen Code 0.24.4: from its documents and source (docs/agents/more.md).
+    // Only `tool_call_id` is the same in the event of a call and in that of its
+    // batch. A compaction that is announced may not take place; PostCompact
+    // reports that it did.
     Agent {
         name: "qwen",
         program: "qwen-code",
@@ -305,10 +307,10 @@ pub(super) static AGENTS: &[Agent] = &[
         asks: true,
         ..BASE
     },
-    // VS Code's agent and Copilot CLI: code.visualstudio.com/docs (agent
-    // hooks), docs.github.com (Copilot CLI's hooks); neither was tried
-    // (docs/agents/more.md). Both read one file. Copilot CLI takes no text for
-    // the model after a tool: what it says of one is `tool_result`.
+    // VS Code's agent and Copilot CLI: from code.visualstudio.com/docs (agent
+    // hooks) and docs.github.com (Copilot CLI's hooks); neither was tried
+    // (docs/agents/more.md). Both read one file. Copilot CLI accepts no text
+    // for the model after a tool; it puts the tool's result into `tool_result`.
     Agent {
         name: "copilot",
         program: "copilot",
@@ -373,7 +375,7 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Copilot,
         ..BASE
     },
-    // Factory Droid: docs.factory.ai/reference/hooks-reference; not tried
+    // Factory Droid: from docs.factory.ai/reference/hooks-reference; not tried
     // (docs/agents/more.md).
     Agent {
         name: "droid",
@@ -411,10 +413,10 @@ pub(super) static AGENTS: &[Agent] = &[
         asks: true,
         ..BASE
     },
-    // Grok Build: docs.x.ai/build/features/hooks and its guide to hooks; not
-    // tried (docs/agents/more.md). It runs Claude Code's and Cursor's hook
-    // files beside its own. What a hook prints after a tool is not read. Of compactions
-    // only post_compact says that there was one.
+    // Grok Build: from docs.x.ai/build/features/hooks and its guide to hooks;
+    // not tried (docs/agents/more.md). It also runs Claude Code's and Cursor's
+    // hook files. It does not read what a hook prints after a tool. Only
+    // post_compact proves that a compaction took place.
     Agent {
         name: "grok",
         program: "grok-build",
@@ -462,9 +464,9 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Decision,
         ..BASE
     },
-    // Windsurf's Cascade: docs.windsurf.com/windsurf/cascade/hooks; not tried
-    // (docs/agents/more.md). Its events are its tools, calls have no names, and
-    // nothing can be told but a denial's reason.
+    // Windsurf's Cascade: from docs.windsurf.com/windsurf/cascade/hooks; not
+    // tried (docs/agents/more.md). Each tool has its own events, calls have no
+    // ids, and no text reaches the model except the reason of a denial.
     Agent {
         name: "windsurf",
         program: "windsurf",
@@ -504,9 +506,9 @@ pub(super) static AGENTS: &[Agent] = &[
         answers: Answers::Exit,
         ..BASE
     },
-    // goose: its documents and source (hooks of Open Plugins); not tried
-    // (docs/agents/more.md). It reads files by its shell. Nothing can be told
-    // but a denial's reason.
+    // goose: from its documents and source (hooks of Open Plugins); not tried
+    // (docs/agents/more.md). It reads files by its shell. No text reaches the
+    // model except the reason of a denial.
     Agent {
         name: "goose",
         program: "goose",

@@ -1,5 +1,5 @@
-//! The gate `destructive` (HOOK-4): a tool that would write to a file is denied
-//! only if it would destroy lines that its session has not seen.
+//! The gate `destructive` (HOOK-4): a tool that is about to write to a file is
+//! denied only if it would destroy lines that its session has not seen.
 
 use std::path::Path;
 
@@ -15,22 +15,24 @@ use super::super::{Change, Verdict, Writing, edits, notice};
 use super::{DENIAL, Outcome, reads, writes};
 use touchmark_engine::text::lines;
 
-/// Lines that a session is shown of a file that it was about to replace and
-/// has not read.
+/// The number of lines that a session is shown of a file that it was about to
+/// replace without having read it.
 const FIRST: u32 = 10;
 
-/// What a tool may do.
+/// Whether a tool may run.
 pub(super) enum Weighed {
-    /// It destroys nothing that the session has not seen. What the session has
-    /// to be told after it.
+    /// It destroys nothing that the session has not seen. The notices must be
+    /// shown to the session after it.
     Passes(Vec<String>),
-    /// It must not run. What that says has been seen once it has arrived.
+    /// It must not run. The lines in the denial count as seen once it was
+    /// delivered.
     Denied(Box<Outcome>),
-    /// What it does, or what has changed, is not known.
+    /// The tool's result, or what has changed, is not known.
     Unsure,
 }
 
-/// Weighs a call that writes files, some of which the session may not edit.
+/// Decides about a call that writes files of which the session may not edit
+/// some.
 pub(super) async fn weigh(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -70,15 +72,15 @@ pub(super) async fn weigh(
     Weighed::Passes(notices)
 }
 
-/// Why a call must not run that replaces or removes a file of which the session
-/// knows nothing but what it wrote there itself.
+/// Denies a call that replaces or removes a file of which the session knows
+/// only what it wrote there itself. `None` if the call may run.
 pub(super) async fn replaces_unread(
     daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     files: &[Writing],
 ) -> Option<Outcome> {
-    // Most calls name lines: nothing is looked at for them.
+    // Most calls name lines; for these no file is examined.
     for Writing { path, change } in files.iter().filter(|file| !file.change.names_lines()) {
         let Some(path) = daemon.place(cwd, path).await else {
             continue;
@@ -118,17 +120,17 @@ enum Found {
     Denied(String, Option<(Hash, Vec<LineRange>)>),
 }
 
-/// What a tool will make of a text.
+/// The text after an edit, and the hunks of the edit.
 struct Edit {
     result: Vec<u8>,
     hunks: Vec<Hunk>,
 }
 
-/// What a session knows of a file that it is about to change.
+/// What a session will have seen of a file that it is about to change.
 struct Seen {
     hash: Hash,
     lines: Vec<LineRange>,
-    /// The notice of what else has changed, for the model.
+    /// A notice for the model about other changes; `None` if there are none.
     news: Option<String>,
 }
 
@@ -138,7 +140,7 @@ impl File<'_> {
         let text = std::str::from_utf8(&now).ok()?;
         let result = match change {
             Change::Delete => Some(Vec::new()),
-            // The bytes are another file's.
+            // The patch applies to the bytes of another file.
             Change::Patch { from: Some(_), .. } => return None,
             _ => edits::likeliest(change, &now),
         };
@@ -162,7 +164,8 @@ impl File<'_> {
         seen: Hash,
         edit: Option<Edit>,
     ) -> Option<Found> {
-        // Secrets are not shown to whoever has not asked for them (SEC-3).
+        // Secrets are not shown to a session that has not requested them
+        // (SEC-3).
         let old = self.daemon.content(seen).await?;
         if tokens::any(text.as_bytes()) {
             return None;
@@ -214,8 +217,8 @@ impl File<'_> {
         Some(Found::Denied(text, seen))
     }
 
-    /// The first lines of a file; `None` of a secret (SEC-3), which is known
-    /// by its content being kept nowhere.
+    /// Returns the first lines of a file. `None` for a secret (SEC-3), which is
+    /// recognised by its content not being stored.
     async fn beginning(&self, hash: Hash, text: &str) -> Option<Shown> {
         let mention = FileMention {
             session: self.session.clone(),

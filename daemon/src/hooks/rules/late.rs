@@ -1,6 +1,6 @@
-//! Events whose hook had to let its agent go on before it was answered
-//! (HOOK-2): what has happened takes effect now, and what would have been said
-//! is said with the session's next event.
+//! Events whose hook had to let its agent continue before the answer (HOOK-2).
+//! Their effects take place now, and the texts of their answers are added to
+//! the answer of the session's next event.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use super::super::{Happened, Held, Tool, Verdict, What, Writing, notice};
 use super::{Outcome, end_command, follow};
 use crate::config::Gate;
 
-/// Versions of a file that are looked at.
+/// The maximum number of versions of a file that are examined.
 const VERSIONS: u32 = 32;
 
-/// Lets such an event take effect, as far as it still can.
+/// Processes such an event, as far as it can still have an effect.
 pub(in crate::hooks) async fn make_up(
     daemon: &DaemonHandle,
     time: Millis,
@@ -31,7 +31,7 @@ pub(in crate::hooks) async fn make_up(
     let cwd = cwd.as_deref();
     let standing = daemon.standing(&session).await;
     let is_over = standing.known && !standing.open;
-    // The answer came too late, the event did not.
+    // If this is true, only the answer was too late; the event was processed.
     let heard = daemon.memory.has_heard(&happened);
     match &happened.what {
         _ if is_over => {}
@@ -81,7 +81,8 @@ pub(in crate::hooks) async fn make_up(
     daemon.count_unanswered(session);
 }
 
-/// A tool has read a file, and nobody knows what it saw (SEEN-9).
+/// Records that a tool has read a file and that it is not known what it saw
+/// (SEEN-9).
 pub(super) async fn missed(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -101,7 +102,8 @@ pub(super) async fn missed(
     }
 }
 
-/// Why a tool would have been told not to write a file that held this.
+/// Returns why a tool would have been denied to write a file that had the
+/// content `held`.
 async fn refusal(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -125,8 +127,8 @@ async fn refusal(
         return notice::refusal(&Error::path(ErrorCode::NotRead, &status.path, ""), None);
     };
     let versions = versions(daemon, place).await.unwrap_or_default();
-    // From what the tool was to write over back to what the session has seen;
-    // what came later may be the tool's.
+    // The versions from the one that the tool was about to overwrite back to
+    // the one that the session has seen. Later ones may be the tool's.
     let since: Vec<&Version> = versions
         .iter()
         .skip_while(|version| version.hash != Some(held))
@@ -148,7 +150,7 @@ async fn refusal(
     notice::refusal(&stale, None)
 }
 
-/// The newest versions, each as it was last corrected, the newest first.
+/// Returns the newest versions with their last corrections, the newest first.
 async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version>> {
     let ask = FileHistory {
         path,
@@ -164,7 +166,7 @@ async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version
         .cloned()
         .collect();
     let corrected = |mut row: Version| {
-        // The newest correction comes first.
+        // The rows have the newest correction first.
         let newest = corrections.iter().find(|one| one.amends == Some(row.clock));
         if let Some(newest) = newest {
             row.author = newest.author.clone();
@@ -175,7 +177,7 @@ async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version
     Some(rows.map(corrected).collect())
 }
 
-/// Adds to an answer what the session's earlier events would have been told.
+/// Adds the session's pending texts to an answer.
 pub(in crate::hooks) fn with_late(
     daemon: &DaemonHandle,
     session: &SessionId,

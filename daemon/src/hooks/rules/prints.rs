@@ -1,5 +1,5 @@
-//! What commands print: the lines that their output shows of files are read
-//! (SEEN-10).
+//! What commands print: the lines of files that their output shows count as
+//! read (SEEN-10).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,20 +17,22 @@ use super::super::shown::{self, Held, Seen};
 use super::super::{Output, shell};
 use super::{reads, remember};
 
-/// How long a look at the names in a command may take: its agent waits.
+/// The maximum time of a search for the names in a command: the agent waits for
+/// it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// By so much the times of files may lag behind the clock.
+/// The time by which a file's timestamps may be behind the clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Ranges of lines of one file that are recorded.
+/// The maximum number of ranges of one file that are recorded.
 const RANGES: usize = 256;
 
-/// Bytes compared on the spot; more are compared aside.
+/// The maximum number of bytes that are compared on this thread; more are
+/// compared on another one.
 const SPOT: usize = 64 << 10;
 
-/// A command is about to run: what the files that it names hold now is what it
-/// will print at the earliest.
+/// Remembers the contents of the files that a command names before it runs: it
+/// will print these contents or newer ones.
 pub(super) async fn before(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -57,7 +59,7 @@ pub(super) async fn before(
     });
 }
 
-/// A command has run: the lines that its output shows were read.
+/// Records the lines that a command's output shows as read.
 pub(super) async fn after(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -93,7 +95,8 @@ async fn compare(
     let names: Vec<Named> = noted.iter().map(|noted| noted.named.clone()).collect();
     let found = look(daemon, cwd, move |place| {
         let mut found = named::in_output(place, &words, &said, &names);
-        // Of what has changed since, nobody knows what the command saw.
+        // If a file has changed since the announcement, it is not known which
+        // content the command saw.
         found.retain(|named| is_older(&named.path, began));
         found
     });
@@ -159,7 +162,7 @@ pub(super) async fn record(
     }
 }
 
-/// Looks at the disk aside.
+/// Searches the disk on another thread.
 async fn look(
     daemon: &DaemonHandle,
     cwd: Option<&Path>,
@@ -190,7 +193,7 @@ async fn note(
     })
 }
 
-/// What a file holds, if it is text.
+/// Returns a file's content, if it is text.
 pub(super) async fn content(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -206,7 +209,7 @@ pub(super) async fn content(
     Some((held, text.into()))
 }
 
-/// Whether a file was last changed before a moment.
+/// Returns whether a file was last changed before a moment.
 fn is_older(path: &Path, moment: SystemTime) -> bool {
     let moment = moment.checked_sub(TICK);
     let time = |seconds: i64, nanos: i64| {

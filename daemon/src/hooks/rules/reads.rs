@@ -1,4 +1,5 @@
-//! Reads: what entered the context, by the disk before and after the tool.
+//! Reads: what entered the context, by the content on disk before and after the
+//! tool.
 
 use std::path::Path;
 
@@ -12,11 +13,12 @@ use super::super::shell::{self, Lines};
 use super::super::{Output, Reading};
 use super::{late, remember};
 
-/// What a command prints of larger files may have been cut, and nobody says
-/// so unless its output is at hand.
+/// The size in bytes up to which a command's output is taken to be complete if
+/// it is not known. An output of a larger file may have been cut without a
+/// report.
 const SMALL: u64 = 8 << 10;
 
-/// What a path holds now, if it is a file that can be read.
+/// Returns the current content of a path, if it is a file that can be read.
 pub(super) async fn look(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -31,8 +33,8 @@ pub(super) async fn look(
     })
 }
 
-/// A tool is about to read: what is there now is what it will read at the
-/// earliest.
+/// Remembers the file's content before a tool reads it: the tool will read this
+/// content or a newer one.
 pub(super) async fn before(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -48,9 +50,10 @@ pub(super) async fn before(
     }
 }
 
-/// A tool has read. What it read is what was there before: if that has
-/// changed meanwhile, the copy is stale, whichever of the two it is (SEEN-1).
-/// Answers an output to put in the place of a repeat's.
+/// Records what a tool has read: the content from before the tool. If the file
+/// has changed meanwhile, the copy is stale, whichever of the two contents the
+/// tool has read (SEEN-1). Returns an output that replaces the tool's, if the
+/// read is a repeat.
 pub(super) async fn after(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -76,8 +79,8 @@ pub(super) async fn after(
         ..file_read(session, &before.path)
     };
     let read = daemon.ask(read).await.ok()?;
-    // A repeat is never refused, since a refused read can keep an edit from
-    // ever being made; it may be answered shorter.
+    // A repeat is never refused, since a refused read can prevent an edit for
+    // good. It may get a shorter answer.
     let shorter = daemon.settings.replace_repeats
         && output.replaceable
         && home
@@ -91,8 +94,8 @@ pub(super) async fn after(
     Some(in_place(&output.raw, message))
 }
 
-/// Lines of a file as it is now have been shown to a session, or named by it;
-/// where there are none of it, that it is empty, or all of it.
+/// Records that lines of a file's current content were shown to a session, or
+/// named by it. If `lines` is empty, the whole file is recorded.
 pub(super) async fn seen(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -111,7 +114,7 @@ pub(super) async fn seen(
     }
 }
 
-/// A message in the shape of a tool's output.
+/// Returns a message in the format of a tool's output.
 fn in_place(raw: &Value, message: String) -> Value {
     let mut output = raw.clone();
     match output.pointer_mut("/file/content") {
@@ -123,7 +126,7 @@ fn in_place(raw: &Value, message: String) -> Value {
     }
 }
 
-/// The lines that entered the context; `None` if there were none.
+/// Returns the lines that entered the context; `None` if there were none.
 fn range(reading: &Reading, output: &Output, lines: u32) -> Option<LineRange> {
     let (start, count) = match output.shown {
         Some((start, count, _)) => (start, Some(count)),
@@ -134,7 +137,7 @@ fn range(reading: &Reading, output: &Output, lines: u32) -> Option<LineRange> {
         Some(count) => start.checked_add(count)?.checked_sub(1)?,
         None => u32::MAX,
     };
-    // An empty file has been seen when it has been read.
+    // A read of an empty file has seen it.
     let last = lines.max(1);
     (start <= end && start <= last).then_some(LineRange {
         start,
@@ -142,8 +145,9 @@ fn range(reading: &Reading, output: &Output, lines: u32) -> Option<LineRange> {
     })
 }
 
-/// Nothing is known of the file before the tool: what it printed is compared
-/// with what is there; if that is not possible, the file is only named.
+/// Records a read without a content from before the tool. The tool's output is
+/// compared with the file's current content; if that is not possible, the file
+/// is marked as `unknown` to the session (SEEN-9).
 async fn without_before(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -185,7 +189,7 @@ async fn without_before(
             };
             let _not_a_file = daemon.ask(read).await;
         }
-        // It has read something.
+        // The tool has read something, but what it saw is not known.
         None => late::missed(daemon, session, cwd, &reading.path).await,
     }
 }
@@ -194,8 +198,7 @@ fn same_lines(one: &str, other: &str) -> bool {
     one.lines().eq(other.lines())
 }
 
-/// A command that prints a file has run: it counts as a read of what it
-/// certainly printed.
+/// Records what a command has certainly printed of a file as a read.
 pub(super) async fn after_command(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -225,13 +228,13 @@ pub(super) async fn after_command(
     }
 }
 
-/// What the file holds, if it is what it held before the command, and text.
+/// Returns the file's text, if its content is the one from before the command.
 async fn text_of(daemon: &DaemonHandle, session: &SessionId, before: &Before) -> Option<String> {
     let (hash, text) = content(daemon, session, &before.path).await?;
     (hash == before.hash).then_some(text)
 }
 
-/// What a file holds, if it is text and fits one answer.
+/// Returns a file's content, if it is text and fits one answer.
 pub(super) async fn content(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -252,8 +255,8 @@ pub(super) async fn content(
     read.hash.zip(read.text.filter(|_| is_text))
 }
 
-/// Of the lines wanted those that stand in the output: agents cut long ones,
-/// and what was cut off was not shown.
+/// Returns those of the wanted lines that are in the output. Agents cut long
+/// outputs, and what was cut off was not shown.
 fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> {
     let lines: Vec<&str> = file.lines().collect();
     let of = |range: &LineRange| {
@@ -283,8 +286,8 @@ fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> 
             break;
         }
     }
-    // What `cat -A` and the like make of a line is no such line, and never
-    // shorter. An output as short as this has not been cut.
+    // `cat -A` and similar commands change lines but never shorten them. An
+    // output as short as this one has not been cut.
     if shown.is_empty() && output.len() as u64 <= SMALL {
         let lines_wanted = wanted.iter().filter_map(of).flatten();
         let bytes: usize = lines_wanted.map(|line| line.len() + 1).sum();
@@ -295,8 +298,8 @@ fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> 
     shown
 }
 
-/// Bytes at the end of the last range that are nothing but ends of lines:
-/// agents trim outputs.
+/// Returns the number of bytes at the end of the last range that are only line
+/// ends and white space, since agents trim outputs.
 fn trailing(wanted: &[LineRange], lines: &[&str]) -> usize {
     let end = wanted.last().map_or(0, |range| range.end as usize);
     let tail = lines.get(..end.min(lines.len())).unwrap_or_default();
@@ -306,8 +309,8 @@ fn trailing(wanted: &[LineRange], lines: &[&str]) -> usize {
     blank + 1 + last.map_or(0, |line| line.len() - line.trim_end().len())
 }
 
-/// Whether an output's line is that line of the file, perhaps with its number
-/// before it.
+/// Returns whether a line of output is that line of the file, possibly with its
+/// number before it.
 fn is_line(printed: &str, line: &str) -> bool {
     printed.strip_suffix(line).is_some_and(|before| {
         before
@@ -316,7 +319,7 @@ fn is_line(printed: &str, line: &str) -> bool {
     })
 }
 
-/// The lines that a command prints, as far as its output says no other.
+/// Returns the lines that a command prints, or those that its output names.
 fn lines_wanted(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
     let last = before.lines.max(1);
     let ranges: Vec<(u32, u32)> = match lines {
@@ -340,10 +343,11 @@ fn lines_wanted(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineR
         .collect()
 }
 
-/// The same without a look at the file: all or nothing.
+/// Returns the lines that a command prints, without comparing them with the
+/// file: all of them, or none if the output may have been cut.
 fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
     let ranges = lines_wanted(lines, before, text);
-    // Agents cut long outputs: then not all of it entered the context.
+    // Agents cut long outputs; then not all of it entered the context.
     let wanted: usize = ranges
         .iter()
         .map(|range| (range.end - range.start) as usize + 1)

@@ -1,4 +1,4 @@
-//! What comes with the turns of a conversation: checkpoints, mentions, models,
+//! What belongs to the turns of a conversation: checkpoints, mentions, models,
 //! tasks.
 
 use std::collections::BTreeMap;
@@ -16,23 +16,24 @@ use super::super::shown::{self, File};
 use super::super::{Background, Model};
 use super::{cut, prints, reads};
 
-/// Checkpoints that hooks keep of a session; the oldest go first.
+/// The maximum number of checkpoints that hooks store for a session; the oldest
+/// are removed first.
 const CHECKPOINTS: usize = 500;
 
-/// Files mentioned in one prompt at most.
+/// The maximum number of files mentioned in one prompt.
 const MENTIONS: usize = 20;
 
-/// What stands before the input of such a read.
+/// The text before the input of a read that opencode makes for a prompt.
 const ATTACHED: &str = "Called the Read tool with the following input:";
 
-/// Tasks looked at in one event.
+/// The maximum number of tasks in one event.
 const TASKS: usize = 50;
 
-/// Bytes of texts that are only kept.
+/// The maximum length in bytes of texts that are only stored.
 const KEPT: usize = 200;
 
-/// One checkpoint for each prompt, so that who goes back to it can be warned
-/// of what was edited since (CHK).
+/// Creates a checkpoint for each prompt, so that a user who goes back to it can
+/// be warned of the edits since then (CHK).
 pub(super) async fn checkpoint(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -61,9 +62,9 @@ pub(super) async fn checkpoint(
     }
 }
 
-/// `@path` in a prompt puts a file into the context, and no tool says so.
-/// Where the prompt carries the file's lines they are read (SEEN-10); else it
-/// is only named.
+/// Handles `@path` in a prompt, which puts a file into the context without a
+/// tool's event. If the prompt contains the file's lines they are read
+/// (SEEN-10); otherwise the file is only mentioned.
 pub(super) async fn mentions(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -102,7 +103,7 @@ pub(super) async fn mentions(
     }
 }
 
-/// The paths after an `@` that begins a word.
+/// Returns the paths after an `@` that begins a word.
 fn mentioned(prompt: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -122,7 +123,7 @@ fn mentioned(prompt: &str) -> Vec<String> {
                 ])
             }
         };
-        // `@a.rs#L10-20` names lines of it.
+        // `@a.rs#L10-20` names lines of the file.
         let named = named.split("#L").next().unwrap_or_default();
         if !named.is_empty() && named.len() <= 4_096 && !found.iter().any(|known| known == named) {
             found.push(named.to_owned());
@@ -131,7 +132,8 @@ fn mentioned(prompt: &str) -> Vec<String> {
     found
 }
 
-/// The paths of files that opencode has read for the prompt, as if by a tool.
+/// Returns the paths of files that opencode has read for the prompt, as if by a
+/// tool.
 fn attached(prompt: &str) -> Vec<String> {
     let calls = prompt.split(ATTACHED).skip(1).take(MENTIONS);
     let path = |call: &str| {
@@ -142,7 +144,7 @@ fn attached(prompt: &str) -> Vec<String> {
     calls.filter_map(path).collect()
 }
 
-/// Which model answers.
+/// Records which model answers.
 pub(super) async fn used(daemon: &DaemonHandle, session: &SessionId, model: Model) {
     let record = ModelRecord {
         session: session.clone(),
@@ -154,8 +156,8 @@ pub(super) async fn used(daemon: &DaemonHandle, session: &SessionId, model: Mode
     let _known_already = daemon.ask(record).await;
 }
 
-/// The tasks that go on in the background; those that are not named any more
-/// have ended.
+/// Records the tasks that continue in the background. Tasks that are no longer
+/// in the list have ended.
 pub(super) async fn tasks(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -170,8 +172,8 @@ pub(super) async fn tasks(
     let Ok(kept) = daemon.ask(list).await else {
         return;
     };
-    // Agents do not say which process it is: a task with one is another
-    // client's.
+    // Agents do not report a task's process, so a task with a process belongs
+    // to another client.
     let mut ended: BTreeMap<String, Millis> = kept
         .tasks
         .into_iter()

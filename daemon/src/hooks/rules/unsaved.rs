@@ -1,6 +1,5 @@
-//! Files in which an editor holds unsaved changes (HOOK-6): a write to such a
-//! file and the user's next save stand against each other, and whichever comes
-//! last loses the other one.
+//! Files with unsaved changes in an editor (HOOK-6): of a write to such a file
+//! and the user's next save, the later one overwrites the other.
 
 use touchmark_proto::{ClientPath, FileState, LineRange, SessionId};
 
@@ -10,8 +9,9 @@ use super::writes;
 use crate::config::Unsaved;
 use touchmark_engine::text::lines;
 
-/// What is said before a tool writes to these files, which are as their states
-/// say; once for each file and session, until its changes are saved or undone.
+/// Returns the verdict before a tool writes to these files, given their states.
+/// It warns once for each file and session, and again only after the file's
+/// changes were saved or undone.
 pub(super) async fn before<'a>(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -30,7 +30,8 @@ pub(super) async fn before<'a>(
                 Some(unsaved) if overlaps(daemon, session, file, change, unsaved).await => {
                     Verdict::Deny(notice::writes_over_unsaved(file, unsaved))
                 }
-                // What an editor has not said denies nothing.
+                // If the editor did not report the changed lines, nothing is
+                // denied.
                 _ => continue,
             },
         };
@@ -41,7 +42,7 @@ pub(super) async fn before<'a>(
     Verdict::Nothing
 }
 
-/// Whether a tool changes lines that the user is changing.
+/// Returns whether a tool changes lines that the user is changing.
 async fn overlaps(
     daemon: &DaemonHandle,
     session: &SessionId,

@@ -1,6 +1,6 @@
-//! Writes: the mark before, with what will be there where that can be known;
-//! the commit after, with what the tool was told to write and never simply
-//! with what the disk holds, since a user may have saved meanwhile.
+//! Writes. The mark before a write declares the file's future content if it can
+//! be known. The commit after it declares what the tool was told to write, and
+//! never simply the content on disk, since a user may have saved meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,16 +22,18 @@ use super::gate::{self, Weighed};
 use super::{Outcome, reads, remember, unsaved};
 use crate::config::Gate;
 
-/// Bytes of a tool's name that are kept.
+/// The maximum length of a tool's name that is stored, in bytes.
 const TOOL: usize = 100;
 
-/// Bytes of a text to be written that are kept until the tool has run.
+/// The maximum length in bytes of a text to be written that is remembered until
+/// the tool has run.
 const KEPT: usize = 64 << 10;
 
-/// How long after a tool's write a formatter's follows (ATTR-17).
+/// The maximum time between a tool's write and a formatter's, in milliseconds
+/// (ATTR-17).
 const FORMATTER: Millis = 5_000;
 
-/// Marks the files of a tool about to write, or says why it must not.
+/// Marks the files of a tool that is about to write, or denies the call.
 pub(super) async fn begin(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -46,7 +48,7 @@ pub(super) async fn begin(
             continue;
         };
         if plan.iter().any(|(file, ..)| file.path == place) {
-            // A patch that names a file twice: what comes of it is not known.
+            // The patch names this file twice, so the result is not known.
             plan.retain(|(file, ..)| file.path != place);
             plan.push((
                 mark(place, None, None),
@@ -92,8 +94,8 @@ pub(super) async fn begin(
                 read.as_deref(),
             );
         }
-        // Where tools differ, or are under way together, nothing is declared,
-        // and the commit decides.
+        // If several results are possible, or calls run in parallel, the mark
+        // declares no content, and the commit decides.
         let expect = match planned.candidates.as_slice() {
             [one] if !planned.beside => Some(one.hash),
             _ => None,
@@ -137,7 +139,8 @@ pub(super) async fn begin(
     }
     let too_late = matches!(&begun, Err(error) if error.code == ErrorCode::TooLate);
     if too_late {
-        // The tool runs unmarked; what it was told is known all the same.
+        // The tool runs without a mark. What it was told to write is still
+        // remembered.
         let marked = plan
             .into_iter()
             .map(|(file, planned, _)| planned.marked(file, None));
@@ -174,7 +177,7 @@ pub(super) async fn begin(
     }
 }
 
-/// What is known of a write before it.
+/// What is known of a write before the tool runs.
 #[derive(Default)]
 struct Planned {
     candidates: Vec<Candidate>,
@@ -194,7 +197,8 @@ impl Planned {
     }
 }
 
-/// Whether a change is worth keeping until its tool has run.
+/// Returns whether a change is small enough to be remembered until its tool has
+/// run.
 fn is_small(change: &Change) -> bool {
     match change {
         Change::Whole(text) => text.len() <= KEPT,
@@ -203,8 +207,9 @@ fn is_small(change: &Change) -> bool {
     }
 }
 
-/// Calls on one file that are announced together are carried out one after the
-/// other: what may be there after each has parts of the others.
+/// Adds the results of calls on the same file that are announced together. They
+/// are executed one after the other, so the content after each can contain
+/// parts of the others.
 fn join(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -231,8 +236,9 @@ fn mark(path: ClientPath, expect: Option<HashOrAbsent>, base: Option<Hash>) -> E
     EditFile { path, expect, base }
 }
 
-/// Only what others did stands in a tool's way; that a path is no file, or
-/// that nothing can be stored, is for the tool to find out or not.
+/// Returns the outcome of a refused mark. Only changes by others deny the call.
+/// Other errors, such as a path that is no file or a store that cannot be
+/// written, do not concern the tool.
 async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> Outcome {
     if !matches!(
         error.code,
@@ -264,7 +270,7 @@ async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> O
     }
 }
 
-/// The bytes of a file, as far as one answer holds all of them.
+/// Returns the bytes of a file, if one answer contains all of them.
 pub(super) async fn bytes(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -294,7 +300,7 @@ pub(super) async fn bytes(
         TextEncoding::Utf8 => text?.into_bytes(),
         TextEncoding::Base64 => STANDARD.decode(text?).ok()?,
     };
-    // Only what is the file's to the byte can be reckoned with.
+    // Only bytes with exactly the file's hash can be used for computations.
     hash.filter(|hash| *hash == Hash::of(&bytes))
         .map(|hash| (hash, bytes))
 }
@@ -314,8 +320,8 @@ pub(super) async fn commit(
         .marked;
     let began_unknown = marked.is_empty();
     if began_unknown {
-        // The mark was set by an earlier life of the daemon, or by nobody:
-        // what the tool was told is still known where it was told all.
+        // The mark was set before the daemon was restarted, or not at all. The
+        // content is still known if the tool was given all of it.
         for Writing { path, change } in files {
             if let Some(path) = daemon.place(cwd, path).await {
                 marked.push(Marked {
@@ -355,11 +361,11 @@ pub(super) async fn commit(
     let _no_such_edit = daemon.ask(commit).await;
 }
 
-/// Formatters that an agent runs after its tools: some are done before the
-/// tool's hook hears of the end, some run beside it. What is there now and
-/// has the words of what the tool wrote is a formatter's (ATTR-17); what has
-/// other words somebody has typed. With `again`, what is as the tool left it
-/// is looked at once more.
+/// Finds what formatters have done that an agent runs after its tools. Some end
+/// before the hook after the tool runs, some run at the same time. A content
+/// with the words of what the tool wrote is a formatter's (ATTR-17); one with
+/// other words was typed by a person. With `again`, files that are as the tool
+/// left them are checked once more at the next event.
 pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again: bool) {
     for Left { path, written } in daemon.memory.left(session) {
         let Some(words) = written.words else { continue };
@@ -385,8 +391,8 @@ pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again:
     }
 }
 
-/// Whether nothing says who wrote what a file holds, and a tool of an agent's
-/// wrote what was there before it, not long ago.
+/// Returns whether no evidence shows who wrote a file's content, and the
+/// content before it was written by an agent's tool a short time ago.
 async fn is_unclaimed(daemon: &DaemonHandle, path: &ClientPath, hash: Hash) -> bool {
     let history = FileHistory {
         path: path.clone(),
@@ -407,7 +413,7 @@ async fn is_unclaimed(daemon: &DaemonHandle, path: &ClientPath, hash: Hash) -> b
         _ => return false,
     };
     let before = older.iter().find(|version| version.hash != newest.hash);
-    // A correction may say only later that it was the agent's.
+    // A later correction may have attributed that content to the agent.
     let written = versions.iter().find(|version| {
         before.is_some_and(|before| before.hash == version.hash)
             && matches!(version.evidence, Evidence::Declared | Evidence::Marked)
@@ -418,15 +424,16 @@ async fn is_unclaimed(daemon: &DaemonHandle, path: &ClientPath, hash: Hash) -> b
     newest.evidence == Evidence::Unmarked && newest.time.abs_diff(written.time) <= FORMATTER
 }
 
-/// What a tool is said to have written.
+/// Returns the content that a tool is declared to have written; `None` if it is
+/// not known.
 fn claim(now: Option<Hash>, marked: &Marked, began_unknown: bool) -> Option<Candidate> {
     let found = HashOrAbsent::from(now);
     let candidates = &marked.candidates;
     if let Some(found) = candidates.iter().find(|one| one.hash == found) {
         return Some(*found);
     }
-    // As it was before: a tool that wrote nothing looks like that. And where
-    // several were under way, nobody knows which content came of which.
+    // An unchanged file means that the tool wrote nothing. If several calls ran
+    // in parallel, it is not known which content is whose.
     if marked.beside || (!began_unknown && now == marked.began) {
         return None;
     }

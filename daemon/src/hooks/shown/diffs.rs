@@ -3,19 +3,20 @@
 use super::numbers::is_enough;
 use super::{File, Lines};
 
-/// One side of the patch under way.
+/// One side of the patch that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
     file: Option<usize>,
-    /// The next line, from 0, and how many follow.
+    /// The index of the next line, from 0.
     next: usize,
+    /// The number of lines that remain in the hunk.
     left: usize,
-    /// The run of lines that are the file's: where it began.
+    /// The beginning of the current run of lines that agree with the file.
     run: Option<usize>,
 }
 
 impl Side {
-    /// The next line of the side is this.
+    /// Compares the side's next line with `text`.
     fn take(&mut self, text: &str, lines: &[Lines<'_>], seen: &mut [Vec<bool>]) {
         let is_it = self
             .file
@@ -45,8 +46,8 @@ impl Side {
     }
 }
 
-/// Marks the lines that hunks show and the files hold at their numbers, and
-/// the lines of the output that are hunks.
+/// Marks the lines that hunks show and that the files have at these numbers,
+/// and the lines of the output that belong to hunks.
 pub(super) fn place(
     printed: &[&str],
     files: &[File<'_>],
@@ -58,11 +59,11 @@ pub(super) fn place(
     let mut old_name = "";
     for (line, of_hunk) in printed.iter().zip(of_hunk) {
         if old.left > 0 || new.left > 0 {
-            // A patch of other files may itself be a file that is shown.
+            // A patch of other files may itself be the file that is shown.
             *of_hunk = old.file.is_some() || new.file.is_some();
             let text = line.get(1..).unwrap_or_default();
             match line.chars().next() {
-                // Some trim the blank that begins an empty line.
+                // Some programs trim the blank of an empty line.
                 Some(' ') | None => {
                     old.take(text, lines, seen);
                     new.take(text, lines, seen);
@@ -77,7 +78,7 @@ pub(super) fn place(
                     continue;
                 }
                 Some('\\') => continue,
-                // It was cut.
+                // The hunk was cut.
                 Some(_) => {
                     *of_hunk = false;
                     old.close(lines, seen);
@@ -91,7 +92,8 @@ pub(super) fn place(
             old.file = named(name, files);
         } else if let Some(name) = line.strip_prefix("+++ ") {
             new.file = named(name, files);
-            // What a file held before is not what it holds.
+            // The old side shows the file's earlier content, not its current
+            // one.
             if new.file == old.file || without_side(name) == without_side(old_name) {
                 old.file = None;
             }
@@ -104,7 +106,7 @@ pub(super) fn place(
     new.close(lines, seen);
 }
 
-/// The numbers in `@@ -1,2 +3,4 @@`.
+/// Returns the numbers in `@@ -1,2 +3,4 @@`.
 fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
     let (from, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (to, _) = rest.split_once(" @@")?;
@@ -117,7 +119,8 @@ fn span(text: &str) -> Option<(usize, usize)> {
     Some((start.saturating_sub(1), count.parse().ok()?))
 }
 
-/// A name in a patch without the letter of its side, and the time after it.
+/// Returns a name in a patch without the letter of its side and the time after
+/// it.
 fn without_side(name: &str) -> &str {
     let name = name.split('\t').next().unwrap_or_default().trim_end();
     let sides = ["a/", "b/", "c/", "i/", "o/", "w/"];

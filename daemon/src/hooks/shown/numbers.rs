@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::{File, Lines, Printed, weight};
 
-/// What may stand between a number and its line; one style for all lines that
-/// follow each other.
+/// The separators between a number and its line. Lines that follow each other
+/// have the same style.
 const STYLES: [&[&str]; 10] = [
     &["\t"],
     &[":", "-"],
@@ -20,24 +20,25 @@ const STYLES: [&[&str]; 10] = [
     &["→"],
 ];
 
-/// The styles in which a number may also be another file's, or count only what
-/// was printed.
+/// The styles in which a number may belong to another file, or may count only
+/// the printed lines.
 const FOREIGN: [&[&str]; 5] = [&["\t"], &[":", "-"], &[" "], &["  "], &[": "]];
 
-/// Letters and digits that a place needs beside its numbers.
+/// The number of letters and digits that a place needs in addition to its
+/// numbers.
 const LETTERS: usize = 3;
 
-/// Lines compared, at most, to find a numbered part elsewhere: what takes more
-/// may be anywhere.
+/// The maximum number of lines that are compared to find a numbered part
+/// elsewhere. A part that takes more is treated as if it may be anywhere.
 const COMPARED: usize = 2_000_000;
 
-/// What a line of an output may be.
+/// Returns what a line of an output may be.
 pub(super) fn parse<'a>(line: &'a str, files: &[File<'_>]) -> Printed<'a> {
     let mut printed = Printed {
         numbered: None,
         texts: vec![(None, line)],
     };
-    // Of `diff`, and of Gemini's shell before the first line.
+    // The prefixes of `diff`, and of Gemini's shell before the first line.
     for prefix in ["< ", "> ", "Output: "] {
         printed
             .texts
@@ -57,7 +58,7 @@ pub(super) fn parse<'a>(line: &'a str, files: &[File<'_>]) -> Printed<'a> {
     printed
 }
 
-/// The file whose name begins a line, and what follows the name.
+/// Returns the file whose name begins a line, and the text after the name.
 fn whose<'a>(line: &'a str, files: &[File<'_>]) -> Option<(Option<usize>, &'a str)> {
     let line = line.strip_prefix("./").unwrap_or(line);
     let after = |name: &String| {
@@ -71,14 +72,14 @@ fn whose<'a>(line: &'a str, files: &[File<'_>]) -> Option<(Option<usize>, &'a st
             .map(move |rest| (index, rest))
     });
     let found: Vec<(usize, &str)> = found.collect();
-    // The longest name; one that is two files' is nobody's.
+    // The longest name counts. A name of two files identifies neither.
     let (file, rest) = found.iter().min_by_key(|(_, rest)| rest.len())?;
     let mut same = found.iter().filter(|(_, other)| other.len() == rest.len());
     let is_one = same.all(|(other, _)| other == file);
     Some((is_one.then_some(*file), rest))
 }
 
-/// A number, and what follows it.
+/// Returns a number, and the text after it.
 fn number(text: &str) -> Option<(usize, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;
@@ -86,10 +87,10 @@ fn number(text: &str) -> Option<(usize, &str)> {
     (digits <= 7).then_some((number, rest))
 }
 
-/// The line after a number in this style.
+/// Returns the line after a number in this style.
 fn text<'a>(rest: &'a str, style: &[&str]) -> Option<&'a str> {
     let found = style.iter().find_map(|before| rest.strip_prefix(before));
-    // An empty line's white space is often trimmed.
+    // The white space of an empty line is often trimmed.
     found.or_else(|| {
         let mut before = style.iter();
         before
@@ -98,19 +99,20 @@ fn text<'a>(rest: &'a str, style: &[&str]) -> Option<&'a str> {
     })
 }
 
-/// The same with a column before the line.
+/// Returns the line after a number and a column.
 fn text_after_column(rest: &str) -> Option<&str> {
     let (_, rest) = number(rest.strip_prefix(':')?)?;
     rest.strip_prefix(':')
 }
 
-/// Whether lines say enough to be told from an accident.
+/// Returns whether lines are distinctive enough that they do not agree by
+/// accident.
 pub(super) fn is_enough(lines: &Lines<'_>, from: usize, to: usize) -> bool {
     lines.weight(from, to) >= LETTERS
 }
 
-/// Marks the lines whose numbers and texts agree; takes them from the output,
-/// and of the others gives the texts without numbers.
+/// Marks the lines whose numbers and texts agree, and removes them from the
+/// output. The other numbered lines get texts without the numbers.
 pub(super) fn place(
     printed: &[&str],
     parsed: &mut [Printed<'_>],
@@ -160,11 +162,11 @@ fn place_section(
         let any = |line: &&Printed<'_>| (0..lines.len()).any(|file| agrees(line, file, style));
         section.iter().filter(any).count()
     };
-    // The first of the best.
+    // The first of the styles that fit the most lines.
     let Some(style) = STYLES.iter().rev().max_by_key(counted) else {
         return;
     };
-    // Which of the files each line agrees with.
+    // Which lines agree with which file.
     let table: Vec<Vec<bool>> = (0..lines.len())
         .map(|file| {
             section
@@ -180,7 +182,8 @@ fn place_section(
             .zip(row)
             .all(|(line, agrees)| *agrees || line.numbered.is_none());
         let full = row.iter().filter(|agrees| **agrees).count() >= LETTERS;
-        // What was numbered may have been a part, counted from its beginning.
+        // The numbered text may have been a part of the file, counted from its
+        // beginning.
         let mut left = COMPARED;
         let is_elsewhere = is_all
             && (0..there.lines.len()).any(|shift| {
@@ -221,7 +224,7 @@ fn place_section(
                 None if is_all => !is_elsewhere && (letters >= LETTERS || full),
                 None => own_letters(span.start, span.end) >= LETTERS,
             };
-            // It is another file's as well.
+            // The lines agree with another file as well.
             let shared = table.iter().enumerate().any(|(other, row)| {
                 let own = (from..to).filter(|index| row.get(*index) == Some(&false));
                 let own: usize = own

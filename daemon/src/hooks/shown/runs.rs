@@ -1,34 +1,39 @@
-//! Lines in a row that are a file's, wherever they stand in the output.
+//! Consecutive lines of an output that are a file's, wherever they are in the
+//! output.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Lines, Printed, weight};
 
-/// Letters and digits that a run of three lines or more needs, and a shorter
-/// one: less may come from anywhere.
+/// The minimum number of letters and digits of a run of `RUN` lines or more: a
+/// run with fewer may come from anywhere.
 pub(super) const RUN_LETTERS: usize = 4;
+/// The minimum number of letters and digits of a run of fewer than `RUN` lines.
 const SHORT_LETTERS: usize = 6;
+/// The number of lines from which `RUN_LETTERS` applies.
 const RUN: usize = 3;
 
-/// Letters and digits by which a run has to be more than what stands
-/// elsewhere as well.
+/// The minimum number of letters and digits by which a run must exceed what
+/// also occurs elsewhere.
 const OWN_LETTERS: usize = 3;
 
-/// Letters and digits of a line that may end a run: a brace follows anything.
+/// The minimum number of letters and digits of a line at the end of a run: a
+/// brace follows anything.
 const EDGE_LETTERS: usize = 2;
 
-/// Places of a line by which a run is looked for.
+/// The maximum number of places of a line by which runs are searched.
 const PLACES: usize = 8;
 
-/// Runs that are compared with each other.
+/// The maximum number of runs that are compared with each other.
 const RUNS: usize = 2_048;
 
-/// Lines in a row that are a file's.
+/// Consecutive lines of an output that are a file's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     file: usize,
-    /// The first in the output, and in the file, from 0.
+    /// The index of its first line in the output, from 0.
     printed: usize,
+    /// The index of its first line in the file, from 0.
     line: usize,
     len: usize,
 }
@@ -38,7 +43,8 @@ impl Run {
         self.printed + self.len
     }
 
-    /// Letters and digits of the part that an interval of the output covers.
+    /// Returns the number of letters and digits of the part within an interval
+    /// of the output.
     fn weight(&self, lines: &[Lines<'_>], from: usize, to: usize) -> usize {
         let (from, to) = (from.max(self.printed), to.min(self.end()));
         let at = |printed: usize| self.line + printed - self.printed;
@@ -106,8 +112,8 @@ fn is_out_of_order(file: usize, certain: &[Run]) -> bool {
     !short.map(|run| run.line).is_sorted()
 }
 
-/// A run without the lines at its ends that may be anybody's: not where the
-/// file ends as well, or the output.
+/// Returns a run without lines at its ends that may come from anywhere. They
+/// stay if the file or the output begins or ends there too.
 fn edges(run: &Run, printed: usize, lines: &[Lines<'_>]) -> (usize, usize) {
     let Some(lines) = lines.get(run.file) else {
         return (0, 0);
@@ -130,7 +136,7 @@ fn edges(run: &Run, printed: usize, lines: &[Lines<'_>]) -> (usize, usize) {
     (from, to)
 }
 
-/// All runs through a line that stands in few places.
+/// Returns all runs through a line that occurs in few places.
 fn find(printed: &[Printed<'_>], lines: &[Lines<'_>]) -> Vec<Run> {
     let wanted: HashSet<&str> = printed
         .iter()

@@ -1,5 +1,5 @@
-//! Ways to read in a shell, each carried out by a real one: what is recorded
-//! against what a person would say was shown.
+//! Ways to read in a shell, each executed by a real shell: compares what is
+//! recorded with what a person would say was shown.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use touchmark_tests::parts;
 use super::super::named::{self, Place};
 use super::{Held, plain, seen};
 
-/// Ways that show lines, and of which no line is recorded: at most so many.
+/// The maximum number of ways that show lines and of which no line is recorded.
 const MISSED: usize = 2;
 
 /// A command, and the lines that it shows: `a.txt 1-3 7`, one file after the
@@ -208,7 +208,8 @@ fn run(at: &Path, command: &str) -> String {
     String::from_utf8_lossy(&shell.output().unwrap().stdout).into_owned()
 }
 
-/// A repository with a change in its last commit, and one not committed.
+/// Returns a repository with a change in its last commit, and one that is not
+/// committed.
 fn repository() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let at = place.path();
@@ -235,7 +236,8 @@ fn copy(of: &Path) -> tempfile::TempDir {
     place
 }
 
-/// What is recorded of a command, as the rules find it.
+/// Returns what is recorded of a command, found in the way that the rules find
+/// it.
 fn recorded(at: &Path, command: &str) -> (BTreeSet<(String, usize)>, String) {
     let place = Place { root: at, cwd: at };
     let mut named = named::in_command(place, command);
@@ -352,7 +354,7 @@ fn ways_to_read_in_a_shell() {
     );
 }
 
-/// Lines of which many are the same.
+/// Returns a strategy for lists of lines of which many are the same.
 fn repetitive() -> impl Strategy<Value = Vec<String>> {
     let line = prop_oneof![
         Just(String::new()),
@@ -364,7 +366,7 @@ fn repetitive() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(line, 1..40)
 }
 
-/// Commands that show lines in a row of `a.txt`, with or without numbers.
+/// Commands that show consecutive lines of `a.txt`, with or without numbers.
 const CUTS: [&str; 6] = [
     "sed -n 'F,Tp' a.txt | cat",
     "cat a.txt b.txt > /dev/null; tail -n +F a.txt | head -n C",
@@ -377,7 +379,7 @@ const CUTS: [&str; 6] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However alike the lines are, none is recorded at a place where it was
+    /// However similar the lines are, none is recorded at a place where it was
     /// not shown.
     #[test]
     fn no_line_is_recorded_that_was_not_shown(

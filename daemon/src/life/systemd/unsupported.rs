@@ -1,36 +1,37 @@
-//! Where there is no systemd: nothing is passed, nobody is told anything.
+//! Used where there is no systemd: no socket is passed, and nothing is
+//! reported.
 
 use std::time::Instant;
 
 use crate::Error;
 use crate::socket::Passed;
 
-/// None.
+/// Returns no socket.
 ///
 /// # Errors
-/// None here.
+/// None.
 pub fn passed_socket() -> Result<Option<Passed>, Error> {
     Ok(None)
 }
 
-/// Nothing waits on a socket that was not passed.
+/// Does nothing: no connection waits on a socket that was not passed.
 pub fn turn_away(_socket: &Passed) {}
 
-/// Nobody.
+/// The absent manager.
 #[derive(Clone, Debug, Default)]
 pub struct Manager;
 
 impl Manager {
-    /// Nobody.
+    /// Returns the absent manager.
     pub fn of_environment() -> Self {
         Self
     }
 
-    /// Nobody is told.
+    /// Reports nothing.
     pub fn nothing_to_do(&self, _why: &str) {}
 }
 
-/// What the loop would tell a manager.
+/// The loop's reports to the absent manager.
 #[derive(Debug)]
 pub(crate) struct ServiceReport;
 

@@ -1,16 +1,16 @@
-//! Where there is no journal.
+//! Used where there is no journal.
 
 use std::io;
 use std::path::Path;
 
 use tracing_subscriber::layer::Identity;
 
-/// No descriptor leads to it.
+/// Returns false: no descriptor is the journal's stream.
 pub(super) fn is_stream<D>(_descriptor: D, _stream: &str) -> bool {
     false
 }
 
-/// Refuses.
+/// Returns an error.
 ///
 /// # Errors
 /// Always.

@@ -1,5 +1,5 @@
-//! A content as the table has it: as it is, compressed by itself, or
-//! compressed against the one before it.
+//! The form in which the table has a content: uncompressed, compressed alone,
+//! or compressed against the content before it (its base).
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -9,22 +9,24 @@ use zstd::zstd_safe::{self, CCtx, CParameter, DCtx, DParameter};
 
 use super::super::schema::uint;
 
-/// Contents between one and what it rests on last, at most: so many are
-/// unpacked to read one.
+/// The most bases in a row, from a content to one without a base. Reading one
+/// content decompresses all of them.
 pub(super) const LINKS: u64 = 32;
 
-/// Bytes unpacked to read one, at most, whatever that leaves of the links.
+/// The most bytes that reading one content may decompress. It limits the bases
+/// further than [`LINKS`] does, except that one is always allowed.
 const CHAIN_BYTES: u64 = 64 << 20;
 
 const LEVEL: i32 = 3;
 
-/// Two contents together, up to which the level's own window sees both.
+/// The size of a content and its base together, in bytes, up to which zstd's
+/// default window for [`LEVEL`] covers both.
 const WINDOW: usize = 2 << 20;
 
-/// The largest window that zstd has for everybody who reads, as a power of two.
+/// The largest window, as a power of two, that every zstd decoder supports.
 const LARGEST_WINDOW: u32 = 27;
 
-/// No content is larger, whatever a damaged row says.
+/// The largest size of a content, in bytes. A row with a larger one is damaged.
 const LARGEST: u64 = 1 << 30;
 
 /// What a content is compressed against.
@@ -34,18 +36,18 @@ pub(super) struct Base {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A row's part that holds the bytes.
+/// The columns of a row that contain the content.
 pub(super) struct Packed {
     pub(super) body: Vec<u8>,
-    /// It is compressed.
+    /// `body` is compressed.
     pub(super) compressed: bool,
     pub(super) base: Option<Hash>,
     pub(super) links: u64,
 }
 
 impl Packed {
-    /// Packs a content in the way that takes the least room. What rests on
-    /// another has to be worth it.
+    /// Brings a content into its smallest form. A base is used only if it saves
+    /// much.
     pub(super) fn new(bytes: &[u8], base: Option<&Base>) -> Self {
         let against = base.and_then(|base| Some((base, compress(bytes, Some(&base.bytes))?)));
         if let Some((base, body)) = against {
@@ -69,12 +71,13 @@ impl Packed {
     }
 }
 
-/// Whether a content of this size may rest on one with so many links.
+/// Returns whether a content of `size` bytes may be compressed against one with
+/// `links` bases in a row.
 pub(super) fn may_rest_on(links: u64, size: u64) -> bool {
     links < (CHAIN_BYTES / size.max(1)).clamp(1, LINKS)
 }
 
-/// `None` where it saves nothing.
+/// Compresses a content. Returns `None` if that saves nothing.
 fn compress(bytes: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
     let mut context = CCtx::try_create()?;
     let set = |context: &mut CCtx<'_>, parameter| context.set_parameter(parameter).ok();
@@ -98,8 +101,8 @@ fn compress(bytes: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
 }
 
 fn decompress(body: &[u8], base: Option<&[u8]>, size: u64) -> Option<Vec<u8>> {
-    // Nothing else vouches for either: no room is made for a size that is
-    // damaged.
+    // The sizes have no checksum. A damaged one must not cause a large
+    // allocation.
     let says = zstd_safe::get_frame_content_size(body).ok()??;
     if says != size || size > LARGEST {
         return None;
@@ -116,7 +119,7 @@ fn decompress(body: &[u8], base: Option<&[u8]>, size: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A row, as far as it is needed to unpack it.
+/// The columns of a row that are needed to decompress it.
 struct Link {
     size: u64,
     compressed: bool,
@@ -125,7 +128,8 @@ struct Link {
 }
 
 impl Link {
-    /// `Some(None)` where the row is not what was stored.
+    /// Reads a row. Returns `Some(None)` if the row differs from what was
+    /// stored.
     #[allow(clippy::option_option)]
     fn look(connection: &Connection, hash: &Hash) -> Result<Option<Option<Self>>, rusqlite::Error> {
         connection
@@ -162,14 +166,14 @@ impl Link {
     }
 }
 
-/// What a look into the table found.
+/// The result of looking up a content in the table.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) enum Kept {
-    /// The bytes, which are what the hash says.
+    /// The content, whose hash is the expected one.
     Whole(Vec<u8>),
-    /// There is no such content.
+    /// The table has no such content.
     Not,
-    /// It, or one that it rests on, is not what was stored.
+    /// The content, or one of its bases, differs from what was stored.
     Damaged,
 }
 
@@ -182,8 +186,8 @@ impl Kept {
     }
 }
 
-/// Reads a content, by way of those that it rests on. `near` is one that is at
-/// hand.
+/// Reads a content, and the bases that it needs. `near` is a content that is in
+/// memory already.
 pub(in super::super) fn read(
     connection: &Connection,
     hash: &Hash,
@@ -191,7 +195,8 @@ pub(in super::super) fn read(
 ) -> Result<Kept, rusqlite::Error> {
     let mut links = Vec::new();
     let mut wanted = *hash;
-    // The file's pages have no checksums: links may lead anywhere.
+    // Bases are followed to a limit: the file's pages have no checksums, so a
+    // damaged one may name any content.
     while links.len() as u64 <= LINKS && near.is_none_or(|(near, _)| *near != wanted) {
         match Link::look(connection, &wanted)? {
             None if links.is_empty() => return Ok(Kept::Not),
@@ -219,13 +224,13 @@ pub(in super::super) fn read(
         }
     }
     Ok(match bytes {
-        // The hash is the check of all of them.
+        // One comparison checks the content and all its bases.
         Some(bytes) if Sha256::digest(&bytes)[..] == hash.0[..] => Kept::Whole(bytes),
         _ => Kept::Damaged,
     })
 }
 
-/// Whether `hash` is among those that another rests on, or is it.
+/// Returns whether `hash` is `content` itself or one of its bases.
 pub(super) fn rests_on(
     connection: &Connection,
     content: &Hash,

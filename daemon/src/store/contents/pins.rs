@@ -1,4 +1,5 @@
-//! What must not go yet (KEEP-2), as bits of `content.pinned`.
+//! Pins: why a content must not be removed yet (KEEP-2), as bits of
+//! `content.pinned`.
 
 use std::collections::HashSet;
 
@@ -9,17 +10,20 @@ use touchmark_proto::{Hash, Millis, SessionId};
 use super::super::schema::{int, uint};
 use super::CheckpointContents;
 
-/// Before or after a change by an agent that nobody has kept or undone.
+/// The content was before or after a change by an agent that the user has
+/// neither kept nor undone.
 pub(super) const CHANGED: i64 = 1;
-/// Told as lost.
+/// The content was reported as lost.
 pub(super) const LOST: i64 = 2;
-/// Named by a checkpoint.
+/// A checkpoint names the content.
 pub(super) const CHECKPOINT: i64 = 4;
 
-/// A pin that is renewed sooner is left as it is, to spare the write.
+/// A pin is renewed only if it is older than this, in milliseconds: one day.
+/// This saves writes.
 const RENEWED: u64 = 24 * 60 * 60 * 1_000;
 
-/// A session's name in the table: one that is forgotten is in no file.
+/// Returns the session's key in the table. It is a hash, so that a forgotten
+/// session's id is in no file.
 pub(super) fn key(session: &SessionId) -> i64 {
     let digest = Sha256::digest(session.as_str().as_bytes());
     let mut first = [0; 8];
@@ -27,12 +31,12 @@ pub(super) fn key(session: &SessionId) -> i64 {
     i64::from_le_bytes(first)
 }
 
-/// A row's part that pinning changes.
+/// The columns of a row that pinning needs.
 pub(super) struct Row {
     pub(super) pinned: i64,
     pub(super) time: Millis,
     pub(super) stored: u64,
-    /// It rests on another.
+    /// The content has a base.
     pub(super) rests: bool,
 }
 
@@ -53,8 +57,8 @@ pub(super) fn row(connection: &Connection, hash: &Hash) -> Result<Option<Row>, r
         .optional()
 }
 
-/// Pins a content, or lets it go: `put` are added to its pins, `taken` away.
-/// Says how many stored bytes are pinned more.
+/// Changes a content's pins: adds `put` and removes `taken`. Returns by how
+/// many stored bytes the pinned contents grew.
 pub(super) fn change(
     connection: &Connection,
     hash: &Hash,
@@ -79,8 +83,9 @@ pub(super) fn change(
     })
 }
 
-/// Notes what a checkpoint names, and forgets older ones of the session; says
-/// which contents no checkpoint names any more, by their first bytes.
+/// Stores which contents a checkpoint names, and deletes older checkpoints of
+/// the session. Returns the contents that no checkpoint names any more, by the
+/// first bytes of their hashes.
 pub(super) fn checkpoint(
     connection: &Connection,
     named: &CheckpointContents,
@@ -103,7 +108,8 @@ pub(super) fn checkpoint(
     )
 }
 
-/// Forgets all of a session's.
+/// Deletes all checkpoints of a session. Returns the contents that no
+/// checkpoint names any more, by the first bytes of their hashes.
 pub(super) fn session(
     connection: &Connection,
     session: i64,
@@ -111,7 +117,8 @@ pub(super) fn session(
     drop_rows(connection, "session = ?1 AND ?2 = 0", (session, 0))
 }
 
-/// Pins end that were put before `time`; says whether there were any.
+/// Removes the pins that were made before `time`. Returns whether there were
+/// any.
 pub(super) fn expire(connection: &Connection, time: Millis) -> Result<bool, rusqlite::Error> {
     connection.execute("DELETE FROM checkpoint WHERE time < ?1", [int(time)])?;
     let ended = connection.execute(
@@ -121,7 +128,7 @@ pub(super) fn expire(connection: &Connection, time: Millis) -> Result<bool, rusq
     Ok(ended > 0)
 }
 
-/// Bytes of a hash that checkpoints note.
+/// The number of bytes of each hash that a checkpoint stores.
 const SHORT: usize = 8;
 
 fn short(hash: &Hash) -> [u8; SHORT] {
@@ -130,7 +137,7 @@ fn short(hash: &Hash) -> [u8; SHORT] {
     first
 }
 
-/// Those contents that begin so.
+/// Returns the contents whose hashes begin with these bytes.
 pub(super) fn by_short(
     connection: &Connection,
     first: [u8; SHORT],

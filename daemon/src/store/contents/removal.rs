@@ -1,4 +1,5 @@
-//! How contents go: what rests on them is packed anew first.
+//! The removal of contents. Contents that have the removed one as their base
+//! are compressed again first.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,8 @@ use super::packed::{Base, Packed, may_rest_on, read};
 use super::pins;
 use super::sums::Sums;
 
-/// Another that a content of this size can be compressed against.
+/// Returns the base of a content, if a content of `size` bytes can be
+/// compressed against it.
 pub(super) fn base(
     connection: &Connection,
     hash: &Hash,
@@ -31,7 +33,7 @@ pub(super) fn base(
     }))
 }
 
-/// Those that rest on a content, next.
+/// Returns the contents whose base is this content.
 fn dependents(connection: &Connection, hash: &Hash) -> Result<Vec<Hash>, rusqlite::Error> {
     connection
         .prepare_cached("SELECT hash FROM content WHERE base = ?1")?
@@ -48,7 +50,7 @@ pub(super) fn has_dependents(
         .exists([&hash.0[..]])
 }
 
-/// Packs a kept content anew.
+/// Compresses a stored content again, against another base or none.
 pub(super) fn repack(
     connection: &Connection,
     hash: &Hash,
@@ -77,8 +79,8 @@ pub(super) fn repack(
     Ok(())
 }
 
-/// Lets the content go that was used longest ago and is not pinned, or `all`;
-/// says whether there was one.
+/// Removes the content that was used longest ago: of those that are not pinned,
+/// or with `all` of all contents. Returns whether there was one.
 pub(super) fn evict(
     connection: &Connection,
     all: bool,
@@ -95,7 +97,7 @@ pub(super) fn evict(
     match oldest {
         None => return Ok(false),
         Some((_, Some(hash))) => remove(connection, Hash(hash), sums, false)?,
-        // Damage: it can be asked for by no hash.
+        // Damage: the row's hash is invalid, so no lookup can find it.
         Some((row, None)) => {
             connection.execute("DELETE FROM content WHERE rowid = ?1", [row])?;
         }
@@ -103,8 +105,9 @@ pub(super) fn evict(
     Ok(true)
 }
 
-/// Deletes a content, after those that rest on it were packed anew. Those that
-/// cannot be unpacked any more go as well. A `secret` was never to be kept.
+/// Deletes a content, after the contents that have it as their base were
+/// compressed again. Those that cannot be decompressed any more are deleted as
+/// well. `secret`: the content should never have been stored.
 pub(super) fn remove(
     connection: &Connection,
     hash: Hash,
@@ -125,7 +128,8 @@ pub(super) fn remove(
     Ok(())
 }
 
-/// Deletes one content; says which others are of no use without it.
+/// Deletes one content. Returns the contents that cannot be decompressed
+/// without it.
 fn remove_one(
     connection: &Connection,
     hash: &Hash,
@@ -155,7 +159,7 @@ fn remove_one(
                 continue;
             };
             repack(connection, &other, &bytes, onto.as_ref(), sums)?;
-            // The first stands alone, the others against it.
+            // The first is stored without a base, the others against it.
             onto.get_or_insert(Base {
                 hash: other,
                 links: 0,
@@ -173,7 +177,7 @@ fn remove_one(
     Ok(lost)
 }
 
-/// What a content rests on next, with the links from there.
+/// Returns a content's base, and the number of bases in a row from there.
 fn rests_next(
     connection: &Connection,
     hash: &Hash,

@@ -1,4 +1,4 @@
-//! What the table of contents sums up to.
+//! Sums over the table of contents.
 
 use rusqlite::Connection;
 use touchmark_proto::Millis;
@@ -6,14 +6,14 @@ use touchmark_proto::Millis;
 use super::super::schema::{meta, uint};
 use super::Extent;
 
-/// In `meta`: since when no content of a version had to go.
+/// In `meta`: the time since which no content of a version was removed.
 pub(super) const SINCE: &str = "contents_since";
 
-/// What the table sums up to.
+/// Sums over the table of contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) extent: Extent,
-    /// The newest use.
+    /// The highest of the numbers that uses of contents are given in order.
     pub(super) used: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The table of contents, as the writer sees it.
+//! The table of contents, as the writer uses it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,26 +18,30 @@ use super::waiting::Waiting;
 use super::{CheckpointContents, Extent, Note, Said};
 use crate::failpoint;
 
-/// Secrets remembered; of more, the first are forgotten.
+/// The maximum number of secrets' hashes that are stored. The oldest are
+/// removed beyond it.
 const SECRETS: usize = 100_000;
 
-/// A commit waits at most so long for the packing of contents, or for as long
-/// as one takes.
+/// The time that one transaction may take for contents. A commit waits for at
+/// most this time, or for one content if that takes longer.
 const PATIENCE: Duration = Duration::from_millis(4);
 
-/// How many times as much as unpinned contents may take, pinned ones may: an
-/// agent that writes without end fills no disk.
+/// When all contents take more than this many times the limit, pinned ones are
+/// removed too. So an agent that writes without end does not fill the disk.
 const PINNED: u64 = 4;
 
-/// Notes taken in one transaction, and of those that wait at most: where the
-/// table cannot be written to, pins are the least of it.
+/// The maximum number of notes that one transaction applies.
 const NOTES: usize = 1_000;
+
+/// The maximum number of pending notes, and of pending requests. Later ones are
+/// dropped: where the table cannot be written, missing pins do little harm.
 const MOST_NOTES: usize = 100_000;
 
-/// In `meta`: up to which fact all notes are in the table.
+/// The key in `meta` for the number of the fact up to which all notes are
+/// applied.
 const NOTED: &str = "contents_noted";
 
-/// What is known of a content that is not written yet.
+/// The pins, base and time of a content that is not written yet.
 #[derive(Clone, Copy, Default)]
 struct Mark {
     before: Option<Hash>,
@@ -45,51 +49,55 @@ struct Mark {
     time: Millis,
 }
 
-/// What was asked of kept contents.
+/// A request about stored contents.
 pub(in super::super) enum Asked {
-    /// These were used.
+    /// The content was used.
     Used(Hash),
-    /// This one is not what was stored.
+    /// The stored bytes do not match the content's hash.
     Damaged(Hash),
-    /// Changes by agents that held these are kept or undone.
+    /// Agents' changes that need these contents were kept or undone.
     Unpin(Vec<Hash>),
-    /// A checkpoint names some of these.
+    /// A checkpoint of the given time names some of these contents.
     Pin(Vec<Hash>, Millis),
-    /// A checkpoint names these, which are pinned; it may be in the place of
-    /// an older one.
+    /// A checkpoint names these contents, which are pinned. It may replace an
+    /// older one.
     Checkpoint(CheckpointContents),
-    /// Pins end that were put before then.
+    /// Pins that were set before this time end.
     Expire(Millis),
 }
 
-/// What one step did.
+/// The result of one step.
 struct Done {
     sums: Sums,
-    /// How many notes and questions it settled.
+    /// How many of the pending notes the step applied.
     notes: usize,
+    /// How many of the pending requests the step processed.
     asked: usize,
     written: Vec<Hash>,
     noted: u64,
 }
 
-/// The table, as the writer sees it.
+/// The table of contents, as the writer uses it.
 pub(in super::super) struct Table {
     cap: u64,
-    /// Read from the table at the first need, not while the daemon starts.
+    /// The totals. They are read from the table when first needed, not while
+    /// the daemon starts.
     sums: Option<Sums>,
-    /// Of contents that wait.
+    /// What is noted about contents that are not written yet.
     marks: HashMap<Hash, Mark>,
     notes: VecDeque<Note>,
     asked: VecDeque<Asked>,
-    /// Facts of an earlier life may say what is not noted.
+    /// Whether facts of an earlier run of the daemon may not be applied yet.
     behind: bool,
-    /// The newest fact of which all is noted but what `marks` hold, and the
-    /// one that the table names.
+    /// The number of the newest fact up to which everything is noted, in the
+    /// table or in `marks`.
     noted: u64,
+    /// The last value of `noted` that was stored in the table.
     noted_in_table: u64,
-    /// When the newest known fact was recorded.
+    /// The time of the newest known fact.
     now: Millis,
-    /// Nothing more can go: the rest is pinned.
+    /// Whether nothing more can be removed, since all other contents are
+    /// pinned.
     all_pinned: bool,
     shown: Arc<Mutex<Option<Extent>>>,
 }
@@ -111,12 +119,12 @@ impl Table {
         }
     }
 
-    /// What the table sums up to; `None` until it was looked at.
+    /// Returns the table's totals, shared; `None` until they were first read.
     pub(in super::super) fn shown(&self) -> Arc<Mutex<Option<Extent>>> {
         Arc::clone(&self.shown)
     }
 
-    /// Takes in what a stored fact says.
+    /// Queues what a stored fact says about contents.
     pub(in super::super) fn note(&mut self, note: Note) {
         if self.notes.len() < MOST_NOTES {
             self.notes.push_back(note);
@@ -129,7 +137,8 @@ impl Table {
         }
     }
 
-    /// Whether there is something to do, beside contents that wait.
+    /// Returns whether there is work besides the contents that wait to be
+    /// written.
     pub(in super::super) fn is_pending(&self) -> bool {
         self.behind || !self.notes.is_empty() || !self.asked.is_empty() || self.is_over()
     }
@@ -138,7 +147,7 @@ impl Table {
         !self.all_pinned && self.sums.is_some_and(|sums| sums.extent.bytes > self.cap)
     }
 
-    /// Does a part of what is to be done, in one transaction.
+    /// Does part of the pending work, in one transaction.
     pub(in super::super) fn step(
         &mut self,
         connection: &mut Connection,
@@ -223,7 +232,8 @@ impl Table {
             }
         }
         let mut written = Vec::new();
-        // Nothing is written before it is known what it follows.
+        // A content is written only after all notes, since one of them may name
+        // its base.
         if notes == self.notes.len() {
             for (hash, bytes) in waiting.batch() {
                 self.write(connection, &hash, &bytes, &mut sums)?;
@@ -235,7 +245,8 @@ impl Table {
         }
         self.all_pinned &= written.is_empty() && asked == 0;
         let mut noted = self.noted_in_table;
-        // Not worth a write of its own: what it spares is done again.
+        // The number alone is not worth a write. If it is not stored, the next
+        // start applies some notes again.
         let writes = connection.total_changes() > changes;
         if writes && self.noted > noted && self.marks.keys().all(|hash| written.contains(hash)) {
             noted = self.noted;
@@ -253,8 +264,8 @@ impl Table {
         })
     }
 
-    /// Takes up what facts said that a killed daemon had not noted. What it
-    /// had not written is gone.
+    /// Applies the facts whose notes a killed daemon did not apply. Contents
+    /// that it did not write are lost.
     fn catch_up(
         &mut self,
         connection: &Connection,
@@ -263,7 +274,8 @@ impl Table {
     ) -> Result<(), rusqlite::Error> {
         let last = self.notes.front().map_or(i64::MAX, |note| int(note.n));
         let Some(noted) = meta::<i64>(connection, NOTED)? else {
-            // There was no such note before: what is kept is not pinned.
+            // An older daemon stored no such number. Its contents are not
+            // pinned.
             let newest: Option<i64> =
                 connection.query_row("SELECT max(n) FROM fact", [], |row| row.get(0))?;
             self.noted = uint(newest.unwrap_or(0).min(last - 1));
@@ -273,7 +285,7 @@ impl Table {
             .prepare("SELECT n, time, body FROM fact WHERE n > ?1 AND n < ?2 ORDER BY n")?;
         let mut rows = statement.query((noted, last))?;
         while let Some(row) = rows.next()? {
-            // What cannot be read is found elsewhere.
+            // A fact that cannot be read is reported elsewhere.
             let Ok(Ok(record)) = record(row) else {
                 continue;
             };
@@ -337,7 +349,7 @@ impl Table {
         Ok(())
     }
 
-    /// Notes what is known of a content.
+    /// Notes the base, the pins and the time of a content.
     fn mark(
         &mut self,
         connection: &Connection,
@@ -358,7 +370,7 @@ impl Table {
         };
         let more = pins::change(connection, hash, &row, (mark.pinned, 0), mark.time)?;
         sums.extent.pinned = sums.extent.pinned.saturating_add_signed(more);
-        // It was written before it was known what it follows.
+        // The content was written before its base was known.
         if let Some(before) = mark.before.filter(|_| !row.rests)
             && !has_dependents(connection, hash)?
             && !rests_on(connection, &before, hash)?
@@ -383,7 +395,8 @@ impl Table {
             let known = self.marks.entry(*hash).or_default();
             known.pinned = (known.pinned | put) & !taken;
             known.time = known.time.max(time);
-            // What waits may be there already: it came again.
+            // A content that waits may be in the table as well, from an earlier
+            // write.
             if taken == 0 {
                 return Ok(());
             }
@@ -395,7 +408,8 @@ impl Table {
         Ok(())
     }
 
-    /// No checkpoint names these any more.
+    /// Ends the checkpoints' pins of the contents whose hashes begin with
+    /// `first`.
     fn release(
         &mut self,
         connection: &Connection,
@@ -428,7 +442,7 @@ impl Table {
             }
             Asked::Damaged(hash) => {
                 let hash = *hash;
-                // It may have been written anew meanwhile.
+                // It may have been written again in the meantime.
                 if read(connection, &hash, None)? == Kept::Damaged {
                     remove(connection, hash, sums, false)?;
                 }
@@ -440,7 +454,7 @@ impl Table {
                     sums.extent.since = since;
                 }
             }
-            // They stay in their place until the transaction is committed.
+            // The hashes stay in the queue until the transaction is committed.
             Asked::Unpin(hashes) => {
                 for hash in hashes.clone() {
                     self.pin(connection, waiting, &hash, (0, CHANGED), 0, sums)?;
@@ -461,7 +475,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes one content, if it is not there.
+    /// Writes one content, if the table does not contain it.
     fn write(
         &self,
         connection: &Connection,
@@ -502,7 +516,8 @@ impl Table {
                 packed.compressed.then_some(int(stored)),
                 packed.base.as_ref().map(|base| &base.0[..]),
                 int(packed.links),
-                // Its version is no newer than the newest.
+                // The time of its version is not later than that of the newest
+                // fact.
                 int(if mark.time > 0 { mark.time } else { self.now }),
                 mark.pinned,
             ))?;
@@ -510,9 +525,9 @@ impl Table {
         Ok(())
     }
 
-    /// Notes which contents are secrets, and deletes those that were kept
-    /// under another name, also from what others rest on. Their bytes are
-    /// overwritten, as by [`forget`](Self::forget).
+    /// Stores which contents are secrets, and deletes those that were stored
+    /// under another name, also where they are the base of others. Their bytes
+    /// are overwritten, as by [`forget`](Self::forget).
     pub(in super::super) fn keep_out(
         &mut self,
         connection: &mut Connection,
@@ -528,8 +543,8 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes all. `secure_delete` overwrites the freed pages, so that the
-    /// bytes are gone from the file and not only from the table.
+    /// Deletes all contents. `secure_delete` overwrites the freed pages, so
+    /// that the bytes are removed from the file and not only from the table.
     pub(in super::super) fn forget(
         &mut self,
         connection: &mut Connection,
@@ -544,7 +559,7 @@ impl Table {
     }
 }
 
-/// The secrets of the table.
+/// Returns the hashes of secrets that the table contains.
 pub(in super::super) fn secrets(connection: &Connection) -> Result<Vec<Hash>, rusqlite::Error> {
     let mut statement = connection.prepare("SELECT hash FROM secret")?;
     let rows = statement.query_map([], |row| row.get(0).map(Hash))?;
@@ -587,7 +602,8 @@ fn forget(connection: &mut Connection, now: Millis) -> Result<Sums, rusqlite::Er
     Ok(sums)
 }
 
-/// Moves a content to the end of the eviction order; says whether it is kept.
+/// Moves a content to the end of the eviction order. Returns whether the table
+/// contains it.
 fn touch(connection: &Connection, hash: &Hash, used: u64) -> Result<bool, rusqlite::Error> {
     connection
         .prepare_cached("UPDATE content SET used = ?2 WHERE hash = ?1")?
@@ -595,7 +611,7 @@ fn touch(connection: &Connection, hash: &Hash, used: u64) -> Result<bool, rusqli
         .map(|rows| rows > 0)
 }
 
-/// What a version or a baseline held.
+/// Returns the hash of a version's or baseline's content; `None` for no file.
 fn held_by(connection: &Connection, n: u64) -> Result<Option<Hash>, rusqlite::Error> {
     let mut statement = connection.prepare_cached("SELECT n, time, body FROM fact WHERE n = ?1")?;
     let mut rows = statement.query([int(n)])?;

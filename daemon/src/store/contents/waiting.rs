@@ -1,4 +1,4 @@
-//! Contents in memory that wait for a quiet moment to be written.
+//! Contents in memory, to be written when the writer is idle.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,60 +8,63 @@ use touchmark_proto::Hash;
 
 use super::Said;
 
-/// Contents waiting in memory; the oldest are dropped when there are more
-/// bytes.
+/// The most bytes of contents that wait in memory. Beyond it the oldest are
+/// dropped.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// Those that changes by agents rest on are dropped only beyond this: the
-/// writer sees to it, before all else it does, that they do not pile up.
+/// The most bytes of contents in memory that agents' changes need; they are
+/// dropped only beyond it. The writer gives them precedence, so that they do
+/// not accumulate.
 const NEEDED_BYTES: usize = 256 << 20;
 
-/// One transaction writes at most this many bytes (or one content), so that a
-/// turn's commit does not wait long for it.
+/// The most bytes that one transaction writes (or one content, if it is
+/// larger). So a turn's commit does not wait long for it.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// The same after a storm, where what is asked meanwhile waits for more than
-/// that. Each content has its own place in the indexes: the more are written
-/// at once, the more of them share a page.
+/// The most bytes that one transaction writes after a storm, when requests wait
+/// for much more than one transaction. Writing more contents together is
+/// cheaper, since more of their index entries share a page.
 const LARGE_BATCH_BYTES: usize = 1 << 20;
 
-/// Contents that are to be written, readable before they are, and those that
-/// never are.
+/// Contents that are pending, which can be read already, and the hashes of
+/// secrets, which are never written.
 pub(in super::super) struct Waiting {
     largest: u64,
     queue: Mutex<Queue>,
     secrets: Mutex<Secrets>,
 }
 
-/// Contents that were met as a secret.
+/// Hashes of contents that were met as a secret.
 #[derive(Default)]
 struct Secrets {
     known: HashSet<Hash>,
-    /// Not in the table yet.
+    /// Hashes that the table does not have yet.
     new: Vec<Hash>,
 }
 
 struct Entry {
     bytes: Arc<[u8]>,
-    /// A change by an agent rests on it.
+    /// A change by an agent needs this content.
     needed: bool,
 }
 
 #[derive(Default)]
 struct Queue {
     entries: HashMap<Hash, Entry>,
-    /// In the order of their coming; some may be gone, or needed by now.
+    /// All hashes in the order in which they were added; some may have been
+    /// removed, or moved to `needed`.
     order: VecDeque<Hash>,
-    /// Those that are needed; some may be gone.
+    /// The needed hashes in the order in which they became needed; some may
+    /// have been removed.
     needed: VecDeque<Hash>,
     total: usize,
     needed_total: usize,
-    /// Some were dropped since that was asked last.
+    /// Contents were dropped since the last [`Waiting::take_dropped`].
     dropped: bool,
 }
 
 impl Waiting {
-    /// `secrets` are those of the table.
+    /// Creates an empty queue. `secrets` are the hashes that the table has.
     pub(in super::super) fn new(largest: u64, secrets: impl IntoIterator<Item = Hash>) -> Self {
         let secrets = Secrets {
             known: secrets.into_iter().collect(),
@@ -74,8 +77,8 @@ impl Waiting {
         }
     }
 
-    /// From now on the content is not kept, under any name; says whether the
-    /// writer must be told.
+    /// From now on the content is not stored, under any path. Returns whether
+    /// the writer has to be notified.
     pub(in super::super) fn keep_out(&self, hash: Hash) -> bool {
         let mut secrets = self.secrets();
         if !secrets.known.insert(hash) {
@@ -87,17 +90,17 @@ impl Waiting {
         true
     }
 
-    /// Whether it was met as a secret.
+    /// Returns whether the content was met as a secret.
     pub(in super::super) fn is_secret(&self, hash: &Hash) -> bool {
         self.secrets().known.contains(hash)
     }
 
-    /// Whether a content of so many bytes is too large to be kept.
+    /// Returns whether a content of `size` bytes is too large to be stored.
     pub(in super::super) fn is_too_large(&self, size: u64) -> bool {
         size > self.largest
     }
 
-    /// Whether there are secrets that the table does not have.
+    /// Returns whether there are secrets that the table does not have.
     pub(in super::super) fn has_new_secrets(&self) -> bool {
         !self.secrets().new.is_empty()
     }
@@ -114,7 +117,7 @@ impl Waiting {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a content in; says whether the writer must be told.
+    /// Adds a content. Returns whether the writer has to be notified.
     pub(in super::super) fn keep(&self, hash: Hash, bytes: Arc<[u8]>) -> bool {
         if self.is_too_large(bytes.len() as u64) || self.is_secret(&hash) {
             return false;
@@ -132,7 +135,8 @@ impl Waiting {
         first
     }
 
-    /// What these facts say that agents changed is not dropped (KEEP-3).
+    /// Protects the contents of agents' changes in these facts from being
+    /// dropped (KEEP-3).
     pub(in super::super) fn heed(&self, records: &[Record]) {
         let needed: Vec<Hash> = records
             .iter()
@@ -149,7 +153,7 @@ impl Waiting {
         queue.shrink();
     }
 
-    /// A content that waits.
+    /// Returns a pending content.
     pub(in super::super) fn get(&self, hash: &Hash) -> Option<Arc<[u8]>> {
         let queue = self.lock();
         queue
@@ -166,18 +170,20 @@ impl Waiting {
         self.lock().entries.is_empty()
     }
 
-    /// Whether so much is needed that the writer must not wait for quiet.
+    /// Returns whether so many needed contents are pending that the writer must
+    /// not wait until it is idle.
     pub(in super::super) fn is_urgent(&self) -> bool {
         self.lock().needed_total > WAITING_BYTES / 2
     }
 
-    /// Whether some were dropped since the last call.
+    /// Returns whether contents were dropped since the last call.
     pub(super) fn take_dropped(&self) -> bool {
         std::mem::take(&mut self.lock().dropped)
     }
 
-    /// The oldest contents, as many as one transaction takes. They wait on
-    /// until [`written`](Self::written).
+    /// Returns as many contents as one transaction writes: needed ones first,
+    /// and the oldest of each kind first. They stay in the queue until
+    /// [`written`](Self::written).
     pub(super) fn batch(&self) -> Vec<(Hash, Arc<[u8]>)> {
         let queue = self.lock();
         let most = if queue.total < WAITING_BYTES / 4 {
@@ -216,7 +222,8 @@ impl Waiting {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Every change of the queue is complete before anything can panic.
+        // A poisoned lock is usable: each change of the queue is complete
+        // before anything can panic.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -241,7 +248,7 @@ impl Queue {
         }
     }
 
-    /// Drops the oldest while there are too many bytes.
+    /// Drops the oldest contents while there are too many bytes.
     fn shrink(&mut self) {
         while self.total - self.needed_total > WAITING_BYTES {
             let Some(hash) = self.order.pop_front() else {
@@ -259,10 +266,11 @@ impl Queue {
         }
     }
 
-    /// Forgets the places of those that are gone.
+    /// Removes the hashes of removed contents from the order.
     fn tidy(&mut self) {
         if self.entries.is_empty() {
-            // After a storm the room for what waited is larger than all else.
+            // Frees the memory: after a storm, the empty maps would be larger
+            // than the rest of the daemon's state.
             *self = Self {
                 dropped: self.dropped,
                 ..Self::default()

@@ -1,4 +1,4 @@
-//! Kept contents: readable at once, capped, checked.
+//! Stored contents: readable immediately, limited, checked.
 
 use sha2::{Digest as _, Sha256};
 
@@ -48,7 +48,7 @@ fn a_content_is_readable_at_once_and_after_a_restart() {
     assert_eq!(reader.content(&small).unwrap(), None);
 }
 
-/// A table with what waits for it, and nothing that happens by itself.
+/// A table and its pending contents, without a writer thread.
 struct Kit {
     _directory: tempfile::TempDir,
     connection: rusqlite::Connection,
@@ -85,7 +85,7 @@ impl Kit {
         hash
     }
 
-    /// A version that took the place of another.
+    /// Adds a version that replaced another.
     fn version(&mut self, bytes: &[u8], before: Option<Hash>, agent: bool) -> Hash {
         let hash = Hash::of(bytes);
         self.waiting.keep(hash, bytes.into());
@@ -126,7 +126,7 @@ impl Kit {
             .unwrap()
     }
 
-    /// The sums are those of the rows, and no row rests on none.
+    /// Checks that the sums are those of the rows, and that every base exists.
     fn check(&self) {
         let extent = self.table.shown().lock().unwrap().unwrap();
         let sum = |of: &str| self.number(&format!("SELECT coalesce(sum({of}), 0) FROM content"));
@@ -139,7 +139,7 @@ impl Kit {
     }
 }
 
-/// Bytes that cannot be compressed.
+/// Returns bytes that cannot be compressed.
 pub(super) fn noise(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     std::iter::repeat_with(|| {
@@ -162,13 +162,13 @@ fn the_least_recently_used_go_when_the_cap_is_reached() {
         kit.keep(bytes);
     }
     assert_eq!(kept(&kit), [0, 1, 2, 3, 4]);
-    // The oldest was just used, so the next oldest has to go; a table opened
-    // anew knows the order.
+    // The oldest was just used, so the second oldest is removed. A table that
+    // is opened again has the same order.
     kit.ask(Asked::Used(hashes[0]));
     kit.table = Table::new(101_000);
     kit.keep(&contents[5]);
     assert_eq!(kept(&kit), [0, 2, 3, 4, 5]);
-    // Kept again: used, not doubled.
+    // A content that is added again is marked as used, not stored twice.
     kit.keep(&contents[2]);
     kit.keep(&contents[6]);
     assert_eq!(kept(&kit), [0, 2, 4, 5, 6]);
@@ -180,7 +180,7 @@ fn the_least_recently_used_go_when_the_cap_is_reached() {
     assert_eq!(kept(&kit), [15, 16, 17, 18, 19]);
 }
 
-/// A text, and the same with one line changed, and so on.
+/// Returns a text, then the same with one line changed, and so on.
 fn texts(count: u64) -> Vec<Vec<u8>> {
     let mut lines = super::storm::lines(0);
     (0..count)
@@ -192,7 +192,7 @@ fn texts(count: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Keeps them, each in the place of the one before.
+/// Adds the texts as versions, each replacing the one before.
 fn chain(kit: &mut Kit, texts: &[Vec<u8>], agent: bool) -> Vec<Hash> {
     let mut before = None;
     let mut hashes = Vec::new();
@@ -217,7 +217,8 @@ fn keep1_what_others_rest_on_goes_after_they_were_packed_anew() {
     );
     let sum = kit.number("SELECT sum(length(body)) FROM content");
     assert!(sum < 4 * whole + 100 * 200, "{sum}");
-    // Another followed one of them, too; and what it holds was there before.
+    // Another version replaced one of them as well, and its content is based on
+    // that one.
     let mut branch = texts[50].clone();
     branch.extend(b"and more\n");
     let branched = kit.version(&branch, Some(hashes[50]), false);
@@ -226,7 +227,7 @@ fn keep1_what_others_rest_on_goes_after_they_were_packed_anew() {
         before: Some(branched),
         agent: false,
     });
-    // Room for two of the chain that stand alone, what rests on the first,
+    // There is space for two contents without a base, those based on the first,
     // and the branch.
     kit.table = Table::new(u64::try_from(whole).unwrap() * 7 / 2);
     kit.settle();
@@ -264,7 +265,7 @@ fn keep1_a_version_that_is_told_late_is_packed_then() {
         kit.number("SELECT count(*) FROM content WHERE base IS NULL"),
         1
     );
-    // And back: neither can rest on the other and be read.
+    // And in the other direction: two contents cannot have each other as base.
     kit.say(says(first, second));
     kit.check();
     assert_eq!(kit.read(&first), Kept::Whole(texts[0].clone()));
@@ -291,7 +292,7 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     let mut kit = Kit::new(50_000);
     let contents: Vec<_> = (0..30).map(|seed| noise(seed, 10_000)).collect();
     let user = kit.version(&contents[0], None, false);
-    // An agent writes over what the user wrote, and over its own.
+    // An agent overwrites the user's content, and then its own.
     let agent = kit.version(&contents[1], Some(user), true);
     let again = kit.version(&contents[2], Some(agent), true);
     let lost = kit.version(&contents[3], None, false);
@@ -313,7 +314,7 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     };
     fill(&mut kit);
     assert!(pinned.iter().all(|hash| kit.has(hash)));
-    // It stays even where nothing else can.
+    // It stays even if nothing else can.
     kit.table = Table::new(15_000);
     kit.settle();
     assert!(pinned.iter().all(|hash| kit.has(hash)));
@@ -324,7 +325,7 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     let extent = kit.table.shown().lock().unwrap().unwrap();
     assert_eq!(extent.bytes, extent.pinned);
     kit.check();
-    // After their time they go like the rest.
+    // After their time they are removed like other contents.
     kit.table = Table::new(6_000);
     kit.ask(Asked::Expire(kit.n * 10));
     assert!(
@@ -341,7 +342,7 @@ fn keep2_a_content_that_came_again_is_let_go_too() {
     let mut kit = Kit::new(1 << 20);
     let user = kit.version(&noise(1, 10_000), None, false);
     kit.version(&noise(2, 10_000), Some(user), true);
-    // An undo writes what was there before, and that waits again.
+    // An undo writes the previous content, which is then pending again.
     kit.waiting.keep(user, noise(1, 10_000).into());
     kit.ask(Asked::Unpin(vec![user]));
     assert_eq!(
@@ -416,7 +417,7 @@ fn sec3_a_secret_found_later_stays_in_no_chain() {
     const TOKEN: &[u8] = b"a token that nobody should have seen 0123456789";
     let mut kit = Kit::new(1 << 30);
     let mut texts = texts(5);
-    // It was in the second, and the others have it no more.
+    // The token was in the second text, and is in no later one.
     texts[1].extend(TOKEN);
     let hashes = chain(&mut kit, &texts, true);
     let rests = "SELECT count(*) FROM content WHERE base IS NOT NULL";
@@ -462,7 +463,7 @@ fn dur2_a_damaged_link_costs_what_rests_on_it_and_nothing_else() {
     let there = |kit: &Kit| -> Vec<usize> { (0..10).filter(|n| kit.has(&hashes[*n])).collect() };
     assert_eq!(there(&kit), [0, 1, 2, 3]);
     assert_eq!(kit.read(&hashes[7]), Kept::Damaged);
-    // What is met again is kept anew, and serves as before.
+    // A content that is met again is stored again, and is a base as before.
     for hash in &hashes[4..] {
         kit.ask(Asked::Damaged(*hash));
     }
@@ -476,13 +477,13 @@ fn dur2_a_damaged_link_costs_what_rests_on_it_and_nothing_else() {
     chain(&mut kit, &texts, false);
     assert_eq!(there(&kit).len(), 10);
     assert!(kit.has(&other));
-    // The base of all is removed when it is damaged: no row stays that is of
-    // no use.
+    // The base of all others is removed when it is damaged: no row stays that
+    // cannot be read.
     damage(&kit, &hashes[0]);
     kit.table = Table::new(0);
     kit.settle();
     assert_eq!(kit.number("SELECT count(*) FROM content"), 0);
-    // Links that lead in a circle, or nowhere.
+    // Bases in a circle, or missing ones.
     kit.table = Table::new(1 << 30);
     let hashes = chain(&mut kit, &texts, false);
     for to in [hashes[9], hash(1)] {
@@ -574,7 +575,7 @@ fn contents_of_an_older_touchmark_are_read_and_count() {
         reader.content(&hashes[0]).unwrap().as_deref(),
         Some(&texts[0][..])
     );
-    // What follows it rests on it.
+    // The next content has it as its base.
     world.opened.store.keep(hashes[1], texts[1].clone().into());
     let mut record = version(1, "a");
     if let Fact::Version(version) = &mut record.fact {

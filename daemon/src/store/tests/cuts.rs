@@ -1,28 +1,29 @@
-//! DUR-2: files cut at every page boundary, as a loss of power or a careless
-//! copy leaves them. Whatever is opened is a state that there was.
+//! DUR-2: files cut at every page boundary, as a power failure or a careless
+//! copy leaves them. Every state that opens is one that existed.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// Bytes of a page, of the log's header, and of a frame's header in it.
+/// The size of a page, of the log's header, and of a frame's header in the log,
+/// in bytes.
 const PAGE: u64 = 4_096;
 const LOG_HEADER: u64 = 32;
 const FRAME_HEADER: u64 = 24;
 
-/// A snapshot that takes several pages.
+/// Returns a snapshot that fills several pages.
 fn snapshot() -> Vec<u8> {
     (0..20_000_u32).map(|n| n.to_le_bytes()[0]).collect()
 }
 
-/// The snapshot reaches to this fact, the file to that one, the log to the
-/// last.
+/// The last fact in the snapshot, in the file, and in the log.
 const COVERED: u64 = 180;
 const CLOSED: u64 = 300;
 const LAST: u64 = 335;
 
-/// A store with a past: facts that a snapshot covers are trimmed, contents
-/// are kept, versions are pruned, and then it is killed at work.
+/// Makes a store with a history: facts that a snapshot covers are trimmed,
+/// contents are stored, versions are pruned, and then it is killed at work.
+/// Returns its epoch.
 fn history(directory: &Path) -> u64 {
     let live = tempfile::tempdir().unwrap();
     let first = world(live.path());
@@ -37,14 +38,14 @@ fn history(directory: &Path) -> u64 {
     let second = world(live.path());
     assert!(second.opened.snapshot == Some(snapshot()));
     for n in CLOSED + 1..=LAST {
-        // A transaction each.
+        // Each in a separate transaction.
         second.store(&[record(n)]);
     }
     copy(live.path(), directory);
     second.opened.epoch
 }
 
-/// Where syncs cost nothing, if there is such a place.
+/// Returns a directory in memory, where syncs cost nothing, if there is one.
 fn in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -56,9 +57,9 @@ fn in_memory() -> tempfile::TempDir {
 enum Damage {
     /// It ends here.
     Cut(u64),
-    /// What is from here on was never written.
+    /// Everything from here on was never written.
     Zeroed(u64),
-    /// This page alone was never written.
+    /// Only this page was never written.
     Hole(u64),
 }
 
@@ -78,18 +79,18 @@ impl Damage {
     }
 }
 
-/// Whose word there is about what was stored.
+/// What the high-water mark shows about the end.
 #[derive(Clone, Copy, Debug)]
 enum Witness {
     /// The daemon was killed.
     SameBoot,
-    /// The machine went down.
+    /// The machine lost power.
     OtherBoot,
-    /// Nobody's.
+    /// There is no high-water mark.
     Missing,
 }
 
-/// Opens a damaged copy; says what became of it.
+/// Opens a damaged copy. Returns the outcome.
 fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64) -> &'static str {
     let directory = in_memory();
     copy(whole, directory.path());
@@ -116,7 +117,7 @@ fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64
         return "set aside";
     }
     if loaded.left_out {
-        // Only bytes of a record are gone: all others are there.
+        // Only bytes of one record are damaged: all other records are there.
         assert!(loaded.epoch > epoch && loaded.unreadable > 0, "{what}");
         let there = records(1..=loaded.last);
         assert!(
@@ -127,7 +128,7 @@ fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64
         assert!(loaded.facts.len() as u64 >= least, "{what}");
         return "left out";
     }
-    // A state that there was: whole, up to some fact.
+    // A state that existed: complete, up to some fact.
     assert!(loaded.snapshot == Some(snapshot()), "{what}");
     assert!(
         loaded.facts == records(COVERED + 1..=loaded.last),
@@ -147,7 +148,7 @@ fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64
     if trouble { "new epoch" } else { "whole" }
 }
 
-/// Whether a store that was opened takes more facts.
+/// Returns whether a store that was opened stores more facts.
 fn goes_on(directory: &Path, last: u64) -> bool {
     let world = world(directory);
     for n in last + 1..last + 30 {
@@ -159,7 +160,8 @@ fn goes_on(directory: &Path, last: u64) -> bool {
     true
 }
 
-/// Every boundary up to the length, a place inside each page, and the end.
+/// Returns every boundary up to the length, a place inside each page, and the
+/// end.
 fn places(length: u64, first: u64, page: u64) -> Vec<u64> {
     let mut places = vec![0, length - 1];
     let mut at = first;
@@ -201,7 +203,7 @@ fn cut_at_every_page_a_store_is_whole_or_found_out() {
     let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
     for (number, (name, damage)) in cases.into_iter().enumerate() {
         let outcome = opened(whole.path(), name, damage, Witness::SameBoot, epoch);
-        // Facts that were answered never go missing in silence.
+        // If facts that were answered are missing, that is always reported.
         assert_ne!(outcome, "new epoch", "{name} {damage:?}");
         *outcomes.entry(format!("{name} {outcome}")).or_default() += 1;
         let other = match number % 2 {

@@ -1,9 +1,9 @@
-//! DUR-2: a record that cannot be read costs itself; a file that is not what
-//! was written is set aside.
+//! DUR-2: a record that cannot be read is left out alone. A file that differs
+//! from what was written is set aside.
 
 use super::*;
 
-/// A closed store with these facts, and its epoch.
+/// Makes a closed store with these facts. Returns its epoch.
 fn closed(directory: &Path, last: u64) -> u64 {
     let world = world(directory);
     world.store(&records(1..=last));
@@ -12,7 +12,8 @@ fn closed(directory: &Path, last: u64) -> u64 {
     epoch
 }
 
-/// A store as a crash leaves it, with all its facts in the log.
+/// Makes a store as a crash leaves it, with all its facts in the log. Returns
+/// its epoch.
 fn crashed(directory: &Path, last: u64) -> u64 {
     let live = tempfile::tempdir().unwrap();
     let world = world(live.path());
@@ -21,8 +22,8 @@ fn crashed(directory: &Path, last: u64) -> u64 {
     world.opened.epoch
 }
 
-/// The store opens as an empty one of a new epoch, works, and what was there
-/// is kept under another name.
+/// Checks that the store opens as an empty one with a new epoch, works, and
+/// that the old files are there under another name.
 fn is_set_aside(directory: &Path, epoch: u64, what: &str) {
     let damaged = fs::read(directory.join("store.db")).ok();
     let world = world(directory);
@@ -33,7 +34,7 @@ fn is_set_aside(directory: &Path, epoch: u64, what: &str) {
     let names = aside(directory);
     assert!(!names.is_empty(), "{what}");
     if let Some(damaged) = damaged {
-        // Opening may have read the log back into it, no more than that.
+        // Opening may have copied the log back into it, and nothing else.
         let kept = fs::read(directory.join(&names[0])).unwrap();
         assert!(kept.len() >= damaged.len(), "{what}");
     }
@@ -90,9 +91,9 @@ fn a_file_that_vanished_is_a_new_epoch() {
     is_set_aside(directory.path(), epoch, "vanished");
 }
 
-/// Opens with a byte changed. The store never lies: either all facts are
-/// there, or a record is left out and that is said, or everything was set
-/// aside, or it is refused.
+/// Opens a store with one byte changed. The store never returns wrong facts:
+/// all of them are there, or a record is left out and that is reported, or
+/// everything was set aside, or opening fails.
 fn flipped(whole: &Path, name: &str, at: usize, last: u64, epoch: u64) -> bool {
     let directory = tempfile::tempdir().unwrap();
     copy(whole, directory.path());
@@ -154,7 +155,7 @@ fn a_changed_byte_in_the_log_is_found() {
         .chain([length - 1])
     {
         // Without the check of the newest fact, SQLite would go back to the
-        // last whole transaction and say nothing.
+        // last complete transaction and report nothing.
         let found = flipped(whole.path(), "store.db-wal", at, 20, epoch);
         assert!(found || at < 32, "{at} of {length}");
     }
@@ -233,7 +234,7 @@ fn a_file_that_lacks_its_last_byte_lacks_one_record() {
     );
 }
 
-/// Does something to a closed store's file.
+/// Runs SQL on a closed store's file.
 fn with_sql(directory: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(directory.join("store.db")).unwrap();
     connection.execute_batch(sql).unwrap();
@@ -273,7 +274,8 @@ fn a_record_that_cannot_be_read_costs_itself() {
     let epoch = world.opened.epoch;
     world.close();
 
-    // Said and paid once, and counted.
+    // The loss is reported once, the epoch changes once, and the records stay
+    // counted.
     let world = super::world(directory.path());
     assert_eq!(
         (world.opened.trouble.clone(), world.opened.epoch),
@@ -282,7 +284,7 @@ fn a_record_that_cannot_be_read_costs_itself() {
     assert!(!world.opened.left_out);
     assert_eq!(world.opened.facts, [left, records(13..=13)].concat());
     assert_eq!(world.opened.store.unreadable(), 4);
-    // What was before cannot be told whole.
+    // Lists that begin before fact 12 would be incomplete.
     let reader = world.opened.store.reader().unwrap();
     assert_eq!(reader.oldest().unwrap(), Some(12));
     assert_eq!(reader.unreadable(&path("a.txt"), None).unwrap(), Some(5));
@@ -336,10 +338,10 @@ fn a_lookup_leaves_out_what_cannot_be_read() {
     let reader = world.opened.store.reader().unwrap();
     let history = reader.history(&path("a.txt"), Some(8), 3).unwrap();
     let numbers: Vec<_> = history.iter().map(|record| record.n).collect();
-    // One more than without the unreadable one, so that nobody takes the end
-    // of a page for the end of the history.
+    // The limit counts readable records only, since a page with fewer records
+    // is treated as the end of the history.
     assert_eq!(numbers, [7, 4, 2]);
-    // A list of all that happened cannot be had.
+    // A list of everything since then would be incomplete.
     let since = reader.versions_after(3).unwrap_err();
     assert_eq!(since.code(), touchmark_proto::ErrorCode::UnknownClock);
     assert_eq!(reader.versions_after(5).unwrap().len(), 8);
@@ -383,14 +385,14 @@ fn a_record_of_a_newer_format_is_refused_and_left_alone() {
     assert!(aside(directory.path()).is_empty());
 }
 
-/// Changes a closed store's file by SQL.
+/// Runs SQL on a closed store's file.
 fn changed(directory: &Path, statements: &str) {
     let connection = rusqlite::Connection::open(directory.join("store.db")).unwrap();
     connection.execute_batch(statements).unwrap();
     connection.close().unwrap();
 }
 
-/// Opens and closes it; its epoch, and whether something was wrong.
+/// Opens and closes a store. Returns its epoch, and whether there was trouble.
 fn epoch_of(directory: &Path) -> (u64, bool) {
     let world = world(directory);
     assert_eq!(world.opened.facts, records(1..=3));
@@ -408,7 +410,7 @@ fn an_epoch_that_is_not_what_was_stored_is_not_believed() {
         "UPDATE meta SET value = CAST(x'1100000000000000' || substr(value, 9) AS BLOB)
          WHERE key = 'sealed_epoch'",
         "UPDATE meta SET value = CAST(value AS TEXT) WHERE key = 'sealed_epoch'",
-        // As an older touchmark had it, and no older one has been here.
+        // As an older touchmark stored it; but none has opened this store.
         "UPDATE meta SET key = 'epoch', value = 17 WHERE key = 'sealed_epoch'",
     ] {
         let directory = tempfile::tempdir().unwrap();

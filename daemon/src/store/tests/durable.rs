@@ -1,4 +1,4 @@
-//! DUR-1: what was reported committed is there, whatever happens next.
+//! DUR-1: what was reported as committed is stored, whatever happens next.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn a_copy_at_any_moment_opens_with_everything_reported() {
     for round in 0..20_u64 {
         let first = round * 20 + 1;
         world.store(&records(first..=first + 9));
-        // These are under way while the copy is made.
+        // These are in progress while the copy is made.
         for record in records(first + 10..=first + 19) {
             world.commit(record.n, vec![record]);
         }
@@ -34,8 +34,8 @@ fn a_copy_at_any_moment_opens_with_everything_reported() {
 
 const CHILD: &str = "TOUCHMARK_TEST_STORE";
 
-/// Not a test: the process that
-/// [`a_killed_process_loses_nothing_it_reported`] kills.
+/// Not a test: the process that [`a_killed_process_loses_nothing_it_reported`]
+/// kills.
 #[test]
 #[ignore = "run by another test"]
 fn child() {

@@ -1,4 +1,4 @@
-//! LOSS-3: a disk without room.
+//! LOSS-3: a disk without space.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -8,14 +8,15 @@ use touchmark_tests::parts::not_tested;
 use super::*;
 use touchmark_tests::children;
 
-/// Turns fail, are kept, and are stored in their order once that works.
+/// Checks that turns fail, are kept, and are stored in their order once that
+/// works.
 fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOnce()) {
     let world = world(directory);
     let reader = world.opened.store.reader().unwrap();
     world.store(&records(1..=5));
     refuse();
     let mut turn = 6;
-    // What is left of the log's last page may still take a few.
+    // The rest of the log's last page may still have space for a few.
     let first_failed = loop {
         world.commit(turn, vec![record(turn)]);
         match world.event() {
@@ -35,7 +36,7 @@ fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOn
         world.commit(turn, vec![record(turn)]);
         assert!(matches!(world.event(), StoreEvent::Failed { turn: failed, .. } if failed == turn));
     }
-    // A turn that stores nothing is answered; lookups go on.
+    // A turn that stores nothing is answered, and lookups still work.
     world.commit(9_999, Vec::new());
     assert_eq!(world.event(), StoreEvent::Committed { turn: 9_999 });
     let last = first_failed + 19;
@@ -92,7 +93,7 @@ fn a_refused_commit_is_kept_and_tried_again() {
     );
 }
 
-/// A file system of one megabyte; `None` where this user may not mount.
+/// A file system of one megabyte.
 struct Tiny(tempfile::TempDir);
 
 impl Tiny {
@@ -153,7 +154,7 @@ fn keep1_a_full_disk_costs_contents_and_nothing_that_was_kept() {
     before.store(&records(1..=5));
     before.close();
 
-    // More than there is room for.
+    // More contents than there is space for.
     let full = world(&state);
     for seed in 1..40 {
         let (hash, bytes) = content(seed);

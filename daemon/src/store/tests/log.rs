@@ -1,4 +1,5 @@
-//! The log: what goes in comes out, in order, and is found again.
+//! The log: facts are read back in the order in which they were stored, and
+//! lookups find them.
 
 use super::super::upkeep::Log;
 use super::*;
@@ -10,7 +11,7 @@ fn facts_come_back_after_a_restart() {
     assert_eq!(world.opened.facts, Vec::new());
     assert_eq!(world.opened.trouble, None);
     let mut expected = records(1..=7);
-    // A name that is not UTF-8.
+    // A path that is not UTF-8.
     let mut odd = version(8, "x");
     if let Fact::Version(version) = &mut odd.fact {
         version.path = RelPath::new(b"dir/\xff").unwrap();
@@ -45,7 +46,7 @@ fn turns_are_reported_once_in_their_order_and_after_their_commit() {
     let report = {
         let early = Arc::clone(&early);
         move |event| {
-            // Whoever is told can see it from another connection.
+            // A turn that is reported can be read by another connection.
             if let StoreEvent::Committed { turn } = event
                 && turn <= 500
                 && turn % 50 == 0
@@ -63,7 +64,8 @@ fn turns_are_reported_once_in_their_order_and_after_their_commit() {
     };
     let opened = open(&options(directory.path()), report.clone()).unwrap();
     for turn in 1..=500 {
-        // Every turn has a fact but each seventh, which is answered as well.
+        // Every turn has a fact. After each seventh, a turn without facts
+        // follows, which is answered as well.
         let facts = vec![record(turn)];
         opened.store.commit(turn, facts, &report);
         if turn % 7 == 0 {
@@ -117,7 +119,7 @@ fn the_log_answers_by_path_by_number_and_by_time() {
 fn a_time_is_found_whatever_is_missing_and_however_much_was_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let world = world(directory.path());
-    // Three facts at a time, every fifth one gone.
+    // Every fifth fact is missing.
     let facts: Vec<Record> = (1..200)
         .filter(|n| n % 5 != 0)
         .map(|n| Record {
@@ -185,7 +187,7 @@ fn a_snapshot_replaces_the_facts_before_it_but_for_histories() {
         numbers(&reader.history(&path("a.txt"), None, 3).unwrap()),
         [8, 7, 5]
     );
-    // The next one takes its place.
+    // The next snapshot replaces it.
     world.opened.store.snapshot(9, vec![2]);
     world.close();
     let world = super::world(directory.path());
@@ -220,7 +222,7 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     assert_eq!(numbers(&world.opened.facts), [3]);
 }
 
-/// Prunes in this thread; returns what is left.
+/// Prunes in this thread. Returns the numbers of the facts that are left.
 fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     let file = directory.join("store.db");
     let (work_sender, work) = channel();
@@ -272,7 +274,7 @@ fn pruning_leaves_what_somebody_may_compare_with() {
         ]);
         (directory, world)
     };
-    // Without a snapshot every fact is needed to start.
+    // Without a snapshot every fact is needed for the next start.
     let (directory, world) = fresh();
     world.close();
     assert_eq!(prune(directory.path(), all), [1, 2, 3, 4, 5, 6, 7]);
@@ -281,7 +283,7 @@ fn pruning_leaves_what_somebody_may_compare_with() {
     world.opened.store.snapshot(6, vec![]);
     world.close();
     let floor_3 = Prune { floor: 3, ..all };
-    // What `a` held at fact 3 stays, and all that came later.
+    // The content of `a` at fact 3 stays, and everything later.
     assert_eq!(prune(directory.path(), floor_3), [3, 4, 5, 6, 7]);
     let by_count = Prune {
         keep_per_path: 2,

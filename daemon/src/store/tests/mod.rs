@@ -24,16 +24,16 @@ use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
 
 use super::*;
 
-/// An open store in a directory, and what it reports.
+/// An open store in a directory, and its reports.
 struct World {
     events: Receiver<StoreEvent>,
-    /// For what is reported at once.
+    /// Receives what [`Store::commit`] reports before it returns.
     at_once: Sender<StoreEvent>,
     opened: Opened,
 }
 
-/// Options under which nothing happens by itself: no checkpoint comes between
-/// two steps of a test.
+/// Returns options without automatic checkpoints, which could come between two
+/// steps of a test.
 fn options(directory: &Path) -> Options {
     Options {
         checkpoint_pace: Duration::from_secs(3_600),
@@ -66,7 +66,7 @@ impl World {
         });
     }
 
-    /// The next report. The limit only ends a test that would hang.
+    /// Returns the next report. The limit only ends a test that would hang.
     fn event(&self) -> StoreEvent {
         self.events.recv_timeout(Duration::from_secs(60)).unwrap()
     }
@@ -110,7 +110,7 @@ fn session() -> SessionId {
     SessionId::new("s").unwrap()
 }
 
-/// A record of every row kind in turn; its time is ten times its number.
+/// Returns a record; the row kinds alternate. Its time is ten times its number.
 fn record(n: u64) -> Record {
     match n % 3 {
         0 => other(n),
@@ -164,8 +164,8 @@ fn numbers(records: &[Record]) -> Vec<u64> {
     records.iter().map(|record| record.n).collect()
 }
 
-/// What a crash at this moment would leave. The high-water mark first: the real one
-/// never runs ahead of the log.
+/// Copies what a crash at this moment would leave. The high-water mark is
+/// copied first, since it is never ahead of the log.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for name in ["store.last", "store.db", "store.db-wal"] {
@@ -175,7 +175,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The names of everything set aside.
+/// Returns the names of everything that was set aside.
 fn aside(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()

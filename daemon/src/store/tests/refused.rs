@@ -13,15 +13,15 @@ fn private() -> tempfile::TempDir {
         .unwrap()
 }
 
-/// A store in a directory of its own that is mounted for reading only.
+/// Mounts a store's directory for reading only.
 fn read_only(directory: &Path) {
     let at = directory.to_str().unwrap();
     mounts::mount("none", at, "bind", directory);
     mounts::remount("bind,ro", directory);
 }
 
-/// What is there is read, what comes is found, nothing of it is stored, and
-/// the next life goes on from before.
+/// Checks that stored facts are read, new ones are found by lookups and not
+/// stored, and the next run continues from the stored ones.
 fn is_read_until_it_can_be_written(directory: &Path, epoch: u64, last: u64, permit: impl FnOnce()) {
     let before: Vec<_> = ["store.db", "store.db-wal"]
         .map(|name| fs::read(directory.join(name)).ok())

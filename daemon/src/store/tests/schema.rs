@@ -1,4 +1,4 @@
-//! The schema's versions.
+//! The versions of the schema.
 
 use rusqlite::Connection;
 

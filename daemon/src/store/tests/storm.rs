@@ -1,14 +1,15 @@
-//! Many versions of many files: what they cost.
+//! The cost of many versions of many files.
 
 use std::time::Instant;
 
 use super::*;
 
-/// Files, and bytes of each, about.
+/// The number of files, and the approximate size of each in bytes.
 const FILES: u64 = 600;
 const BYTES: usize = 11_700;
 
-/// Lines as of a program: words of a vocabulary, numbers, indentation.
+/// Returns a line like that of a program: words of a vocabulary, numbers,
+/// indentation.
 pub(super) fn line(seed: u64) -> String {
     const WORDS: [&str; 24] = [
         "let", "match", "return", "self", "value", "index", "store", "reader", "content", "hash",
@@ -31,7 +32,7 @@ pub(super) fn line(seed: u64) -> String {
     text
 }
 
-/// A file's lines at first.
+/// Returns a file's initial lines.
 pub(super) fn lines(file: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut bytes = 0;
@@ -102,7 +103,7 @@ fn measure_a_storm() {
     );
 }
 
-/// One line changed at a time, by agents: nothing may be dropped.
+/// Agents change one line at a time: nothing may be dropped.
 #[test]
 fn keep1_fifteen_thousand_versions_take_little_room() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! How long the system runs, on other Unix systems. Whether that goes on while
-//! the machine sleeps differs between them; it does on macOS.
+//! The uptime, on Unix systems other than Linux. Whether it continues while the
+//! machine sleeps differs between them; on macOS it does.
 
 use std::time::Duration;
 

@@ -1,18 +1,18 @@
-//! Other Unixes have no such handle: what is looked at is opened for reading,
-//! without waiting for anybody.
+//! Unix systems other than Linux have no handle without opening: a name is
+//! opened for reading, without blocking.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The least that opens something.
+/// The flags that open a name with the least effect.
 pub(crate) const LOOK: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
 
-/// The number of the device that a name is on, links not followed.
+/// Returns the number of the device that a name is on, without following links.
 pub(crate) fn device(name: &Path) -> Option<u64> {
     name.symlink_metadata().ok().map(|found| found.dev())
 }

@@ -1,22 +1,23 @@
-//! As far as the device's number tells.
+//! Distinguishes mounts as far as the device's number does.
 
 use std::time::Duration;
 
-/// What can be asked for its mount: an open file or directory.
+/// What has a mount: an open file or directory.
 pub(crate) trait Handle {}
 
 impl<T> Handle for T {}
 
-/// What a stat on a mounted file system is worth.
+/// What a stat on a mounted file system proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mounted {
-    /// The device's number says enough.
+    /// Always 0: only the device's number is known.
     pub(crate) id: u64,
-    /// A stat can vouch for a content there.
+    /// Whether a stat can prove that a content is unchanged.
     pub(crate) vouches: bool,
 }
 
-/// Nothing is known of other mounts: they are read.
+/// Returns a mount where a stat proves nothing, so that files are read: nothing
+/// is known of other mounts.
 pub(crate) fn mounted(_file: impl Handle) -> Mounted {
     Mounted {
         id: 0,
@@ -24,7 +25,8 @@ pub(crate) fn mounted(_file: impl Handle) -> Mounted {
     }
 }
 
-/// By its device.
+/// Returns the mount of the workspace's own file system, where a stat proves
+/// that a content is unchanged.
 pub(crate) fn mounted_home(_file: impl Handle) -> Mounted {
     Mounted {
         id: 0,
@@ -32,7 +34,8 @@ pub(crate) fn mounted_home(_file: impl Handle) -> Mounted {
     }
 }
 
-/// Systems that do not say write back within the least time that counts.
+/// Returns zero: systems that do not report the time write back sooner than the
+/// minimum that applies anyway.
 pub(crate) fn dirty_time() -> Option<Duration> {
     Some(Duration::ZERO)
 }

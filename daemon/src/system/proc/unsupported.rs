@@ -1,4 +1,5 @@
-//! What no other system tells in a way that is known here.
+//! Used on systems other than Linux, where these facts about processes are not
+//! available in a known way.
 
 use std::io;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use touchmark_proto::{Error, ErrorCode};
 
 use crate::system::process::{Placed, Process, Umask};
 
-/// Says that it cannot be told: a command window ends with its connection or
-/// its time then.
+/// Returns an error, since the end of a process cannot be observed. A command
+/// window then ends with its connection or by its deadline.
 ///
 /// # Errors
 /// Always.
@@ -16,51 +17,51 @@ pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
     std::future::ready(Err(io::ErrorKind::Unsupported.into()))
 }
 
-/// Not told.
+/// Returns no process.
 pub(crate) fn and_above(_pid: u32) -> Vec<Process> {
     Vec::new()
 }
 
-/// Not told.
+/// Returns no process.
 pub(crate) fn children(_pid: u32) -> Vec<Placed> {
     Vec::new()
 }
 
-/// Not told.
+/// Returns no process.
 pub(crate) fn all() -> Vec<Placed> {
     Vec::new()
 }
 
-/// Not told.
+/// Returns false.
 pub(crate) fn runs_this_program(_pid: u32) -> bool {
     false
 }
 
-/// Not told.
+/// Returns false.
 pub(crate) fn environment_says(_pid: u32, _value: &str) -> bool {
     false
 }
 
-/// Ticks of ten milliseconds.
+/// Returns the uptime at a tick; a tick is ten milliseconds.
 pub(crate) fn since(tick: u64) -> Duration {
     Duration::from_millis(tick.saturating_mul(10))
 }
 
-/// Ticks of ten milliseconds.
+/// Returns the tick at an uptime; a tick is ten milliseconds.
 pub(crate) fn ticks(running: Duration) -> u64 {
     u64::try_from(running.as_millis()).unwrap_or(u64::MAX) / 10
 }
 
-/// Not told.
+/// Returns `None`.
 pub(crate) fn umask(_pid: u32) -> Option<Umask> {
     None
 }
 
-/// Says that it cannot be told: without it, a number might be another
-/// process's by now.
+/// Returns an error, since without a start time an id might belong to another
+/// process by now.
 ///
 /// # Errors
-/// `invalidParams`, if there are any.
+/// `invalidParams`, if `processes` is not empty.
 pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)>, Error> {
     if processes.is_empty() {
         return Ok(Vec::new());
@@ -69,12 +70,12 @@ pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)
     Err(Error::new(ErrorCode::InvalidParams, message).hint("leave `pid` out"))
 }
 
-/// Not told.
+/// Returns 0: unknown.
 pub(crate) fn resident_bytes() -> u64 {
     0
 }
 
-/// Not told.
+/// Returns `None`.
 pub(crate) fn boot() -> Option<String> {
     None
 }

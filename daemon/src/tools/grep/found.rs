@@ -1,5 +1,5 @@
-//! What a search has found: matches with the lines around them, cut and
-//! counted so that the answer stays within its bounds.
+//! The matches of a search with the lines around them, cut and counted so that
+//! the answer stays within its limits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,54 +11,57 @@ use touchmark_proto::search::{Match, Matches};
 
 use super::patient::Patient;
 
-/// A text in the answer has no more bytes of its file than this.
+/// The maximum number of a file's bytes in one text of the answer.
 pub(super) const TEXT_BYTES: usize = 4 << 10;
 
-/// Of these, as many at most lie before the match.
+/// The maximum number of these bytes that come before the match.
 const LEAD_BYTES: usize = 512;
 
-/// Stands where a text was cut.
+/// The mark at a place where a text was cut.
 const CUT: char = '…';
 
-/// What a match takes in JSON beside its texts and its path.
+/// The size of a match in JSON without its texts and its path, in bytes.
 const ROW_BYTES: usize = 128;
 
-/// What a text takes beside itself, on any wire.
+/// The size of a text in addition to its bytes, on any wire.
 const TEXT_FRAME: usize = 9;
 
-/// What `uri` takes beside a name, with the workspace's own.
+/// The size of `uri` without the file's name, but with the workspace's path, in
+/// bytes.
 const URI_BYTES: usize = 4 << 10;
 
-/// Matches so far. The searcher calls it for each line that matched or lies
-/// near one, once, in order.
+/// The matches so far. The searcher calls it in order, once for each line that
+/// matches or is near a match.
 pub(super) struct Found<'a> {
     matcher: &'a Patient<'a>,
     most: usize,
     before: usize,
     after: usize,
-    /// Bytes that the answer may still take.
+    /// The number of bytes that the answer may still take.
     left: usize,
-    /// Files looked into.
+    /// The number of files that were searched.
     pub(super) files: u64,
     matches: Vec<Match>,
-    /// There is a match beyond `most`, or no room for one.
+    /// Whether there is a match beyond `most`, or one that does not fit.
     more: bool,
     file: Option<InFile>,
 }
 
-/// Of the file that is being searched.
+/// The state of the file that is being searched.
 struct InFile {
     path: RelPath,
-    /// What its path takes in each row.
+    /// The size of the file's path in each row, in bytes.
     path_bytes: usize,
-    /// Where its matches begin, and what was left then, should it turn out to
-    /// be binary.
+    /// The index of the file's first match: the matches from there are dropped
+    /// if the file turns out to be binary.
     first: usize,
+    /// The value of [`Found::left`] before the file's first match.
     left: usize,
     binary: bool,
-    /// The newest lines, each with its number.
+    /// The newest lines, with their numbers.
     recent: VecDeque<(u64, String)>,
-    /// Matches that want lines after them, and how many more.
+    /// The indexes of matches that need lines after them, with the number of
+    /// lines.
     open: VecDeque<(usize, usize)>,
 }
 
@@ -83,17 +86,17 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether nothing more can be taken, and there is more.
+    /// Returns whether no further match can be added although there are more.
     pub(super) fn is_full(&self) -> bool {
         self.more
     }
 
-    /// The lines to come are of this file.
+    /// Begins a file: the following lines belong to it.
     pub(super) fn begin(&mut self, path: &RelPath) {
         self.files += 1;
         self.file = Some(InFile {
             path: path.clone(),
-            // A name that is not UTF-8 travels percent-encoded beside it.
+            // A name that is not UTF-8 is sent percent-encoded as well.
             path_bytes: escaped_bytes(&path.to_string_lossy())
                 + match std::str::from_utf8(path.as_bytes()) {
                     Ok(_) => 0,
@@ -107,8 +110,8 @@ impl<'a> Found<'a> {
         });
     }
 
-    /// The file is at its end. What was found in a binary one does not count:
-    /// its first NUL may come late.
+    /// Ends a file. If it turned out to be binary its matches are dropped: its
+    /// first NUL may come after them.
     pub(super) fn end(&mut self) {
         if let Some(file) = self.file.take().filter(|file| file.binary) {
             self.matches.truncate(file.first);
@@ -117,7 +120,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The answer.
+    /// Returns the answer.
     pub(super) fn finish(self, cut_short: bool) -> Matches {
         Matches {
             matches: self.matches,
@@ -126,8 +129,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// A line near a match, or of one: it lies after earlier matches and may
-    /// lie before later ones.
+    /// Adds a line of a match or near one to the matches before it, and
+    /// remembers it for the matches after it.
     fn pass(&mut self, number: u64, line: &[u8]) {
         let Some(file) = &mut self.file else { return };
         if self.before == 0 && file.open.is_empty() {
@@ -157,13 +160,13 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether to go on in this file: matches that were taken may still want
+    /// Returns whether to continue in this file: earlier matches may still need
     /// lines.
     fn goes_on(&self) -> bool {
         !self.more || self.file.as_ref().is_some_and(|file| !file.open.is_empty())
     }
 
-    /// The lines before a match that is to come.
+    /// Returns the lines before the next match.
     fn lines_before(&self, number: u64) -> Vec<String> {
         let first = number.saturating_sub(self.before as u64);
         let recent = self.file.iter().flat_map(|file| &file.recent);
@@ -215,7 +218,7 @@ impl Sink for Found<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let number = found.line_number().unwrap_or_default();
         let before = self.lines_before(number);
-        // Its own lines lie after earlier matches.
+        // The match's own lines come after earlier matches.
         for (number, line) in (number..).zip(found.lines()) {
             self.pass(number, line);
         }
@@ -236,9 +239,9 @@ impl Sink for Found<'_> {
     }
 }
 
-/// A line, or lines, without the last one's end; of a very long one what lies
-/// around the byte `at`, from a character's start to a character's end where
-/// it is UTF-8.
+/// Returns one or several lines without the last line end. A very long line is
+/// cut to the part around the byte `at`, at character boundaries if it is
+/// UTF-8.
 pub(super) fn cut(bytes: &[u8], at: usize) -> String {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
@@ -263,7 +266,7 @@ pub(super) fn cut(bytes: &[u8], at: usize) -> String {
     text
 }
 
-/// `at`, or the start of the character in whose midst it lies.
+/// Returns `at`, or the start of the character that contains it.
 fn whole(bytes: &[u8], at: usize) -> usize {
     let within = |at: &usize| bytes.get(*at).is_some_and(|byte| byte & 0xC0 == 0x80);
     (at.saturating_sub(3)..=at)
@@ -272,7 +275,7 @@ fn whole(bytes: &[u8], at: usize) -> usize {
         .unwrap_or(at)
 }
 
-/// How many bytes a text takes inside a JSON string.
+/// Returns the number of bytes that a text takes within a JSON string.
 fn escaped_bytes(text: &str) -> usize {
     let bytes = |byte: u8| match byte {
         b'"' | b'\\' => 2,

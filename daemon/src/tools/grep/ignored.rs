@@ -1,9 +1,9 @@
-//! What a search passes over: by ignore files, hidden names, types and globs,
-//! in the order of precedence that `rg` has.
+//! What a search skips because of ignore files, hidden names, types and globs,
+//! with the same precedence as `rg`.
 //!
-//! Ignore files come with whatever was cloned or unpacked, so the library
-//! parses them and does not open them: here they are opened as what they may
-//! turn out to be (SEC-7).
+//! Ignore files come with what was cloned or unpacked. So they are opened here,
+//! where a name can turn out to be anything (SEC-7); the library only parses
+//! them.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -24,22 +24,22 @@ use crate::content::{Opened, Root};
 use crate::links::relative;
 use crate::system::open::patient;
 
-/// The largest ignore file that counts, in bytes.
+/// The maximum size of an ignore file that counts, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The most patterns that are in force at a time, of one directory and those
-/// above it: each is compiled.
+/// The maximum number of patterns of one directory and those above it together:
+/// each of them is compiled.
 pub(crate) const MOST_PATTERNS: usize = 20_000;
 
-/// What is to be looked into.
+/// Which entries a search examines.
 pub(super) struct Ignored {
     files: Files,
     globs: Override,
     types: Types,
-    /// The user's own, for every repository.
+    /// The user's own ignore file, which applies to every repository.
     everywhere: Gitignore,
-    /// The directories from the outermost to the one that was looked at last.
-    /// A walk goes through a directory before it goes to the next.
+    /// The directories from the outermost to the current one. A walk finishes
+    /// one directory before it enters the next.
     directories: Mutex<Vec<Directory>>,
 }
 
@@ -52,13 +52,14 @@ struct Directory {
     git: Gitignore,
     /// `.git/info/exclude`.
     exclude: Gitignore,
-    /// A repository's top: git's ignore files further out do not count.
+    /// Whether it is a repository's top: git's ignore files above it do not
+    /// count.
     is_top: bool,
     patterns: usize,
 }
 
 impl Ignored {
-    /// For a workspace.
+    /// Returns the rules for a workspace.
     pub(super) fn new(root: &Path, globs: Override, types: Types, trust: Trust) -> Self {
         let files = Files {
             root: root.to_owned(),
@@ -73,7 +74,7 @@ impl Ignored {
         }
     }
 
-    /// Whether an entry of the walk is to be looked into.
+    /// Returns whether an entry of the walk must be examined.
     pub(super) fn keeps(&self, entry: &DirEntry) -> bool {
         let path = entry.path();
         if entry.file_name() == GIT {
@@ -121,7 +122,7 @@ impl Ignored {
         plain.or(git).or(exclude).or(everywhere)
     }
 
-    /// Has `directories` end with `parent`.
+    /// Makes `directories` end with `parent`.
     fn enter(&self, directories: &mut Vec<Directory>, parent: &Path) {
         while directories.len() > 1
             && directories
@@ -146,8 +147,8 @@ impl Ignored {
     }
 }
 
-/// The workspace's directory, and those above it up to the top of the
-/// repository that it lies in. Where it lies in none, nothing above it counts.
+/// Returns the workspace's directory, preceded by those above it up to the top
+/// of its repository. Without a repository nothing above the workspace counts.
 fn around(files: &Files) -> Vec<Directory> {
     let root = files.root.as_path();
     let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
@@ -201,10 +202,10 @@ impl Directory {
     }
 }
 
-/// The rules of an ignore file, at most `left` of them.
+/// Compiles the rules of an ignore file, at most `left` of them.
 ///
 /// # Errors
-/// More than that, or rules that cannot be had.
+/// There are more rules than that, or they cannot be compiled.
 pub(crate) fn compile(
     directory: &Path,
     file: &Path,
@@ -224,7 +225,7 @@ pub(crate) fn compile(
                 "more than {MOST_PATTERNS} patterns, with those above"
             )));
         }
-        // As git does: a line that is no pattern says nothing.
+        // A line that is no pattern has no effect, as for git.
         if patterns::check(line).is_ok() {
             let _no_pattern = rules.add_line(Some(file.to_owned()), line);
         }
@@ -237,19 +238,19 @@ pub(crate) fn compile(
 pub(crate) struct Files {
     /// The workspace's directory.
     pub(crate) root: PathBuf,
-    /// Whose files count.
+    /// Decides whose files count.
     pub(crate) trust: Trust,
 }
 
 impl Files {
-    /// The text of an ignore file; nothing where there is none.
+    /// Returns the text of an ignore file; `None` if it does not exist.
     ///
     /// # Errors
-    /// It may not be read, is no file, is another's, or too large.
+    /// The file may not be read, is no regular file, belongs to another user,
+    /// or is too large.
     pub(crate) fn text(&self, path: &Path) -> io::Result<Option<String>> {
         let opened = match relative(&self.root, path) {
-            // A link is followed as far as it does not leave the workspace
-            // (SEC-2).
+            // A link is followed if it does not leave the workspace (SEC-2).
             Some(inside) => file(Root::open(&self.root).file(&inside))?,
             None => itself(path)?,
         };
@@ -284,7 +285,7 @@ fn file(opened: Opened) -> io::Result<Option<File>> {
     }))
 }
 
-/// One above the workspace, where no link is followed.
+/// Opens a file above the workspace, where no link is followed.
 fn itself(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = patient()

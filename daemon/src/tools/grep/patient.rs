@@ -1,9 +1,9 @@
-//! A matcher that ends when its search does, also within one long line.
+//! A matcher that stops when its search must, even within one long line.
 //!
-//! The library looks at a line, or with `multiline` at a file, in one call
-//! that nothing ends. So it gets no more than [`WINDOW`] at a time here: whole
-//! lines. What is longer is gone through byte by byte with an automaton that
-//! is built on the way. It has no short cuts, and can stop anywhere.
+//! The library searches a line, or with `multiline` a file, in one call that
+//! cannot be interrupted. So it gets at most [`WINDOW`] bytes at a time here,
+//! in whole lines. Longer lines are searched byte by byte with an automaton
+//! that is built on the way; it has no shortcuts, and can stop anywhere.
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -20,19 +20,20 @@ use touchmark_proto::search::SearchGrep;
 use super::stop::Stop;
 use super::{CACHE_BYTES, PROGRAM_BYTES};
 
-/// Bytes that the library searches in one call, unless a line is longer. The
-/// slowest pattern takes some 15 µs for each.
+/// The number of bytes that the library searches in one call, unless a line is
+/// longer. The slowest pattern takes about 15 µs for each byte.
 const WINDOW: usize = 16 << 10;
 
-/// Bytes between two looks at the clock.
+/// The number of bytes between two looks at the clock.
 const STRIDE: usize = 256;
 
-/// Why there is no answer.
+/// Why a search has no result.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// It was time.
+    /// The search had to stop.
     Stopped,
-    /// A long line cannot be searched for that pattern so that it could stop.
+    /// The line is too long, and no automaton that can stop can be built for
+    /// the pattern.
     TooLong,
 }
 
@@ -45,12 +46,12 @@ impl fmt::Display for Ended {
     }
 }
 
-/// See the module.
+/// A matcher that can stop; see the module.
 pub(super) struct Patient<'a> {
     library: RegexMatcher,
     ask: &'a SearchGrep,
     stop: &'a Stop,
-    /// Built for the first long line.
+    /// Built for the first long line; `None` inside if it cannot be built.
     stepwise: OnceCell<Option<Stepwise>>,
 }
 
@@ -60,7 +61,7 @@ struct Stepwise {
 }
 
 impl<'a> Patient<'a> {
-    /// `library` is what the pattern of `ask` came to.
+    /// Creates a matcher. `library` is the compiled pattern of `ask`.
     pub(super) fn new(library: RegexMatcher, ask: &'a SearchGrep, stop: &'a Stop) -> Self {
         Self {
             library,
@@ -78,7 +79,7 @@ impl<'a> Patient<'a> {
     }
 
     fn quick(&self, haystack: &[u8], at: usize) -> Option<Match> {
-        // Its errors have no values.
+        // The library's error type has no values.
         self.library.find_at(haystack, at).unwrap_or_default()
     }
 
@@ -88,7 +89,7 @@ impl<'a> Patient<'a> {
         stepwise.find(haystack, at, self.stop)
     }
 
-    /// Line by line, as no match goes over a line's end.
+    /// Searches line by line, since no match crosses a line end.
     fn in_lines(&self, haystack: &[u8], mut at: usize) -> Result<Option<Match>, Ended> {
         while haystack.len().saturating_sub(at) > WINDOW {
             self.ended()?;
@@ -149,8 +150,8 @@ impl Matcher for Patient<'_> {
 }
 
 impl Stepwise {
-    /// As the library understands the pattern; `None` where no automaton can
-    /// be built for it.
+    /// Builds an automaton with the library's meaning of the pattern; `None` if
+    /// that is not possible.
     fn new(ask: &SearchGrep) -> Option<Self> {
         let regex = Regex::builder()
             .syntax(
@@ -190,8 +191,8 @@ impl Stepwise {
     }
 }
 
-/// Where the last match lies that an automaton comes upon, going on from the
-/// one end of the input's range to the other.
+/// Returns the position of the last match that an automaton finds on its way
+/// from one end of the input's range to the other.
 fn last(
     dfa: &DFA,
     cache: &mut Half,
@@ -220,7 +221,7 @@ fn last(
         if !state.is_tagged() {
             continue;
         }
-        // A match is known one byte late.
+        // The automaton reports a match one byte late.
         if state.is_match() {
             found = Some(if forward { at } else { at + 1 });
         } else if state.is_dead() {
@@ -229,7 +230,7 @@ fn last(
             return found.map(Some).ok_or(Ended::TooLong);
         }
     }
-    // What lies beyond the range decides whether it ends with a match.
+    // The byte after the range decides whether the range ends with a match.
     let beyond = match forward {
         true => haystack.get(range.end),
         false => range.start.checked_sub(1).and_then(|at| haystack.get(at)),

@@ -1,4 +1,4 @@
-//! When a search is to end before it is done.
+//! When a search must stop before it is done.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-/// Somebody's word that nobody waits any more, or a moment. Clones share the
-/// word.
+/// A signal to stop, or a moment. Clones share the signal.
 #[derive(Clone, Debug)]
 pub struct Stop {
     said: Arc<AtomicBool>,
@@ -17,7 +16,8 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// At a moment, unless [`Stop::say`] comes before it.
+    /// Returns a signal that is due at a moment, or at [`Stop::say`] if that
+    /// comes earlier.
     pub fn at(moment: Instant) -> Self {
         Self {
             said: Arc::default(),
@@ -26,13 +26,13 @@ impl Stop {
         }
     }
 
-    /// Now.
+    /// Gives the signal to stop.
     pub fn say(&self) {
         self.said.store(true, Ordering::Relaxed);
         self.told.notify_one();
     }
 
-    /// Comes back when it is time. For one who waits.
+    /// Waits until it is time to stop.
     pub async fn due(&self) {
         tokio::select! {
             () = self.told.notified() => {}
@@ -40,14 +40,14 @@ impl Stop {
         }
     }
 
-    /// Whether it is time.
+    /// Returns whether it is time to stop.
     pub fn is_due(&self) -> bool {
         self.said.load(Ordering::Relaxed) || Instant::now() >= self.at
     }
 }
 
-/// A file that cannot be read on when it is time to stop, so that one large
-/// file does not outlast its search.
+/// A reader that returns an error when it is time to stop, so that one large
+/// file does not delay the end of its search.
 pub(super) struct Stoppable<'a, R> {
     inner: R,
     stop: &'a Stop,

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::found::{TEXT_BYTES, cut};
 use super::*;
 
-/// A workspace with these files.
+/// A workspace with some files.
 struct Tree(TempDir);
 
 impl Tree {
@@ -35,7 +35,7 @@ impl Tree {
         search(&self.root(), ask, 1 << 20, &trust(), &stop)
     }
 
-    /// `path:line:column:text` of each match.
+    /// Returns `path:line:column:text` of each match.
     fn hits(&self, ask: &SearchGrep) -> Vec<String> {
         let found = self.search(ask).unwrap();
         assert!(!found.truncated);
@@ -150,7 +150,7 @@ fn ignored_hidden_and_git_files_are_not_searched() {
         ("src/kept", "hit"),
     ]);
     assert_eq!(tree.hits(&ask("hit")), ["src/kept:1:1:hit"]);
-    // What is named is searched, as with `rg`; but for git's own.
+    // What is named is searched, as with `rg`; only git's own data is not.
     let named = |path: &str| SearchGrep {
         path: Some(path.into()),
         ..ask("hit")
@@ -249,10 +249,10 @@ fn patterns_that_would_take_too_much_are_refused() {
         assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
         assert!(error.data.limit.is_some());
     }
-    // Nesting has its own limit.
+    // Nested groups have a separate limit.
     let deep = format!("{}a{}", "(".repeat(1000), ")".repeat(1000));
     assert_eq!(tree.refused(&ask(&deep)).0, ErrorCode::InvalidParams);
-    // What makes other engines run for ever is found or not, at once.
+    // Patterns on which other engines take forever have a result immediately.
     assert_eq!(tree.hits(&ask("(a+)+$")), ["f:1:1:aaaa"]);
     assert!(tree.hits(&ask("(a|a|a?)+b")).is_empty());
 }
@@ -308,7 +308,7 @@ fn answers_are_bounded_in_number_and_bytes() {
     assert_eq!(most(0), (0, true, None));
     assert_eq!(most(2), (2, true, Some("x".into())));
     assert_eq!(most(3), (3, true, Some("x".into())));
-    // As many as there are: nothing is missing.
+    // The limit is the number of matches: nothing is missing.
     assert_eq!(most(4), (4, false, Some(String::new())));
 
     let tree = Tree::new(&[("f", &"\u{1}\"hit\"\n".repeat(1000))]);
@@ -348,7 +348,7 @@ fn nothing_outside_and_no_link_is_followed() {
     for path in ["no", "in/no", "circle"] {
         assert_eq!(tree.refused(&named(path)).0, ErrorCode::NotFound, "{path}");
     }
-    // A link that is named leads on; files have their real names.
+    // A link that is named is followed; files have their real names.
     assert_eq!(tree.hits(&named("again")), ["dir/file:1:1:hit"]);
     for everything in [".", "./", "", "dir/.."] {
         assert_eq!(tree.hits(&named(everything)).len(), 2, "{everything:?}");
@@ -376,7 +376,7 @@ fn a_search_ends_when_it_is_told_or_its_time_is_over() {
     let stop = Stop::at(Instant::now());
     assert!(search(&tree.root(), &ask("hit"), 1 << 20, &trust(), &stop).is_err());
 
-    // In the midst of a file.
+    // The signal comes in the middle of a file.
     let stop = Stop::at(Instant::now() + Duration::from_secs(60));
     let mut file = Stoppable::new(std::io::repeat(b'x'), &stop);
     let mut buffer = [0; 8];
@@ -385,7 +385,7 @@ fn a_search_ends_when_it_is_told_or_its_time_is_over() {
     assert!(std::io::Read::read(&mut file, &mut buffer).is_err());
 }
 
-/// SEC-7: whatever an ignore file is, it costs itself.
+/// SEC-7: whatever an ignore file is, it affects only its own rules.
 #[test]
 fn sec7_an_ignore_file_that_is_no_file_or_has_no_end_does_not_count() {
     let outside = tempfile::tempdir().unwrap();
@@ -414,14 +414,14 @@ fn sec7_an_ignore_file_that_is_no_file_or_has_no_end_does_not_count() {
         }
         assert_eq!(tree.hits(&ask("hit")), ["kept:1:1:hit"], "{way}");
     }
-    // A link inside is followed, and what lies in it counts.
+    // A link inside the workspace is followed, and its target's rules count.
     let tree = Tree::new(&[("a", "hit"), ("b", "hit"), ("rules", "b\nrules\n")]);
     symlink("rules", tree.root().join(".ignore")).unwrap();
     assert_eq!(tree.hits(&ask("hit")), ["a:1:1:hit"]);
 }
 
-/// SEC-7: a pattern costs no more than a path, whoever wrote it. This many
-/// alternatives within each other would overflow the stack.
+/// SEC-7: a pattern costs no more than a path, whoever wrote it. Without a
+/// limit, this many nested alternatives would overflow the stack.
 #[test]
 fn sec7_a_pattern_has_bounds() {
     let nested = format!("{}a{}", "{".repeat(60_000), "}".repeat(60_000));
@@ -435,7 +435,8 @@ fn sec7_a_pattern_has_bounds() {
     assert_eq!(tree.refused(&asked).0, ErrorCode::InvalidParams);
 }
 
-/// SEC-6 of ignore files; needs root, to have another user's.
+/// SEC-6 for ignore files. The test needs root, to create files of another
+/// user.
 #[test]
 fn sec6_ignore_files_of_others_do_not_count() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -454,7 +455,7 @@ fn sec6_ignore_files_of_others_do_not_count() {
     }
 }
 
-/// Above the workspace ignore files count up to the repository's top.
+/// Above the workspace, ignore files count up to the repository's top.
 #[test]
 fn ignore_files_above_count_within_the_repository() {
     let outer = Tree::new(&[
@@ -475,10 +476,10 @@ fn ignore_files_above_count_within_the_repository() {
     assert_eq!(hits().len(), 3, "in one of its own");
 }
 
-/// A search ends in time also within one long line, and finds what it holds.
+/// A search ends in time within one long line too, and finds its matches.
 #[test]
 fn sec7_a_search_ends_within_one_long_line() {
-    // Some pattern that is slow at each of these bytes.
+    // A pattern that is slow at each of these bytes.
     let slow = "[a-d][a-z]{900}[e-h]{1,900}[a-z]{0,900}\\d";
     let mut seed = 1_u32;
     let mut line: Vec<u8> = Vec::new();
@@ -497,7 +498,7 @@ fn sec7_a_search_ends_within_one_long_line() {
         let stop = Stop::at(until);
         let found = search(&tree.root(), &asked, 1 << 20, &trust(), &stop).unwrap();
         assert!(found.truncated && found.matches.is_empty());
-        // Without the look at the clock it would go on for minutes.
+        // Without the look at the clock the search would take minutes.
         assert!(until.elapsed() < Duration::from_secs(20));
     }
     let middle = line.len() / 2;

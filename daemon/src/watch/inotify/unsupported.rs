@@ -1,15 +1,17 @@
-//! Where there is no inotify: `notify` watches.
+//! Systems without inotify: `notify` is used there.
 
 use super::backend::{NoBackend, Sink};
 
-/// Whether the system has it.
+/// Whether this system has inotify.
 pub(super) const IS_HERE: bool = false;
 
 pub(super) struct Inotify;
 
 impl Inotify {
+    /// Always fails.
+    ///
     /// # Errors
-    /// Always.
+    /// A sentence that inotify does not exist here.
     pub(super) fn new(_generation: u64, _sink: Sink) -> Result<NoBackend, String> {
         Err("inotify is Linux's".into())
     }

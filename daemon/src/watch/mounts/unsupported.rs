@@ -1,9 +1,8 @@
-//! Where the system has no table of mounts: only what makes an event is
-//! noticed.
+//! Systems without a table of mounts: only changes with events are noticed.
 
 use std::path::{Path, PathBuf};
 
-/// Of which nothing is known.
+/// The mounts in a workspace, of which nothing is known here.
 #[derive(Debug)]
 pub(super) struct Mounts;
 
@@ -33,17 +32,17 @@ impl Mounts {
     }
 }
 
-/// Silent.
+/// A notification of mounts, which never wakes here.
 #[derive(Debug)]
 pub struct MountBell;
 
 impl MountBell {
-    /// Needs nothing here.
+    /// Returns the notification. Needs no runtime here.
     pub fn open() -> Self {
         Self
     }
 
-    /// Never comes back.
+    /// Waits forever.
     pub async fn rung(&self) {
         std::future::pending().await
     }

@@ -1,4 +1,4 @@
-//! Against a real file system; the fence is the only synchronisation.
+//! Tests on a real file system; the fence is the only synchronisation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fences;

@@ -30,7 +30,7 @@ fn no_fence_overtakes_a_write() {
         world.watcher.digest(raw, &mut out);
     }
     let out = one_by_one(out);
-    // Between the fence before and its own, each write has been closed.
+    // Each write was closed between the previous fence and its own.
     let mut at = 0;
     for (number, name) in fences {
         let end = at
@@ -58,7 +58,7 @@ fn after_a_loss_all_is_compared_and_the_fences_end() {
     world.inputs();
     world.watcher.fence(101).unwrap();
     world.watcher.fence(102).unwrap();
-    // Unseen: the directory is another by now.
+    // Not observed: the directory was replaced.
     world.mv("d", "old");
     world.mkdir("d");
     let lost = RawEvent {
@@ -84,7 +84,7 @@ fn after_a_loss_all_is_compared_and_the_fences_end() {
 fn the_fence_mends_itself() {
     let mut world = World::new();
     world.track(&["f"]);
-    // Only a backend that cannot be asked needs a directory.
+    // Only a backend without fences of its own needs a directory.
     let removed = fs::remove_dir_all(world.watcher.fence.dir());
     assert_eq!(removed.is_ok(), CHOICE == Choice::Notify);
     world.write("f", "1");

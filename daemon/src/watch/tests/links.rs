@@ -24,7 +24,8 @@ fn a_symlinks_target_speaks_for_it() {
     world.write("real/deep/tmp", "3");
     world.mv("real/deep/tmp", "real/deep/f");
     assert_eq!(world.seen(), "Closed(link) Closed(dir/f)");
-    // The link is replaced: the new target speaks, the old does not.
+    // The link is replaced: events of the new target concern it, those of the
+    // old one do not.
     world.write("other", "4");
     symlink("other", world.at("link.tmp")).unwrap();
     world.mv("link.tmp", "link");
@@ -77,7 +78,7 @@ fn a_write_through_another_name_of_the_file_is_seen() {
     world.mkdir("away");
     world.write("f", "1");
     world.track(&["f"]);
-    // The second name appears in a directory nobody watches: that makes no
+    // The second name appears in a directory that is not watched. This makes no
     // event, and the next read finds it.
     fs::hard_link(world.at("f"), world.at("away/g")).unwrap();
     assert_eq!(world.seen(), "");
@@ -86,7 +87,7 @@ fn a_write_through_another_name_of_the_file_is_seen() {
     world.write("away/g", "2");
     let inputs = world.inputs();
     assert_eq!(World::last_hint(&inputs, "f"), Some(Hint::Closed));
-    // Two tracked names share one watch: both are told.
+    // Two tracked names share one watch: an event hints both.
     fs::hard_link(world.at("f"), world.at("h")).unwrap();
     world.track(&["h"]);
     world.inputs();
@@ -94,7 +95,8 @@ fn a_write_through_another_name_of_the_file_is_seen() {
     let inputs = world.inputs();
     assert_eq!(World::last_hint(&inputs, "f"), Some(Hint::Closed));
     assert_eq!(World::last_hint(&inputs, "h"), Some(Hint::Closed));
-    // Replaced by a file of its own, the other name is nothing to it.
+    // The name is replaced by another file, so the other name does not concern
+    // it.
     world.write("tmp", "4");
     world.mv("tmp", "f");
     world.inputs();
@@ -113,7 +115,8 @@ fn alias_asks_for_another_read_only_when_it_learned_something() {
     world.track(&["link", "real/f"]);
     assert!(!world.watcher.alias(&rel("link"), Some(&rel("real/f"))));
     assert!(!world.watcher.alias(&rel("real/f"), None));
-    // Changed, and its event not yet digested: the reader was faster.
+    // The link changed, and its event is not digested yet: the reader was
+    // faster.
     world.write("other", "2");
     fs::remove_file(world.at("link")).unwrap();
     symlink("other", world.at("link")).unwrap();
@@ -122,8 +125,8 @@ fn alias_asks_for_another_read_only_when_it_learned_something() {
 
 #[test]
 fn one_name_given_up_does_not_blind_the_other() {
-    // However the name goes, what is written by a third name, in a directory
-    // nobody watches, is seen by the one that is left (FILE-3).
+    // However one name is released, a write by a third name, in a directory
+    // that is not watched, is reported for the remaining name (FILE-3).
     for how in ["untracked", "removed", "moved away", "replaced"] {
         for left in ["d/a", "e/b"] {
             let gone = if left == "d/a" { "e/b" } else { "d/a" };
@@ -168,7 +171,7 @@ fn a_directory_that_a_symlink_leads_to_may_come_and_go() {
         }
         let inputs = world.inputs();
         assert_eq!(World::last_hint(&inputs, "out/f"), Some(Hint::Removed));
-        // Another takes its place, with what is in it (FILE-4).
+        // Another directory replaces it, with its files (FILE-4).
         world.mkdir("next");
         world.write("next/f", "2");
         world.inputs();

@@ -63,7 +63,7 @@ fn an_exchange_of_names_renames_nothing_away() {
     let (f, tmp) = (world.at("f"), world.at("f.tmp"));
     renameat_with(CWD, &tmp, CWD, &f, RenameFlags::EXCHANGE).unwrap();
     assert_eq!(world.seen(), "Closed(f)");
-    // From the other side, too.
+    // The other name works as well.
     world.track(&["f.tmp"]);
     renameat_with(CWD, &f, CWD, &tmp, RenameFlags::EXCHANGE).unwrap();
     assert_eq!(world.seen(), "Closed(f.tmp) Closed(f)");
@@ -161,9 +161,9 @@ fn a_directory_moved_away_and_replaced() {
     world.mv("d", "old");
     assert_eq!(world.seen(), "Renamed(d,old)");
     assert_eq!(world.watcher.watched(), 1);
-    // What happens in the moved directory is not the old path's affair. The
-    // thread of the `notify` crate may give the watch up a moment later: a hint
-    // too many costs a read.
+    // Events in the moved directory do not concern the old path. The thread of
+    // the `notify` crate may end the watch a moment later: an unnecessary hint
+    // only costs a read.
     world.write("old/g", "2");
     let seen = world.seen();
     let late = CHOICE == Choice::Notify && seen == "Written(d/g) Closed(d/g)";
@@ -227,7 +227,7 @@ fn after_a_crowd_of_events_a_name_is_looked_at() {
     world.mv("d", "old");
     world.mkdir("d");
     world.write("d/f", "2");
-    // None of that was let through, but that there was too much of it.
+    // None of these events was passed on, only that there were too many.
     world.watcher.fence(100).unwrap();
     let fences = world.base.path().canonicalize().unwrap().join("fence");
     let is_fence = |raw: &RawEvent| {
@@ -246,7 +246,7 @@ fn after_a_crowd_of_events_a_name_is_looked_at() {
     world.watcher.digest(crowd, &mut out);
     let words: Vec<_> = out.iter().map(word).collect();
     assert_eq!(words, ["Gap(d)"]);
-    // What is there now is watched, and what was there is not.
+    // The current directory is watched, and the previous one is not.
     world.write("d/f", "3");
     assert_eq!(World::last_hint(&world.inputs(), "d/f"), Some(Hint::Closed));
     world.write("old/f", "3");
@@ -270,7 +270,7 @@ fn a_directory_in_a_storm_is_looked_at_once() {
         renameat_with(CWD, d, CWD, e, RenameFlags::EXCHANGE).unwrap();
     }
     let mut told: Vec<String> = world.inputs().iter().map(word).collect();
-    // Whoever asks behind the fence has what is there read.
+    // A query after the fence has the current files read.
     assert_eq!(told.pop().unwrap(), format!("Unwatched({})", names.len()));
     assert!(told.len() < 10 * names.len(), "{} inputs", told.len());
     let due = world.watcher.next_look().unwrap();
@@ -279,7 +279,7 @@ fn a_directory_in_a_storm_is_looked_at_once() {
     let words: Vec<_> = out.iter().map(word).collect();
     assert_eq!(words, ["Gap(d)"]);
     assert_eq!(world.watcher.next_look(), None);
-    // What is there now is watched.
+    // The current directory is watched.
     world.inputs();
     world.write("d/5", "2");
     assert_eq!(World::last_hint(&world.inputs(), "d/5"), Some(Hint::Closed));

@@ -1,4 +1,4 @@
-//! How saves are told.
+//! The hints that saves make.
 
 use std::fs;
 use std::io::Write as _;
@@ -39,7 +39,7 @@ fn saving_like_vim_and_like_sed() {
 
 #[test]
 fn removed_and_created_anew_twice() {
-    // The new file often gets the old inode (S7git): directories are watched,
+    // The new file often gets the old inode (S7git). Directories are watched,
     // so nothing depends on it.
     let mut world = World::new();
     world.write("f", "a");

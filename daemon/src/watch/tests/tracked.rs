@@ -1,4 +1,4 @@
-//! What is watched and hinted at: what is tracked, and no more.
+//! What is watched and hinted: tracked paths only.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -55,7 +55,7 @@ fn a_watch_nobody_needs_reports_once_at_most() {
         world.watcher.untrack(&rel(&path(n)));
     }
     assert_eq!(world.watcher.watched(), 1);
-    // With many watches, the first to go stay until they say something.
+    // With many watches, unneeded ones stay until they report an event.
     world.write(&path(0), "1");
     assert_eq!(world.seen(), "");
     let events = |world: &mut World| {
@@ -72,7 +72,8 @@ fn a_watch_nobody_needs_reports_once_at_most() {
         heard
     };
     assert_eq!(events(&mut world), 0);
-    // Needed again, they report again; replaced meanwhile or not.
+    // When needed again, they report again, whether or not they were replaced
+    // meanwhile.
     world.mv("d1", "old");
     world.mkdir("d1");
     world.track(&[&path(0), &path(1), &path(2)]);
@@ -115,8 +116,8 @@ fn files_written_at_once_into_new_directories_are_hinted() {
 
 #[test]
 fn tracking_in_a_directory_with_old_news_in_the_queue() {
-    // The backend ends a watch by name when it reads that the name went; a
-    // watch made meanwhile on the new directory of that name goes with it.
+    // The backend ends a watch by name when it reads that the name was removed.
+    // A watch made meanwhile on a new directory of that name ends with it.
     let mut world = World::new();
     for round in 0..200 {
         world.mkdir("d");

@@ -11,7 +11,7 @@ use touchmark_proto::RelPath;
 use super::CHOICE;
 use crate::watch::{Choice, RawEvent, Watcher};
 
-/// A workspace with a watcher, in directories of its own.
+/// A workspace with a watcher, in separate directories.
 pub(super) struct World {
     pub(super) watcher: Watcher,
     pub(super) events: Receiver<RawEvent>,
@@ -66,7 +66,7 @@ impl World {
         fs::rename(self.at(from), self.at(to)).unwrap();
     }
 
-    /// Tracks, after everything older has been digested.
+    /// Tracks paths, after everything older has been digested.
     pub(super) fn track(&mut self, paths: &[&str]) {
         if self.watcher.backend() != "none" {
             self.inputs();
@@ -82,7 +82,7 @@ impl World {
             .expect("the fence never came")
     }
 
-    /// Everything that happened up to now.
+    /// Returns the inputs for everything that happened up to now.
     pub(super) fn inputs(&mut self) -> Vec<Input> {
         self.fences += 1;
         let number = self.fences;
@@ -98,8 +98,8 @@ impl World {
         }
     }
 
-    /// The same as text, one input a word; the system merges equal
-    /// neighbours or not, as it likes.
+    /// Returns these inputs as text, one word each. The system may merge equal
+    /// events that follow each other.
     pub(super) fn seen(&mut self) -> String {
         let inputs = self.inputs();
         let mut words: Vec<_> = inputs.iter().map(word).collect();
@@ -107,7 +107,7 @@ impl World {
         words.join(" ")
     }
 
-    /// The last hint on a path.
+    /// Returns the last hint on a path.
     pub(super) fn last_hint(inputs: &[Input], path: &str) -> Option<Hint> {
         inputs.iter().rev().find_map(|input| match input {
             Input::Hint { path: on, hint } if *on == rel(path) => Some(*hint),
@@ -116,7 +116,8 @@ impl World {
     }
 }
 
-/// How much of a save is found at once is a matter of time.
+/// Splits merged hints, since it depends on timing how many events of a save
+/// are read together.
 pub(super) fn one_by_one(inputs: Vec<Input>) -> Vec<Input> {
     let split = |input| match input {
         Input::Hint {

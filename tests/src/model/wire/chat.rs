@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions, which others speak as well.
+//! OpenAI's Chat Completions, which other providers use as well.
 
 use serde_json::{Value, json};
 

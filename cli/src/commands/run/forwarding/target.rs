@@ -1,27 +1,28 @@
-//! Whom to pass signals on to, by Linux's descriptors of processes.
+//! The process that signals are forwarded to, on Linux: a pidfd.
 
 use std::os::fd::OwnedFd;
 use std::process::Child;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A descriptor: once the command is gone its number may be another's.
+/// A pidfd. After the command has exited, its process id may be another
+/// process's.
 pub(super) struct Target(OwnedFd);
 
 impl Target {
-    /// `None` if the system gives none.
+    /// Returns the pidfd of a child; `None` if the system gives none.
     pub(super) fn of(child: &Child) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)
     }
 
     pub(super) fn send(&self, signal: Signal) {
-        // It may have ended just now.
+        // The command may have just exited.
         let _gone = pidfd_send_signal(&self.0, signal);
     }
 }
 
-/// The signals that this process was told to ignore, as bits.
+/// Returns the signals that this process was started to ignore, as bits.
 pub(super) fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,4 +1,4 @@
-//! Other Unixes leave it to us.
+//! Other Unix systems: the path is resolved step by step.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -7,12 +7,12 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use touchmark_proto::RelPath;
 
-/// There is no such call.
+/// Fails always: there is no such call.
 pub(super) fn by_kernel(_top: &OwnedFd, _path: &RelPath, _flags: OFlags) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
 }
 
-/// What was looked at was opened for that, and can be read.
+/// Duplicates the handle, which was opened for reading already.
 pub(super) fn reopen(
     handle: &File,
     _again: impl Fn(OFlags) -> Result<OwnedFd, Errno>,

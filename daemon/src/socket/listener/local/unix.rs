@@ -1,4 +1,4 @@
-//! Other Unixes, by what `std` has.
+//! The calls of `std`, for Unix systems other than Linux.
 
 use std::fs::{Permissions, set_permissions};
 use std::io;
@@ -9,11 +9,12 @@ use std::path::Path;
 
 use interprocess::os::unix::uds_local_socket::tokio::Listener;
 
-/// The most bytes of a socket's path: `sun_path` less its terminator.
+/// The maximum length of a socket's path in bytes: `sun_path` less its
+/// terminator.
 pub const MAX_PATH: usize = 103;
 
-/// Binds with mode 0600. It gets that a moment later; until then its directory
-/// keeps others out.
+/// Binds a socket with mode 0600. The mode is set a moment after the socket is
+/// created; until then its directory protects it.
 pub(super) fn listen(path: &Path) -> io::Result<Listener> {
     let listener = UnixListener::bind(path)?;
     set_permissions(path, Permissions::from_mode(0o600))?;
@@ -21,17 +22,19 @@ pub(super) fn listen(path: &Path) -> io::Result<Listener> {
     Listener::try_from(OwnedFd::from(listener))
 }
 
-/// A connection that waits already.
+/// Returns a connection that is already waiting.
 pub(super) fn accept_waiting(listener: &Listener) -> io::Result<UnixStream> {
-    // Another descriptor of the same socket, which does not block.
+    // The result is another descriptor of the same socket, which does not
+    // block.
     let same = UnixListener::from(listener.as_fd().try_clone_to_owned()?);
     let (stream, _unnamed) = same.accept()?;
     stream.set_nonblocking(true)?;
     Ok(stream)
 }
 
-/// Whether somebody takes connections there. A full queue refuses at once
-/// here, so nothing is held up by one, and it looks as if nobody did.
+/// Returns whether a process accepts connections at a path. On these systems a
+/// full queue refuses immediately, so it does not block, and the result is
+/// false.
 pub(super) fn is_listened_on(path: &Path) -> bool {
     UnixStream::connect(path).is_ok()
 }
