@@ -196,7 +196,9 @@ impl Client {
     /// unread, the connection is closed, and no event is dropped silently.
     ///
     /// # Errors
-    /// The same as [`Client::call`], and `unknownClock` if `since` is too old.
+    #[doc = touchmark_proto::errors_of!(Subscribe)]
+    /// `unknownClock` if `since` is too old. The connection's errors are those of
+    /// [`Client::call`].
     pub async fn subscribe(&self, subscribe: Subscribe) -> Result<(u64, Events)> {
         let (sender, events) = mpsc::channel(MAX_WAITING_EVENTS);
         // This is set before the request, since the first event may directly

@@ -191,7 +191,9 @@ impl Client {
     /// blocks all other callers of the connection.
     ///
     /// # Errors
-    /// The same as [`Client::call`], and `unknownClock` if `since` is too old.
+    #[doc = touchmark_proto::errors_of!(Subscribe)]
+    /// `unknownClock` if `since` is too old. The connection's errors are those of
+    /// [`Client::call`].
     pub fn subscribe(&self, subscribe: Subscribe) -> Result<u64> {
         self.call(subscribe).map(|answer| answer.subscription)
     }

@@ -39,7 +39,9 @@ macro_rules! requests {
                 $(
                     $(#[$doc])*
                     /// # Errors
-                    /// The daemon's error.
+                    #[doc = touchmark_proto::errors_of!($method)]
+                    /// The connection's errors are those of
+                    /// [`Client::call`](super::Client::call).
                     pub fn $name(&self $(, $argument: $type)*)
                         -> Result<<$method as Method>::Result>
                     {
@@ -65,7 +67,9 @@ macro_rules! lists {
                 $(
                     $(#[$doc])*
                     /// # Errors
-                    /// The daemon's error.
+                    #[doc = touchmark_proto::errors_of!($method)]
+                    /// The connection's errors are those of
+                    /// [`Client::call`](super::Client::call).
                     pub fn $name(&self $(, $argument: $type)*) -> Result<Vec<$row>> {
                         let mut rows = Vec::new();
                         let mut $cursor: Option<String> = None;

@@ -53,7 +53,9 @@ methods! {
         /// Opens a session, or continues one of that id.
         ///
         /// # Errors
-        /// `invalidParams` if the id is empty or longer than 256 bytes.
+        #[doc = touchmark_proto::errors_of!(SessionOpen)]
+        /// `invalidParams` if the id is empty or longer than 256 bytes. The
+        /// connection's errors are those of [`Client::call`].
         pub fn open(client: &Client, id: &str) -> Result<Self> {
             Ok(wait!(Self::open_as(client, id, None))?.0)
         }
@@ -88,7 +90,7 @@ methods! {
         /// that the daemon finds on disk.
         ///
         /// # Errors
-        /// `notFound`, `notAFile`, `unreadable`.
+        #[doc = touchmark_proto::errors_of!(FileRead)]
         pub fn read(&self, path: impl Into<ClientPath>) -> Result<FileReadResult> {
             wait!(self.client.call(self.reading(path.into())))
         }
@@ -110,7 +112,7 @@ methods! {
         /// show instead (SEEN-4).
         ///
         /// # Errors
-        /// As [`Session::read`].
+        #[doc = touchmark_proto::errors_of!(FileReadText)]
         pub fn read_text(&self, path: impl Into<ClientPath>) -> Result<FileText> {
             wait!(self.client.call(self.reading_text(path.into(), false)))
         }
@@ -127,8 +129,7 @@ methods! {
         /// Returns the current state of the session's copies of these files.
         ///
         /// # Errors
-        /// `unknownSession`, and `outsideWorkspace` for a path outside the
-        /// workspace.
+        #[doc = touchmark_proto::errors_of!(FileStatus)]
         pub fn status(&self, paths: impl IntoIterator<Item = impl Into<ClientPath>>)
             -> Result<Vec<FileState>>
         {
@@ -169,7 +170,7 @@ methods! {
         /// returned once (MOD-2).
         ///
         /// # Errors
-        /// `unknownSession`, or `storage` while the daemon cannot store facts.
+        #[doc = touchmark_proto::errors_of!(ModifiedTake)]
         pub fn changed(&self) -> Result<Vec<Change>> {
             let mut changes = Vec::new();
             loop {
@@ -195,6 +196,7 @@ methods! {
         /// if this process exits (ATTR-9).
         ///
         /// # Errors
+        #[doc = touchmark_proto::errors_of!(EditBegin)]
         /// `stale` or `notRead`: read the file again. `busy`: another session
         /// is editing it.
         pub fn edit(&self, path: impl Into<ClientPath>) -> Result<Edit> {
@@ -247,7 +249,7 @@ methods! {
         /// Closes the session. Its open edits are aborted.
         ///
         /// # Errors
-        /// `storage` while the daemon cannot store facts.
+        #[doc = touchmark_proto::errors_of!(SessionClose)]
         pub fn close(self) -> Result<()> {
             let ask = SessionClose { session: self.id.clone(), forget: false };
             wait!(self.client.call(ask)).map(drop)
@@ -323,6 +325,7 @@ methods! {
         /// between is overwritten (GUARD-1).
         ///
         /// # Errors
+        #[doc = touchmark_proto::errors_of!(FileWrite)]
         /// `stale` or `conflict`: nothing was written, and the edit is aborted.
         /// Also those of [`Edit::commit`].
         pub fn write(mut self, bytes: &[u8]) -> Result<FileWritten> {
@@ -344,6 +347,7 @@ methods! {
         /// Commits the edit: the caller has written these bytes.
         ///
         /// # Errors
+        #[doc = touchmark_proto::errors_of!(EditCommit)]
         /// `unknownEdit` if the edit has ended before, for example by its
         /// deadline.
         pub fn commit(self, written: &[u8]) -> Result<EditCommitted> {
@@ -375,7 +379,7 @@ methods! {
         /// edit does the same without waiting for the answer.
         ///
         /// # Errors
-        /// The same as [`Edit::commit`].
+        #[doc = touchmark_proto::errors_of!(EditAbort)]
         pub fn abort(mut self) -> Result<()> {
             wait!(self.client.call(aborting(self.id.take()))).map(drop)
         }

@@ -143,8 +143,8 @@ fn file_system(workspace: &Path) -> Finding {
         Some(cause) => Finding::wrong(
             CHECK,
             cause,
-            "answers stay right, since files are read when asked for, but cost more and come \
-             without a push; a workspace on a local disk has neither",
+            "answers stay right, since files are read for each query, but cost more, and \
+             changes are not pushed; a workspace on a local disk has neither limit",
         ),
     }
 }
@@ -169,7 +169,7 @@ fn descriptors(connections: u32) -> Finding {
 fn hooks(state: &Path) -> Finding {
     const CHECK: &str = "hooks";
     match crate::hooks::waiting(state) {
-        0 => Finding::good(CHECK, "none waits to be made up for"),
+        0 => Finding::good(CHECK, "no missed hook event is pending"),
         count => Finding::note(
             CHECK,
             format!("{count} got no answer in time; the next event makes up for them"),

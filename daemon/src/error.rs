@@ -24,8 +24,8 @@ pub enum Error {
         /// The system's error.
         cause: io::Error,
     },
-    /// Somebody listens where the daemon would, who does not hold the lock.
-    #[error("somebody else listens at {}", socket.display())]
+    /// A process that does not have the lock listens on the daemon's socket.
+    #[error("another process listens at {}", socket.display())]
     SocketTaken {
         /// The path of the socket.
         socket: PathBuf,

@@ -22,7 +22,7 @@ pub struct Reading {
 /// An input of the loop in [`crate::run`], which takes inputs one by one.
 /// Deadlines and new connections are no events: the loop waits for them itself.
 #[derive(Debug)]
-#[allow(private_interfaces)] // hooks ask the loop alone
+#[allow(private_interfaces)] // hooks send requests only to the loop
 pub enum Event {
     /// The watcher has reported changes.
     Watch(Waiting),

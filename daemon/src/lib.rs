@@ -25,6 +25,7 @@ pub mod doctor;
 pub mod error;
 pub mod event;
 mod failpoint;
+pub mod git;
 pub mod guard;
 mod history;
 mod hooks;

@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use touchmark_proto::quoting::without_hidden;
 use tracing::field::Field;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt;
@@ -59,32 +60,33 @@ impl Target {
 /// Starts the log of this process; a second call has no effect. While the file
 /// cannot be written, lines are lost (LOSS-3).
 pub fn start(target: Target, state: &Path, workspace: &Path) {
-    // A filter that does not parse must not keep the daemon from starting.
-    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    // A filter that does not parse must not prevent the daemon's start.
+    let said = std::env::var(VARIABLE).ok().filter(|said| !said.is_empty());
+    let filter: Option<Targets> = said.and_then(|said| said.parse().ok());
+    let filter = filter.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     let journal = match target {
         Target::Journal => journal::layer(workspace).ok(),
         Target::Stderr | Target::File => None,
     };
-    if let Some(journal) = journal {
-        let _already_set = tracing_subscriber::registry()
-            .with(filter)
-            .with(journal)
-            .try_init();
-        return;
-    }
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .fmt_fields(debug_fn(field))
-        .with_target(false);
-    let _already_set = match target {
-        // The journal takes what a service writes there as well.
-        Target::Journal => log.with_ansi(false).with_writer(io::stderr).try_init(),
-        Target::Stderr => log.with_writer(io::stderr).try_init(),
-        Target::File => {
+    let lines = || {
+        tracing_subscriber::fmt::layer()
+            .fmt_fields(debug_fn(field))
+            .with_target(false)
+    };
+    let layer = match (target, journal) {
+        (_, Some(journal)) => journal.boxed(),
+        // The journal also receives what a service writes to stderr.
+        (Target::Journal, None) => lines().with_ansi(false).with_writer(io::stderr).boxed(),
+        (Target::Stderr, _) => lines().with_writer(io::stderr).boxed(),
+        (Target::File, _) => {
             let file = Rotating::new(state.join(FILE), HALF);
-            log.with_ansi(false).with_writer(file).try_init()
+            lines().with_ansi(false).with_writer(file).boxed()
         }
     };
+    let _already_set = tracing_subscriber::registry()
+        .with(layer)
+        .with(filter)
+        .try_init();
 }
 
 /// Writes one field of a line for people. The fields `session` and `path` are

@@ -44,9 +44,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use touchmark_engine::requests::row;
 use touchmark_engine::{Effect, Engine, Fact, Input, Learned, Question, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
-use touchmark_proto::{ConnectionId, Hash, Millis, Places, RelPath, RequestId};
+use touchmark_proto::{
+    COMMON_ERRORS, ConnectionId, ErrorCode, Hash, Millis, Places, RelPath, Request, RequestId,
+};
 
 use crate::Error;
 use crate::config::Config;
@@ -83,8 +86,9 @@ const EVENTS_PER_TURN: usize = 1_024;
 /// How long no connection is accepted after too many descriptors were open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a daemon ends whose workspace was removed or renamed (LIFE-1).
-const GONE: &str = "the workspace is gone";
+/// The reason for the exit of a daemon whose workspace was removed or renamed
+/// (LIFE-1).
+const GONE: &str = "the workspace no longer exists";
 
 /// What the loop serves, and how.
 #[derive(Clone, Debug)]
@@ -219,10 +223,28 @@ struct Daemon {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     connection: ConnectionId,
-    /// The answer is worthless after that.
+    /// The errors that its method can answer in addition to the common ones.
+    errors: &'static [ErrorCode],
+    /// The time after which the client ignores the answer; `None`: never.
     until: Option<Millis>,
     /// Whether the request fails if its facts cannot be stored.
     changes_state: bool,
+}
+
+impl Asked {
+    fn new(connection: ConnectionId, ask: &Request, until: Option<Millis>) -> Self {
+        Self {
+            connection,
+            errors: ask.errors(),
+            until,
+            changes_state: row(ask).changes,
+        }
+    }
+
+    /// Returns whether the method's row in the table of methods has this error.
+    fn may_fail_with(&self, code: ErrorCode) -> bool {
+        COMMON_ERRORS.contains(&code) || self.errors.contains(&code)
+    }
 }
 
 impl Daemon {

@@ -157,7 +157,7 @@ impl Timeline {
                 let (from, to) = (date(from), date(to));
                 self.say(
                     running,
-                    format!("{CLOCK} went from {from} to {to} at once: that makes nothing older"),
+                    format!("{CLOCK} jumped from {from} to {to}: nothing is removed by age because of it"),
                 );
             }
             self.keep();
@@ -167,7 +167,9 @@ impl Timeline {
             let (says, newest) = (date(moment(seen)), date(moment(ahead)));
             self.say(
                 running,
-                format!("{CLOCK} says {says} and was at {newest} before, from which times go on"),
+                format!(
+                    "{CLOCK} was set back from {newest} to {says}: times continue from the later one"
+                ),
             );
         }
     }
@@ -380,7 +382,7 @@ mod tests {
         hands.set(1040 * DAY + HOUR, 2 * HOUR);
         time.follow();
         let told = time.told().unwrap();
-        for part in ["at once", "1972-09-27T01:00:00Z", "1972-11-06T01:00:00Z"] {
+        for part in ["jumped", "1972-09-27T01:00:00Z", "1972-11-06T01:00:00Z"] {
             assert!(told.contains(part), "{told}");
         }
         hands.set(90 * DAY, 3 * HOUR);

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Map, Value, json};
-use touchmark_engine::requests::{paths, row, session};
-use touchmark_proto::{METHODS, Request};
+use touchmark_engine::requests::{Naming, paths, row, session};
+use touchmark_proto::{ErrorCode, METHODS, Request};
 
 const PATH: &str = "a/file";
 const SESSION: &str = "a-session";
@@ -112,5 +112,28 @@ fn a_method_by_its_name() {
             changes || !acts.contains(&part),
             "{method} changes something"
         );
+    });
+}
+
+/// Errors that follow from other columns of the row are in the protocol's table:
+/// what is refused while facts cannot be stored (LOSS-3), what is refused for an
+/// unknown session (SES-1), and what resolves paths.
+#[test]
+fn a_method_has_the_errors_that_follow_from_its_row() {
+    each(|method, _, request| {
+        let row = row(request);
+        let asks = matches!(row.naming, Naming::Asks | Naming::Knows);
+        let names_paths = !paths(request).is_empty();
+        for (follows, code) in [
+            (row.changes, ErrorCode::Storage),
+            (asks, ErrorCode::UnknownSession),
+            (names_paths, ErrorCode::OutsideWorkspace),
+            (names_paths, ErrorCode::NotAFile),
+        ] {
+            assert!(
+                !follows || request.errors().contains(&code),
+                "{method} lacks {code:?}"
+            );
+        }
     });
 }

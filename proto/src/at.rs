@@ -6,6 +6,7 @@ use std::str::FromStr;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -259,6 +260,7 @@ impl<'de> Deserialize<'de> for At {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for At {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "At".into()

@@ -1,13 +1,13 @@
 //! Requests about tool calls that repeat earlier ones.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::free::FreeJson;
 use crate::{ClientPath, SessionId};
 
 /// Checks whether a tool call repeats an earlier call of the session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallCheck {
     /// The session, by its id or label.
@@ -26,7 +26,8 @@ pub struct CallCheck {
 }
 
 /// How similar a call is to an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Duplicate {
     /// There is no such call, or its result is no longer valid.
@@ -39,7 +40,8 @@ pub enum Duplicate {
 }
 
 /// How it is known that a stored result is still valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Validity {
     /// Every file that the result depends on has the same content as then.
@@ -49,7 +51,8 @@ pub enum Validity {
 }
 
 /// The result of `call/check`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallChecked {
     /// How similar the call is to an earlier one.
@@ -70,7 +73,8 @@ pub struct CallChecked {
 }
 
 /// Stores a tool call and its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallRecord {
     /// The session, by its id or label.
@@ -90,7 +94,8 @@ pub struct CallRecord {
 }
 
 /// The result of `call/record`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecorded {
     /// The id of the stored call. `None` if it was not stored: calls of the
@@ -100,7 +105,8 @@ pub struct CallRecorded {
 }
 
 /// Requests counts of stored calls and of checks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallStats {
     /// Only this session, by its id or label; `None` means all sessions.
@@ -108,7 +114,8 @@ pub struct CallStats {
 }
 
 /// Counts of stored calls and of checks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallCounts {
     /// The number of calls that are stored now.
@@ -126,7 +133,8 @@ pub struct CallCounts {
 }
 
 /// Removes the stored calls of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallClear {
     /// The session, by its id or label.

@@ -1,12 +1,12 @@
 //! Requests about changes by others.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, ClientPath, Clock, RelPath, SessionId};
 
 /// Lists changes and does not mark them as delivered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedList {
     /// The session for which changes are listed (MOD-1); `None` lists the
@@ -28,7 +28,8 @@ pub struct ModifiedList {
 }
 
 /// A list of changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Changes {
     /// One change per path.
@@ -44,7 +45,8 @@ pub struct Changes {
 }
 
 /// When a delivery of changes takes effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Ack {
     /// When the answer is sent.
@@ -56,7 +58,8 @@ pub enum Ack {
 
 /// Lists the changes by others since the last time, and marks them as delivered
 /// (MOD-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedTake {
     /// The session, by its id or label.
@@ -82,7 +85,8 @@ pub struct ModifiedTake {
 }
 
 /// The result of `modified/take`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModifiedTaken {
     /// One change per path.
@@ -100,7 +104,8 @@ pub struct ModifiedTaken {
 }
 
 /// Confirms that all changes up to a cursor have arrived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModifiedAck {
     /// The session, by its id or label.

@@ -1,14 +1,14 @@
 //! Requests about checkpoints, and about the warnings that result from them
 //! (CHK).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sessions::Warning;
 use crate::{Author, ClientPath, Clock, Millis, RelPath, SessionId};
 
 /// Creates a checkpoint at the current moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointCreate {
     /// The session, by its id or label.
@@ -23,7 +23,8 @@ pub struct CheckpointCreate {
 }
 
 /// A checkpoint that was created.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointCreated {
     /// The checkpoint's id, such as `k3`.
@@ -35,7 +36,8 @@ pub struct CheckpointCreated {
 }
 
 /// Lists the checkpoints of a session, oldest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointList {
     /// The session, by its id or label.
@@ -48,7 +50,8 @@ pub struct CheckpointList {
 }
 
 /// A checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointRow {
     /// The checkpoint's id, such as `k3`.
@@ -67,7 +70,8 @@ pub struct CheckpointRow {
 }
 
 /// A list of checkpoints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointRows {
     /// The checkpoints, oldest first.
@@ -77,7 +81,8 @@ pub struct CheckpointRows {
 }
 
 /// Deletes a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointDelete {
     /// The session, by its id or label.
@@ -88,7 +93,8 @@ pub struct CheckpointDelete {
 
 /// A file operation of a message that was deleted when the agent went back to a
 /// checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeletedOperation {
     /// The file.
@@ -102,7 +108,8 @@ pub struct DeletedOperation {
 
 /// Lists the files that were edited after a moment (CHK-1). Exactly one of
 /// `checkpoint`, `clock` and `time` names the moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointDetect {
     /// The session, by its id or label.
@@ -137,7 +144,8 @@ pub struct CheckpointDetect {
 }
 
 /// A file that was edited after a moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EditedFile {
     /// The file.
@@ -159,7 +167,8 @@ pub struct EditedFile {
 }
 
 /// The files that were edited after a moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointDetected {
     /// One row per path, sorted by path.
@@ -171,7 +180,8 @@ pub struct CheckpointDetected {
 }
 
 /// Stores a warning for a session. It replaces an earlier one (CHK-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WarningStore {
     /// The session, by its id or label.
@@ -183,7 +193,8 @@ pub struct WarningStore {
 }
 
 /// Returns a session's warning and removes it (CHK-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WarningTake {
     /// The session, by its id or label.
@@ -191,7 +202,8 @@ pub struct WarningTake {
 }
 
 /// The result of `warning/take`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WarningTaken {
     /// The warning; `null` if there was none.
@@ -199,7 +211,8 @@ pub struct WarningTaken {
 }
 
 /// Removes the warnings of all sessions that are not live (CHK-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WarningCleanup {
     /// The sessions that are live.

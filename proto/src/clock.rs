@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -65,6 +66,7 @@ impl<'de> Deserialize<'de> for Clock {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Clock {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Clock".into()

@@ -1,14 +1,14 @@
 //! Requests about commands: windows of time in which a session runs something
 //! that may write any file (ATTR-6).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, Clock, Millis, SessionId};
 
 /// Opens a command window. A change in the window belongs to the session,
 /// unless better evidence names another author (ATTR-6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandBegin {
     /// The session that runs the command, by its id or label.
@@ -41,7 +41,8 @@ pub struct CommandBegin {
 }
 
 /// The files that a command window covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CommandScope {
     /// The tracked files.
@@ -52,7 +53,8 @@ pub enum CommandScope {
 }
 
 /// A command window that was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandBegun {
     /// The command's id, such as `c5`.
@@ -65,7 +67,8 @@ pub struct CommandBegun {
 }
 
 /// Ends a command window.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandEnd {
     /// The command's id. Without it, `session` names the window, with `callId`
@@ -81,7 +84,8 @@ pub struct CommandEnd {
 }
 
 /// The changes that a command made to files that its session tracks (MOD-1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandEnded {
     /// One change per path. `modified/take` does not return them again.
     pub changes: Vec<Change>,
@@ -96,7 +100,8 @@ pub struct CommandEnded {
 }
 
 /// Lists the newest commands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandList {
     /// Only this session's commands; `None` means all.
@@ -106,7 +111,8 @@ pub struct CommandList {
 }
 
 /// A list of commands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRows {
     /// The commands, newest first. The newest 1,000 are kept.
@@ -114,7 +120,8 @@ pub struct CommandRows {
 }
 
 /// A command of a session, running or ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandRow {
     /// The command's id, such as `c5`.

@@ -1,6 +1,5 @@
 //! Requests about edits: the mark before a write, and its end.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -8,7 +7,8 @@ use crate::{
 };
 
 /// One file of an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditFile {
     /// The file that will be written.
@@ -23,7 +23,8 @@ pub struct EditFile {
 
 /// Begins an edit: marks one or more paths as about to be written. Either all
 /// paths are marked or none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditBegin {
     /// The session that writes, by its id or label.
@@ -55,7 +56,8 @@ pub struct EditBegin {
 }
 
 /// An edit that has begun.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EditBegun {
     /// The edit's id, such as `e7`.
@@ -67,7 +69,8 @@ pub struct EditBegun {
 }
 
 /// One file of a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommitFile {
     /// The file that was written.
@@ -78,7 +81,8 @@ pub struct CommitFile {
 }
 
 /// Commits an edit: the writes are done.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditCommit {
     /// The edit's id. Without it, `session` names the edit, with `callId` if it
@@ -94,7 +98,8 @@ pub struct EditCommit {
 }
 
 /// The result of a declared write (ATTR-10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
     /// The content was written.
@@ -110,7 +115,8 @@ pub enum Outcome {
 }
 
 /// One committed file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommittedFile {
     /// The file.
@@ -125,7 +131,8 @@ pub struct CommittedFile {
 }
 
 /// The result of a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EditCommitted {
     /// One row per file.
@@ -135,7 +142,8 @@ pub struct EditCommitted {
 }
 
 /// Aborts an edit: none of its writes is the session's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditAbort {
     /// The edit's id. Without it, `session` and `callId` name the edit.
@@ -148,7 +156,8 @@ pub struct EditAbort {
 
 /// Sets a one-call mark: the next closed change of the path is the session's
 /// (ATTR-8).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditMark {
     /// The session that writes, by its id or label.
@@ -174,7 +183,8 @@ pub struct EditMark {
 }
 
 /// A mark that has been set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EditMarked {
     /// The edit's id; null if the mark came after the write.

@@ -1,7 +1,6 @@
 //! Errors as values: each has a stable code, a name, and a hint that says what
 //! to do.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
@@ -10,7 +9,8 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $hint:literal;)*) => {
         /// The codes of all errors that the daemon returns (docs/protocol.md).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[derive(Serialize, Deserialize, JsonSchema)]
+        #[derive(Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase")]
         pub enum ErrorCode { $($(#[$doc])* $variant,)* }
 
@@ -42,21 +42,21 @@ codes! {
     /// The JSON is not a request.
     InvalidRequest = -32600, "invalidRequest", "send {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"...\",\"params\":{...}}";
     /// There is no such method.
-    MethodNotFound = -32601, "methodNotFound", "see the table of methods in the protocol's document";
+    MethodNotFound = -32601, "methodNotFound", "see the methods in docs/protocol.md";
     /// A parameter is missing, unknown or of a wrong type.
-    InvalidParams = -32602, "invalidParams", "compare the parameters with the schema";
+    InvalidParams = -32602, "invalidParams", "compare the parameters with docs/protocol.schema.json";
     /// The daemon failed to carry out the request.
     InternalError = -32603, "internalError", "run `touchmark doctor` and look at `touchmark logs`";
     /// The session has not read the existing file that it wants to write
     /// (GUARD-4).
-    NotRead = -32010, "notRead", "read the file first, or say `force`";
+    NotRead = -32010, "notRead", "read the file first, or set `force`";
     /// The session's copy is out of date (GUARD-4).
     Stale = -32011, "stale", "read the file again, then repeat the edit";
     /// Another session has an open edit of the path (GUARD-5).
-    Busy = -32012, "busy", "wait for the holder, or say `waitMs`";
+    Busy = -32012, "busy", "wait until the other session's edit has ended, or set `waitMs`";
     /// Another process wrote to the file between the check and the write
     /// (GUARD-1).
-    Conflict = -32013, "conflict", "read the file again; what was there is kept";
+    Conflict = -32013, "conflict", "read the file again; `touchmark recovered` (`recovery/list`) shows the contents that were kept";
     /// The path leads out of the workspace (SEC-2).
     OutsideWorkspace = -32014, "outsideWorkspace", "name a path inside the workspace";
     /// The path is a directory, FIFO, device or socket (LOSS-4).
@@ -68,14 +68,14 @@ codes! {
     /// The text to replace does not occur, or occurs more than once.
     NoMatch = -32018, "noMatch", "read the file again and give a longer, unique text";
     /// Something is larger than its limit.
-    TooLarge = -32019, "tooLarge", "ask for a part by `range`";
+    TooLarge = -32019, "tooLarge", "request a part of it with `range`";
     /// The state cannot be stored (LOSS-3).
-    Storage = -32020, "storage", "make room on the disk, or let the state directory be written to; the daemon goes on by itself";
+    Storage = -32020, "storage", "free space on the disk, or make the state directory writable; the daemon then continues without a restart";
     /// The clock is of another epoch, or older than the facts that are kept
     /// (DUR-2).
-    UnknownClock = -32021, "unknownClock", "list again without a clock";
+    UnknownClock = -32021, "unknownClock", "send the request again without a clock";
     /// There is no such edit, or it has ended.
-    UnknownEdit = -32022, "unknownEdit", "begin the edit again, or name the path and the hash written";
+    UnknownEdit = -32022, "unknownEdit", "begin the edit again with `edit/begin`, or commit with the path and the hash that was written";
     /// Client and daemon speak different versions of the protocol.
     Incompatible = -32023, "incompatible", "update the older of the two";
     /// The process on the other end of the connection is another user's
@@ -84,21 +84,22 @@ codes! {
     /// The daemon is shutting down.
     ShuttingDown = -32025, "shuttingDown", "connect again; a new daemon is started on demand";
     /// The answer would have come after `withinMs` (ATTR-9).
-    TooLate = -32026, "tooLate", "ask again with more time; nothing was changed";
+    TooLate = -32026, "tooLate", "send the request again with a larger `withinMs`; nothing was changed";
     /// The file's permissions protect it from being written to (GUARD-6).
-    ReadOnly = -32027, "readOnly", "ask the user whether it may be changed, and have it made writable first; nothing was changed";
+    ReadOnly = -32027, "readOnly", "ask the user to make the file writable; nothing was changed";
     /// No session has that id or label, or several begin with it (SES-1).
-    UnknownSession = -32028, "unknownSession", "name a session by its id or label; `session/list` has them";
+    UnknownSession = -32028, "unknownSession", "name a session by its id or label; `touchmark sessions` (`session/list`) lists them";
     /// Programs execute what the file says, so agents may not write it
     /// (SEC-10).
-    Protected = -32029, "protected", "ask the user to change it; `guard.protect` in the user's configuration says what is protected";
+    Protected = -32029, "protected", "ask the user to change the file; `guard.protect` in the user's configuration names the protected files";
     /// The content of a version is not kept (HIST-3).
-    NotKept = -32030, "notKept", "name another version; `file/log` has them";
+    NotKept = -32030, "notKept", "name another version; `touchmark log PATH` (`file/log`) lists them";
 }
 
 /// The fields that errors may have. Each error has those that docs/protocol.md
 /// lists for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)] // each is described in the protocol's table of errors
 pub struct ErrorData {

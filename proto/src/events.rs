@@ -1,6 +1,5 @@
 //! Notifications to subscribers.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::CommandRow;
@@ -8,7 +7,8 @@ use crate::files::Verdict;
 use crate::{Clock, FileState, LineCounts, LineRange, RelPath, SessionId, Version};
 
 /// The state of an edit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum EditPhase {
     /// The edit began.
@@ -22,7 +22,8 @@ pub enum EditPhase {
 }
 
 /// The state of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SessionPhase {
     /// The session was opened or reopened.
@@ -35,7 +36,8 @@ pub enum SessionPhase {
 
 /// An event. In JSON the variant is the field `type`, and the variant's fields
 /// are next to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Happening {
     /// A file has a new version, or an earlier one was corrected.
@@ -147,7 +149,8 @@ impl Happening {
 
 /// A notification of one subscription. In JSON: `{"jsonrpc": "2.0", "method":
 /// "event", "params": {subscription, clock, type, ...}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// The number of the subscription, as `subscribe` returned it.

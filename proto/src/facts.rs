@@ -1,13 +1,13 @@
 //! What the daemon reports about files: versions, changes, states.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clock, FileMode, Hash, LineRange, Millis, RelPath, SessionId};
 
 /// The author of a version. Two authors are equal if kind and session are; the
 /// label is only for display.
-#[derive(Clone, Debug, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Author {
     /// The kind of the author.
@@ -25,9 +25,8 @@ impl PartialEq for Author {
 }
 
 /// The kinds of authors.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum AuthorKind {
     /// A declared agent session.
@@ -68,9 +67,8 @@ impl Author {
 }
 
 /// The evidence that an attribution rests on.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Evidence {
     /// The content is the one that its writer declared (ATTR-1).
@@ -91,9 +89,8 @@ pub enum Evidence {
 }
 
 /// What happened to a path.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum VersionKind {
     /// The file did not exist before.
@@ -107,7 +104,8 @@ pub enum VersionKind {
 }
 
 /// One content state of one path, with its author.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
     /// The version's clock: its place in the order of all facts.
@@ -157,10 +155,14 @@ pub struct Version {
     pub mode: Option<FileMode>,
     /// What it had before, where it is known to have been another.
     pub mode_before: Option<FileMode>,
+    /// True if the content before the version is not known (SCOPE-3). The
+    /// version may then include changes of others than its author.
+    pub before_unknown: Option<bool>,
 }
 
 /// Numbers of lines that differ between two texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LineCounts {
     /// The number of lines that are only in the newer text.
@@ -170,7 +172,8 @@ pub struct LineCounts {
 }
 
 /// Several versions of one path, folded into one change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// The file's path.
@@ -208,9 +211,8 @@ pub struct Change {
 }
 
 /// The state of a session's copy of a file (SEEN-2).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum State {
     /// The session never saw the file.
@@ -229,7 +231,8 @@ pub enum State {
 }
 
 /// The state of a file for one session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileState {
     /// The file's path.

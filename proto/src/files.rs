@@ -1,6 +1,5 @@
 //! Requests about what sessions have read.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -9,9 +8,8 @@ use crate::{
 };
 
 /// How a file's content came into the context.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// A tool read the file.
@@ -27,7 +25,8 @@ pub enum Source {
 }
 
 /// Records a read, and checks whether it repeats an earlier one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileRead {
     /// The session that reads, by its id or label.
@@ -57,7 +56,8 @@ pub struct FileRead {
 }
 
 /// How a read relates to the session's earlier reads (SEEN-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {
     /// The session had not read the file.
@@ -72,7 +72,8 @@ pub enum Verdict {
 }
 
 /// A read, as it was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileReadResult {
     /// How the read relates to earlier ones.
@@ -95,7 +96,8 @@ pub struct FileReadResult {
 }
 
 /// Reads a file for a session and records what it returns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileReadText {
     /// The session that reads, by its id or label.
@@ -121,7 +123,8 @@ pub struct FileReadText {
 }
 
 /// How bytes are encoded as a string in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TextEncoding {
     /// As they are: the bytes are UTF-8.
@@ -131,7 +134,8 @@ pub enum TextEncoding {
 }
 
 /// A file's text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileText {
     /// How the read relates to earlier ones.
@@ -155,7 +159,8 @@ pub struct FileText {
 }
 
 /// Records that a message named a file. The file is tracked from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileMention {
     /// The session whose context it is, by its id or label.
@@ -179,7 +184,8 @@ pub struct FileMention {
 
 /// Forgets what a session has read: its next read is `first` and returns the
 /// full text. The session may still edit the file (SEEN-1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileInvalidate {
     /// The session, by its id or label.
@@ -189,7 +195,8 @@ pub struct FileInvalidate {
 }
 
 /// Requests the state of a session's copies of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileStatus {
     /// The session, by its id or label.
@@ -214,7 +221,8 @@ pub struct FileStatus {
 }
 
 /// The states of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileStates {
     /// One row per file, in the order of the request, or by path.
@@ -228,7 +236,8 @@ pub struct FileStates {
 }
 
 /// Lists a session's records of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileList {
     /// The session, by its id or label.
@@ -250,9 +259,8 @@ pub struct FileList {
 }
 
 /// Whether a record is the newest of its path.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum RecordState {
     /// The newest record of its path.
@@ -262,7 +270,8 @@ pub enum RecordState {
 }
 
 /// One record of one file in one session's context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileRecord {
     /// The file's path.
@@ -293,7 +302,8 @@ pub struct FileRecord {
 }
 
 /// A list of records of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileRecords {
     /// The records; one active record per path.
@@ -306,7 +316,8 @@ pub struct FileRecords {
 }
 
 /// Lists all versions of one path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileHistory {
     /// The file.
@@ -324,7 +335,8 @@ pub struct FileHistory {
 }
 
 /// A list of versions of one path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Versions {
     /// The versions, newest first; the baseline is last. Corrections are rows
@@ -336,7 +348,8 @@ pub struct Versions {
 }
 
 /// Stops tracking a path for a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileUntrack {
     /// The session, by its id or label.
@@ -346,7 +359,8 @@ pub struct FileUntrack {
 }
 
 /// Lists the files that a session accessed recently, counted in its steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileRecent {
     /// The session, by its id or label.
@@ -370,7 +384,8 @@ pub struct FileRecent {
 
 /// Checks whether a session last accessed a file too many steps ago. This does
 /// not depend on the file's content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileIsStale {
     /// The session, by its id or label.
@@ -384,7 +399,8 @@ pub struct FileIsStale {
 }
 
 /// The number of steps since a file was accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileAge {
     /// Whether the last access was more than `max_age` steps ago, or there was
@@ -396,7 +412,8 @@ pub struct FileAge {
 }
 
 /// Returns the current state of a file, to compare with later.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSnapshot {
     /// The file.
@@ -404,7 +421,8 @@ pub struct FileSnapshot {
 }
 
 /// The state of a file at one moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     /// The file.
@@ -418,7 +436,8 @@ pub struct Snapshot {
 }
 
 /// Compares a file with a snapshot of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileDetect {
     /// The snapshot, as `file/snapshot` returned it.
@@ -426,7 +445,8 @@ pub struct FileDetect {
 }
 
 /// Which properties differ from a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotChanges {
     /// Whether the modification time differs.
@@ -438,7 +458,8 @@ pub struct SnapshotChanges {
 }
 
 /// The result of comparing a file with a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotCompared {
     /// Whether the content differs. Neither the modification time nor the size

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
@@ -89,6 +90,7 @@ impl<'de> Deserialize<'de> for FreeJson {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for FreeJson {
     fn inline_schema() -> bool {
         true

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -127,6 +128,7 @@ impl<'de> Deserialize<'de> for HashOrAbsent {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Hash {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Hash".into()
@@ -137,6 +139,7 @@ impl JsonSchema for Hash {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for HashOrAbsent {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "HashOrAbsent".into()

@@ -1,6 +1,5 @@
 //! Requests that show a file as it was, or restore it (HIST).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::at::At;
@@ -11,7 +10,8 @@ use crate::{
 };
 
 /// Requests the content of a file at a version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileContent {
     /// The file.
@@ -21,7 +21,8 @@ pub struct FileContent {
 }
 
 /// The content of a file at a version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContentAt {
     /// The file.
@@ -40,7 +41,8 @@ pub struct ContentAt {
 }
 
 /// Requests the differences between two versions, of one file or of several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileDiff {
     /// One file, whose hunks are returned in the answer's `hunks`. Not allowed
@@ -64,7 +66,8 @@ pub struct FileDiff {
 }
 
 /// Which of two versions have a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum LineKind {
     /// The line is in both versions.
@@ -76,7 +79,8 @@ pub enum LineKind {
 }
 
 /// A line of a difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffLine {
     /// Which of the two versions have the line.
@@ -99,7 +103,8 @@ pub struct DiffLine {
 }
 
 /// A group of changed lines with the unchanged lines around them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiffHunk {
     /// The number of the hunk's first line in the older version. If the hunk
@@ -118,7 +123,8 @@ pub struct DiffHunk {
 }
 
 /// The changes in one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileDifference {
     /// The file.
@@ -147,7 +153,8 @@ pub struct FileDifference {
 }
 
 /// The differences between two versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiffs {
     /// Each file that differs, by path.
@@ -160,7 +167,8 @@ pub struct FileDiffs {
 }
 
 /// Requests the author of each line of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileBlame {
     /// The file.
@@ -172,7 +180,8 @@ pub struct FileBlame {
 }
 
 /// A line with its author.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BlameLine {
     /// The line without its line feed. Bytes that are not UTF-8 are replaced.
@@ -198,7 +207,8 @@ pub struct BlameLine {
 }
 
 /// The authors of a file's lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Blame {
     /// The file.
@@ -214,7 +224,8 @@ pub struct Blame {
 }
 
 /// Lists versions of all files, or of some, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileLog {
     /// Files, and directories for all files below them; `None` means all files.
@@ -222,6 +233,8 @@ pub struct FileLog {
     pub paths: Option<Vec<ClientPath>>,
     /// Only versions after this moment: a time, a clock or a checkpoint.
     pub since: Option<At>,
+    /// Only versions before this moment, or at it.
+    pub until: Option<At>,
     /// Whether to count the lines that each version added and removed; default
     /// false.
     #[serde(default)]
@@ -233,7 +246,8 @@ pub struct FileLog {
 }
 
 /// A version in the list of versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntry {
     /// The version, with the author that its newest correction names.
@@ -243,7 +257,8 @@ pub struct LogEntry {
 }
 
 /// A list of versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntries {
     /// The versions, newest first, without baselines.
@@ -255,7 +270,8 @@ pub struct LogEntries {
 
 /// Restores a file to a version. Its current content is kept first. The
 /// restored content is a version of the user's (HIST-4).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileRestore {
     /// The file.
@@ -265,7 +281,8 @@ pub struct FileRestore {
 }
 
 /// The result of restoring a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Restoration {
     /// The file has the content of the requested version again.
@@ -277,7 +294,8 @@ pub enum Restoration {
 }
 
 /// A file that was restored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RestoredFile {
     /// The file.
@@ -295,7 +313,8 @@ pub struct RestoredFile {
 }
 
 /// The result of `file/restore`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Restored {
     /// The file that was restored; always one.

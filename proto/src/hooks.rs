@@ -1,7 +1,6 @@
 //! Requests from agents' hooks. They carry the agent's own JSON in, and the
 //! text that the hook prints out. The daemon decides what the JSON means.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{FreeJson, SessionId};
@@ -9,7 +8,8 @@ use crate::{FreeJson, SessionId};
 macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         pub struct $name {
             /// The JSON that the agent passed to its hook, unchanged.
@@ -33,7 +33,8 @@ hooks! {
 }
 
 /// An event of a hook of any agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookEvent {
     /// The agent's name, as in `touchmark hook AGENT`; `invalid` for an unknown
@@ -44,7 +45,8 @@ pub struct HookEvent {
 }
 
 /// What the hook prints, and its exit code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HookPrinted {
     /// What the hook prints to standard output: one JSON object in the agent's
@@ -60,7 +62,8 @@ pub struct HookPrinted {
 }
 
 /// Confirms that the output of a hook was delivered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookAck {
     /// The value from the hook's answer.
@@ -69,7 +72,8 @@ pub struct HookAck {
 
 /// Requests the session that a tool call of an MCP client belongs to: the
 /// session that the hooks of the same agent name, if there were any (HOOK-9).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookJoin {
     /// The MCP server's own session. What it knows moves to the session that is
@@ -86,7 +90,8 @@ pub struct HookJoin {
 }
 
 /// The result of `hook/join`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HookJoined {
     /// The session that the hooks name; `None` if no hook event of that agent

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -61,6 +62,7 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for SessionId {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "SessionId".into()

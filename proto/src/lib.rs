@@ -28,6 +28,7 @@
 #[cfg(not(unix))]
 compile_error!("touchmark runs on Linux; on Windows, build and run it in WSL");
 
+pub mod activity;
 pub mod at;
 pub mod calls;
 pub mod changes;
@@ -73,7 +74,7 @@ pub use facts::{
 pub use free::FreeJson;
 pub use hash::{Hash, HashOrAbsent};
 pub use ids::{ConnectionId, RequestId, SessionId};
-pub use methods::{METHODS, Method, Reply, Request};
+pub use methods::{COMMON_ERRORS, METHODS, Method, Reply, Request};
 pub use mode::FileMode;
 pub use path::{ClientPath, RelPath};
 pub use places::{BaseDirectories, Holder, Places};

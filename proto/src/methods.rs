@@ -1,6 +1,7 @@
 //! The table of methods: one row joins a name, its parameters, its result and
 //! its errors.
 
+use crate::activity::{Activities, ActivityList};
 use crate::calls::{
     CallCheck, CallChecked, CallClear, CallCounts, CallRecord, CallRecorded, CallStats,
 };
@@ -52,10 +53,24 @@ use crate::writes::{
     RecoveryRestored, RecoveryShow, RecoveryShown,
 };
 
-/// The parameters of a method, with the method's name and result.
+/// The errors that a request of any method can be answered with. Each method can
+/// answer its own in addition ([`Method::ERRORS`]). A request whose method is not
+/// known yet is answered with `parseError`, `invalidRequest`, `methodNotFound` or
+/// `denied`.
+pub const COMMON_ERRORS: &[ErrorCode] = &[
+    ErrorCode::InvalidParams,
+    ErrorCode::InternalError,
+    ErrorCode::TooLarge,
+    ErrorCode::ShuttingDown,
+    ErrorCode::TooLate,
+];
+
+/// The parameters of a method, with the method's name, result and errors.
 pub trait Method: Sized {
     /// The method's name on the wire.
     const NAME: &'static str;
+    /// The errors that the method can answer in addition to [`COMMON_ERRORS`].
+    const ERRORS: &'static [ErrorCode];
     /// The type of the result.
     type Result;
     /// Returns these parameters as a request.
@@ -63,6 +78,20 @@ pub trait Method: Sized {
     /// Returns the result from a reply; `None` if the reply is of another
     /// method.
     fn from_reply(reply: Reply) -> Option<Self::Result>;
+}
+
+/// A method as the protocol's schema describes it.
+#[cfg(feature = "schema")]
+#[derive(Debug)]
+pub struct MethodSchema {
+    /// The method's name on the wire.
+    pub name: &'static str,
+    /// The schema of the parameters.
+    pub params: schemars::Schema,
+    /// The schema of the result.
+    pub result: schemars::Schema,
+    /// The errors that the method can answer in addition to [`COMMON_ERRORS`].
+    pub errors: &'static [ErrorCode],
 }
 
 /// Returns the error for parameters of the wrong shape. serde's messages quote
@@ -73,12 +102,26 @@ fn not_that_shape(method: &str, error: &serde_json::Error) -> Error {
 }
 
 macro_rules! methods {
-    ($($variant:ident: $name:literal, $params:ty => $result:ty;)*) => {
+    ($($variant:ident: $name:literal, $params:ty => $result:ty, [$($error:ident)*];)*) => {
         /// All requests. The order of the variants is their numbering on the
         /// binary wire, so new ones are added at the end.
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[allow(missing_docs)] // each is documented at the type of its parameters
         pub enum Request { $($variant($params),)* }
+
+        /// Returns the documentation of a method's errors, by the type of its
+        /// parameters, for the `# Errors` section of a function that sends it.
+        #[macro_export]
+        macro_rules! errors_of {
+            $(($variant) => {
+                concat!(
+                    "[Those of every method](touchmark_proto::COMMON_ERRORS)",
+                    $(", [`", stringify!($error), "`](touchmark_proto::ErrorCode::",
+                        stringify!($error), ")",)*
+                    ".",
+                )
+            };)*
+        }
 
         /// All results, in the order of [`Request`].
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -92,6 +135,12 @@ macro_rules! methods {
             /// Returns the method's name on the wire.
             pub fn method(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// Returns the errors that the method can answer in addition to
+            /// [`COMMON_ERRORS`].
+            pub fn errors(&self) -> &'static [ErrorCode] {
+                match self { $(Self::$variant(_) => <$params as Method>::ERRORS,)* }
             }
 
             /// Reads the parameters of a method from JSON. Fields that are
@@ -147,6 +196,7 @@ macro_rules! methods {
 
         $(impl Method for $params {
             const NAME: &'static str = $name;
+            const ERRORS: &'static [ErrorCode] = &[$(ErrorCode::$error,)*];
             type Result = $result;
             fn into_request(self) -> Request {
                 Request::$variant(self)
@@ -159,16 +209,15 @@ macro_rules! methods {
             }
         })*
 
-        /// Returns each method's name with the schemas of its parameters and of
-        /// its result.
-        pub fn schemas(generator: &mut schemars::SchemaGenerator)
-            -> Vec<(&'static str, schemars::Schema, schemars::Schema)>
-        {
-            vec![$((
-                $name,
-                generator.subschema_for::<$params>(),
-                generator.subschema_for::<$result>(),
-            ),)*]
+        #[cfg(feature = "schema")]
+        /// Returns the schemas of each method, in the order of [`Request`].
+        pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<MethodSchema> {
+            vec![$(MethodSchema {
+                name: $name,
+                params: generator.subschema_for::<$params>(),
+                result: generator.subschema_for::<$result>(),
+                errors: <$params as Method>::ERRORS,
+            },)*]
         }
     };
 }
@@ -176,91 +225,154 @@ macro_rules! methods {
 // The errors of a row are those of docs/protocol.md's table. In a debug build the
 // daemon checks each answer against them, so the tests show what a row lacks.
 methods! {
-    Initialize: "initialize", Initialize => Initialized;
-    Ping: "ping", Ping => Done;
-    Status: "status", Status => StatusReport;
-    Sync: "sync", Sync => Synced;
-    Shutdown: "shutdown", Shutdown => Done;
-    Subscribe: "subscribe", Subscribe => Subscribed;
-    Unsubscribe: "unsubscribe", Unsubscribe => Done;
-    SessionOpen: "session/open", SessionOpen => SessionOpened;
-    SessionClose: "session/close", SessionClose => Done;
-    SessionList: "session/list", SessionList => SessionRows;
-    SessionCompacted: "session/compacted", SessionCompacted => Evicted;
-    SessionTruncated: "session/truncated", SessionTruncated => Evicted;
-    FileRead: "file/read", FileRead => FileReadResult;
-    FileReadText: "file/readText", FileReadText => FileText;
-    FileMention: "file/mention", FileMention => FileState;
-    FileInvalidate: "file/invalidate", FileInvalidate => Done;
-    FileStatus: "file/status", FileStatus => FileStates;
-    FileList: "file/list", FileList => FileRecords;
-    FileHistory: "file/history", FileHistory => Versions;
-    FileUntrack: "file/untrack", FileUntrack => Done;
-    EditBegin: "edit/begin", EditBegin => EditBegun;
-    EditCommit: "edit/commit", EditCommit => EditCommitted;
-    EditAbort: "edit/abort", EditAbort => Done;
-    EditMark: "edit/mark", EditMark => EditMarked;
-    ModifiedList: "modified/list", ModifiedList => Changes;
-    ModifiedTake: "modified/take", ModifiedTake => ModifiedTaken;
-    ModifiedAck: "modified/ack", ModifiedAck => Done;
-    EditorDidOpen: "editor/didOpen", EditorDidOpen => Done;
-    EditorDidClose: "editor/didClose", EditorDidClose => Done;
-    EditorDirty: "editor/dirty", EditorDirty => Done;
-    EditorDidSave: "editor/didSave", EditorDidSave => Done;
-    CommandBegin: "command/begin", CommandBegin => CommandBegun;
-    CommandEnd: "command/end", CommandEnd => CommandEnded;
-    Audit: "audit", Audit => Audited;
-    FileWrite: "file/write", FileWrite => FileWritten;
-    FileEdit: "file/edit", FileEdit => FileEdited;
-    RecoveryList: "recovery/list", RecoveryList => RecoveryItems;
-    RecoveryShow: "recovery/show", RecoveryShow => RecoveryShown;
-    RecoveryRestore: "recovery/restore", RecoveryRestore => RecoveryRestored;
-    RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems;
-    QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized;
-    QuotesMatch: "quotes/match", QuotesMatch => Option<QuotesFound>;
-    Stats: "stats", Stats => Savings;
-    FileRecent: "file/recent", FileRecent => FileRecords;
-    FileIsStale: "file/isStale", FileIsStale => FileAge;
-    FileSnapshot: "file/snapshot", FileSnapshot => Snapshot;
-    FileDetect: "file/detect", FileDetect => SnapshotCompared;
-    CheckpointCreate: "checkpoint/create", CheckpointCreate => CheckpointCreated;
-    CheckpointList: "checkpoint/list", CheckpointList => CheckpointRows;
-    CheckpointDelete: "checkpoint/delete", CheckpointDelete => Done;
-    CheckpointDetect: "checkpoint/detect", CheckpointDetect => CheckpointDetected;
-    WarningStore: "warning/store", WarningStore => Done;
-    WarningTake: "warning/take", WarningTake => WarningTaken;
-    WarningCleanup: "warning/cleanup", WarningCleanup => Removed;
-    CallCheck: "call/check", CallCheck => CallChecked;
-    CallRecord: "call/record", CallRecord => CallRecorded;
-    CallStats: "call/stats", CallStats => CallCounts;
-    CallClear: "call/clear", CallClear => Removed;
-    RetentionRank: "retention/rank", RetentionRank => RetentionRanked;
-    TaskSave: "task/save", TaskSave => Done;
-    TaskList: "task/list", TaskList => TaskRows;
-    TaskRemove: "task/remove", TaskRemove => Removed;
-    TaskCleanup: "task/cleanup", TaskCleanup => Removed;
-    ModelRecord: "model/record", ModelRecord => ModelRecorded;
-    ModelList: "model/list", ModelList => ModelEntries;
-    SearchGrep: "search/grep", SearchGrep => Matches;
-    ContentsForget: "contents/forget", ContentsForget => Done;
-    HookClaude: "hook/claude", HookClaude => HookPrinted;
-    HookCodex: "hook/codex", HookCodex => HookPrinted;
-    HookGemini: "hook/gemini", HookGemini => HookPrinted;
-    HookCursor: "hook/cursor", HookCursor => HookPrinted;
-    HookOpencode: "hook/opencode", HookOpencode => HookPrinted;
-    HookAck: "hook/ack", HookAck => Done;
-    HookEvent: "hook/event", HookEvent => HookPrinted;
-    HookJoin: "hook/join", HookJoin => HookJoined;
-    Undo: "undo", Undo => Undone;
-    Redo: "redo", Redo => Undone;
-    UndoList: "undo/list", UndoList => UndoRows;
-    ReviewList: "review/list", ReviewList => ReviewHunks;
-    ReviewKeep: "review/keep", ReviewKeep => ReviewKept;
-    ReviewUndo: "review/undo", ReviewUndo => Undone;
-    CommandList: "command/list", CommandList => CommandRows;
-    FileContent: "file/content", FileContent => ContentAt;
-    FileDiff: "file/diff", FileDiff => FileDiffs;
-    FileBlame: "file/blame", FileBlame => Blame;
-    FileLog: "file/log", FileLog => LogEntries;
-    FileRestore: "file/restore", FileRestore => Restored;
+    Initialize: "initialize", Initialize => Initialized, [Incompatible];
+    Ping: "ping", Ping => Done, [];
+    Status: "status", Status => StatusReport, [];
+    Sync: "sync", Sync => Synced, [];
+    Shutdown: "shutdown", Shutdown => Done, [];
+    Subscribe: "subscribe", Subscribe => Subscribed, [Storage UnknownClock];
+    Unsubscribe: "unsubscribe", Unsubscribe => Done, [NotFound];
+    SessionOpen: "session/open", SessionOpen => SessionOpened, [Storage];
+    SessionClose: "session/close", SessionClose => Done, [Storage];
+    SessionList: "session/list", SessionList => SessionRows, [];
+    SessionCompacted: "session/compacted", SessionCompacted => Evicted, [
+        OutsideWorkspace NotAFile Storage UnknownSession
+    ];
+    SessionTruncated: "session/truncated", SessionTruncated => Evicted, [
+        OutsideWorkspace NotAFile Storage UnknownSession
+    ];
+    FileRead: "file/read", FileRead => FileReadResult, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage
+    ];
+    FileReadText: "file/readText", FileReadText => FileText, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage
+    ];
+    FileMention: "file/mention", FileMention => FileState, [
+        OutsideWorkspace NotAFile Unreadable Storage
+    ];
+    FileInvalidate: "file/invalidate", FileInvalidate => Done, [
+        OutsideWorkspace NotAFile Storage UnknownSession
+    ];
+    FileStatus: "file/status", FileStatus => FileStates, [OutsideWorkspace NotAFile UnknownSession];
+    FileList: "file/list", FileList => FileRecords, [UnknownSession];
+    FileHistory: "file/history", FileHistory => Versions, [
+        OutsideWorkspace NotAFile Storage UnknownClock
+    ];
+    FileUntrack: "file/untrack", FileUntrack => Done, [
+        OutsideWorkspace NotAFile Storage UnknownSession
+    ];
+    EditBegin: "edit/begin", EditBegin => EditBegun, [
+        NotRead Stale Busy OutsideWorkspace NotAFile Unreadable Storage
+    ];
+    EditCommit: "edit/commit", EditCommit => EditCommitted, [
+        OutsideWorkspace NotAFile Storage UnknownEdit
+    ];
+    EditAbort: "edit/abort", EditAbort => Done, [Storage UnknownEdit];
+    EditMark: "edit/mark", EditMark => EditMarked, [
+        NotRead Stale Busy OutsideWorkspace NotAFile Unreadable Storage
+    ];
+    ModifiedList: "modified/list", ModifiedList => Changes, [Storage UnknownClock UnknownSession];
+    ModifiedTake: "modified/take", ModifiedTake => ModifiedTaken, [
+        OutsideWorkspace NotAFile Storage UnknownSession
+    ];
+    ModifiedAck: "modified/ack", ModifiedAck => Done, [Storage UnknownClock UnknownSession];
+    EditorDidOpen: "editor/didOpen", EditorDidOpen => Done, [OutsideWorkspace NotAFile];
+    EditorDidClose: "editor/didClose", EditorDidClose => Done, [OutsideWorkspace NotAFile];
+    EditorDirty: "editor/dirty", EditorDirty => Done, [OutsideWorkspace NotAFile];
+    EditorDidSave: "editor/didSave", EditorDidSave => Done, [OutsideWorkspace NotAFile Storage];
+    CommandBegin: "command/begin", CommandBegin => CommandBegun, [Storage];
+    CommandEnd: "command/end", CommandEnd => CommandEnded, [NotFound Storage];
+    Audit: "audit", Audit => Audited, [];
+    FileWrite: "file/write", FileWrite => FileWritten, [
+        NotRead Stale Busy Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage ReadOnly
+        Protected
+    ];
+    FileEdit: "file/edit", FileEdit => FileEdited, [
+        NotRead Stale Busy Conflict OutsideWorkspace NotAFile NotFound Unreadable NoMatch Storage
+        ReadOnly Protected
+    ];
+    RecoveryList: "recovery/list", RecoveryList => RecoveryItems, [NotFound];
+    RecoveryShow: "recovery/show", RecoveryShow => RecoveryShown, [NotFound Storage];
+    RecoveryRestore: "recovery/restore", RecoveryRestore => RecoveryRestored, [
+        Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage ReadOnly Protected
+    ];
+    RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems, [NotFound Storage];
+    QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized, [];
+    QuotesMatch: "quotes/match", QuotesMatch => Option<QuotesFound>, [];
+    Stats: "stats", Stats => Savings, [UnknownSession];
+    FileRecent: "file/recent", FileRecent => FileRecords, [UnknownSession];
+    FileIsStale: "file/isStale", FileIsStale => FileAge, [OutsideWorkspace NotAFile UnknownSession];
+    FileSnapshot: "file/snapshot", FileSnapshot => Snapshot, [OutsideWorkspace NotAFile Unreadable];
+    FileDetect: "file/detect", FileDetect => SnapshotCompared, [
+        OutsideWorkspace NotAFile Unreadable
+    ];
+    CheckpointCreate: "checkpoint/create", CheckpointCreate => CheckpointCreated, [Storage];
+    CheckpointList: "checkpoint/list", CheckpointList => CheckpointRows, [UnknownSession];
+    CheckpointDelete: "checkpoint/delete", CheckpointDelete => Done, [
+        NotFound Storage UnknownSession
+    ];
+    CheckpointDetect: "checkpoint/detect", CheckpointDetect => CheckpointDetected, [
+        OutsideWorkspace NotAFile NotFound Storage UnknownClock UnknownSession
+    ];
+    WarningStore: "warning/store", WarningStore => Done, [OutsideWorkspace NotAFile Storage];
+    WarningTake: "warning/take", WarningTake => WarningTaken, [Storage UnknownSession];
+    WarningCleanup: "warning/cleanup", WarningCleanup => Removed, [Storage];
+    CallCheck: "call/check", CallCheck => CallChecked, [];
+    CallRecord: "call/record", CallRecord => CallRecorded, [OutsideWorkspace NotAFile Storage];
+    CallStats: "call/stats", CallStats => CallCounts, [UnknownSession];
+    CallClear: "call/clear", CallClear => Removed, [Storage UnknownSession];
+    RetentionRank: "retention/rank", RetentionRank => RetentionRanked, [
+        OutsideWorkspace NotAFile UnknownSession
+    ];
+    TaskSave: "task/save", TaskSave => Done, [Storage];
+    TaskList: "task/list", TaskList => TaskRows, [UnknownSession];
+    TaskRemove: "task/remove", TaskRemove => Removed, [Storage];
+    TaskCleanup: "task/cleanup", TaskCleanup => Removed, [Storage];
+    ModelRecord: "model/record", ModelRecord => ModelRecorded, [Storage];
+    ModelList: "model/list", ModelList => ModelEntries, [UnknownSession];
+    SearchGrep: "search/grep", SearchGrep => Matches, [
+        OutsideWorkspace NotAFile NotFound Unreadable
+    ];
+    ContentsForget: "contents/forget", ContentsForget => Done, [Storage];
+    HookClaude: "hook/claude", HookClaude => HookPrinted, [];
+    HookCodex: "hook/codex", HookCodex => HookPrinted, [];
+    HookGemini: "hook/gemini", HookGemini => HookPrinted, [];
+    HookCursor: "hook/cursor", HookCursor => HookPrinted, [];
+    HookOpencode: "hook/opencode", HookOpencode => HookPrinted, [];
+    HookAck: "hook/ack", HookAck => Done, [Storage UnknownClock UnknownSession];
+    HookEvent: "hook/event", HookEvent => HookPrinted, [];
+    HookJoin: "hook/join", HookJoin => HookJoined, [];
+    Undo: "undo", Undo => Undone, [
+        Busy OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession
+        NotKept
+    ];
+    Redo: "redo", Redo => Undone, [NotFound Storage];
+    UndoList: "undo/list", UndoList => UndoRows, [Storage];
+    ReviewList: "review/list", ReviewList => ReviewHunks, [
+        OutsideWorkspace NotAFile Storage UnknownClock UnknownSession
+    ];
+    ReviewKeep: "review/keep", ReviewKeep => ReviewKept, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage
+    ];
+    ReviewUndo: "review/undo", ReviewUndo => Undone, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage
+    ];
+    CommandList: "command/list", CommandList => CommandRows, [UnknownSession];
+    FileContent: "file/content", FileContent => ContentAt, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession NotKept
+    ];
+    FileDiff: "file/diff", FileDiff => FileDiffs, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession NotKept
+    ];
+    FileBlame: "file/blame", FileBlame => Blame, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession NotKept
+    ];
+    FileLog: "file/log", FileLog => LogEntries, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession
+    ];
+    FileRestore: "file/restore", FileRestore => Restored, [
+        Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock ReadOnly
+        UnknownSession Protected NotKept
+    ];
+    ActivityList: "activity/list", ActivityList => Activities, [UnknownSession];
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -89,6 +90,7 @@ impl<'de> Deserialize<'de> for FileMode {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for FileMode {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "FileMode".into()

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -299,6 +300,7 @@ impl<'de> Deserialize<'de> for RelPath {
 
 macro_rules! path_schema {
     ($type:ty, $name:literal, $text:literal) => {
+        #[cfg(feature = "schema")]
         impl JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()

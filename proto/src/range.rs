@@ -1,13 +1,11 @@
 //! Ranges of lines.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The lines from `start` to `end`, both included. The first line of a file is
 /// 1.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LineRange {
     /// The number of the first line.

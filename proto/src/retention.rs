@@ -1,12 +1,12 @@
 //! The request that ranks which tool results may be removed from a context.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClientPath, SessionId};
 
 /// Ranks tool results by how much they are worth keeping in a context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetentionRank {
     /// The session whose context it is, by its id or label.
@@ -21,7 +21,8 @@ pub struct RetentionRank {
 }
 
 /// A tool result in a context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetentionItem {
     /// The agent's id for the result.
@@ -40,9 +41,8 @@ pub struct RetentionItem {
 }
 
 /// How much a result is worth. The variants are in ascending order.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Priority {
     /// The result can be obtained again by running its tool.
@@ -59,7 +59,8 @@ pub enum Priority {
 }
 
 /// What the agent should do with a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum RetentionAction {
     /// Keep the result.
@@ -69,7 +70,8 @@ pub enum RetentionAction {
 }
 
 /// A tool result with its rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RankedItem {
     /// The agent's id for the result.
@@ -88,7 +90,8 @@ pub struct RankedItem {
 }
 
 /// The result of `retention/rank`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionRanked {
     /// The results, in the order of the request.

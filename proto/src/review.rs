@@ -1,12 +1,12 @@
 //! Requests about agents' changes that have not been reviewed (REV).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 
 /// Lists agents' changes that have been neither kept nor undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewList {
     /// Only changes by this session and its sub-agents; `None` means all
@@ -20,7 +20,8 @@ pub struct ReviewList {
 }
 
 /// The review queue, sorted by file and line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewHunks {
     /// The changes.
@@ -30,7 +31,8 @@ pub struct ReviewHunks {
 }
 
 /// A group of adjacent lines that agents have changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewHunk {
     /// The change's id. It stays the same when other lines of the file change.
@@ -55,7 +57,8 @@ pub struct ReviewHunk {
 }
 
 /// The name of a change in the review queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewNamed {
     /// The file.
@@ -65,7 +68,8 @@ pub struct ReviewNamed {
 }
 
 /// Accepts changes: they stay in their files and leave the review queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewKeep {
     /// The changes.
@@ -73,7 +77,8 @@ pub struct ReviewKeep {
 }
 
 /// The result of `review/keep`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewKept {
     /// The number of changes that were accepted.
@@ -81,7 +86,8 @@ pub struct ReviewKept {
 }
 
 /// Undoes changes. They are in `undo/list` from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewUndo {
     /// The changes.

@@ -1,12 +1,12 @@
 //! The request that searches the workspace's files.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClientPath, RelPath, SessionId};
 
 /// Searches files for a regular expression, as `rg` does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchGrep {
     /// The session that searches; used only in the log.
@@ -39,7 +39,8 @@ pub struct SearchGrep {
 }
 
 /// A match of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Match {
     /// The path of the file, with symlinks resolved.
@@ -58,7 +59,8 @@ pub struct Match {
 }
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Matches {
     /// The matches, sorted by path, component by component, and then by line.

@@ -1,13 +1,13 @@
 //! Requests about sessions.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::daemon::Program;
 use crate::{Change, ClientPath, Clock, LineRange, Millis, RelPath, SessionId};
 
 /// Opens a session, or reopens it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionOpen {
     /// The session's id; a label is not accepted here.
@@ -21,7 +21,8 @@ pub struct SessionOpen {
 }
 
 /// A warning that is stored for a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// The files that the warning is about.
@@ -33,7 +34,8 @@ pub struct Warning {
 }
 
 /// The state of a session when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionOpened {
     /// The session's id.
@@ -55,7 +57,8 @@ pub struct SessionOpened {
 }
 
 /// Closes a session. Its open edits and commands are aborted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionClose {
     /// The session's id or label.
@@ -67,7 +70,8 @@ pub struct SessionClose {
 }
 
 /// Lists all sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionList {
     /// The maximum number of rows to return; default 1,000 (LIM-2).
@@ -78,7 +82,8 @@ pub struct SessionList {
 }
 
 /// A row of the list of sessions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
     /// The session's id.
@@ -103,10 +108,13 @@ pub struct SessionRow {
     pub modified: u64,
     /// The session's label: its short name for display (SES-2).
     pub label: Option<String>,
+    /// The model that the session uses; `None` if it was never recorded.
+    pub model: Option<String>,
 }
 
 /// A list of sessions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRows {
     /// The sessions, sorted by id.
@@ -117,7 +125,8 @@ pub struct SessionRows {
 
 /// Reports that the session's context was compacted: what it read is no longer
 /// resident, except for the files in `keep`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionCompacted {
     /// The session's id or label.
@@ -128,7 +137,8 @@ pub struct SessionCompacted {
 }
 
 /// Reports that parts of the session's context were cut.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionTruncated {
     /// The session's id or label.
@@ -138,7 +148,8 @@ pub struct SessionTruncated {
 }
 
 /// A file whose text was cut from the context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Truncated {
     /// The file whose text was cut.
@@ -148,7 +159,8 @@ pub struct Truncated {
 }
 
 /// The result of a compaction or truncation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Evicted {
     /// The number of files that are no longer resident.

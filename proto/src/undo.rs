@@ -1,6 +1,5 @@
 //! Requests that undo changes by their author, and redo them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
@@ -9,7 +8,8 @@ use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 /// (UNDO-1). The changes are those of `session`, or the part of them that
 /// `prompt`, `command`, `edit` or `last` selects; or the one version that
 /// `path` and `at` name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Undo {
     /// The session whose changes are undone, together with its sub-agents.
@@ -44,7 +44,8 @@ pub struct Undo {
 }
 
 /// How to treat a change whose lines another author has changed since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Conflicts {
     /// The change stays as it is.
@@ -54,7 +55,8 @@ pub enum Conflicts {
 }
 
 /// Redoes what an undo has undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redo {
     /// The id of the undo (`u2`); default: the newest.
@@ -65,12 +67,14 @@ pub struct Redo {
 }
 
 /// Lists the undos that can be redone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UndoList {}
 
 /// A list of undos, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UndoRows {
     /// The undos.
@@ -78,7 +82,8 @@ pub struct UndoRows {
 }
 
 /// An undo or a redo that was carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UndoRow {
     /// The id of the undo or redo, such as `u2`.
@@ -94,7 +99,8 @@ pub struct UndoRow {
 }
 
 /// The result of an undo or a redo, or of a dry run of one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Undone {
     /// The id of the undo, for `redo`; `None` if nothing was written.
@@ -106,7 +112,8 @@ pub struct Undone {
 }
 
 /// The result of an undo in one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UndoneFile {
     /// The file.
@@ -125,7 +132,8 @@ pub struct UndoneFile {
 }
 
 /// The outcome of an undo for one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum UndoOutcome {
     /// The changes were undone, except for the conflicts.
@@ -152,7 +160,8 @@ pub enum UndoOutcome {
 }
 
 /// A change that stays, since another author has changed the same lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UndoConflict {
     /// The lines of the change, in the file's current content or in its content

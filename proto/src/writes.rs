@@ -1,7 +1,6 @@
 //! Requests that write files through the daemon, and requests about the bytes
 //! it has kept for recovery (GUARD).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::edits::Outcome;
@@ -10,7 +9,8 @@ use crate::{Author, ClientPath, Hash, Millis, RelPath, SessionId, Version};
 
 /// Writes a whole file, unless its content differs from what the session saw
 /// last (GUARD-1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileWrite {
     /// The session that writes, by its id or label.
@@ -41,7 +41,8 @@ pub struct FileWrite {
 
 /// Replaces a text in a file, unless the file's content differs from what the
 /// session saw last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileEdit {
     /// The session that writes, by its id or label.
@@ -65,7 +66,8 @@ pub struct FileEdit {
 }
 
 /// The mechanism that protected a write (GUARD-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Guard {
     /// The old and the new file were exchanged atomically, and the old file's
@@ -78,7 +80,8 @@ pub enum Guard {
 }
 
 /// The result of `file/write`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileWritten {
     /// The version that was written. Null if the file already had this content
@@ -98,7 +101,8 @@ pub struct FileWritten {
 }
 
 /// How the text to replace was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Matched {
     /// Exactly as given.
@@ -110,7 +114,8 @@ pub enum Matched {
 }
 
 /// The result of `file/edit`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileEdited {
     /// The version that was written. Null if the file already had this content
@@ -136,7 +141,8 @@ pub struct FileEdited {
 }
 
 /// Bytes that a guarded write would have destroyed, kept for recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryItem {
     /// The item's id.
@@ -156,7 +162,8 @@ pub struct RecoveryItem {
 }
 
 /// Lists the bytes that are kept for recovery.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryList {
     /// Only the item with this id; `None` means all.
@@ -164,7 +171,8 @@ pub struct RecoveryList {
 }
 
 /// Items kept for recovery, newest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryItems {
     /// The items.
@@ -172,7 +180,8 @@ pub struct RecoveryItems {
 }
 
 /// Requests the content of an item kept for recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryShow {
     /// The item's id.
@@ -180,7 +189,8 @@ pub struct RecoveryShow {
 }
 
 /// An item kept for recovery, with its content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryShown {
     /// The item; always one.
@@ -195,7 +205,8 @@ pub struct RecoveryShown {
 
 /// Writes kept bytes back to their path. The current content of the file is
 /// kept first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryRestore {
     /// The item's id.
@@ -203,7 +214,8 @@ pub struct RecoveryRestore {
 }
 
 /// The result of `recovery/restore`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryRestored {
     /// The item; always one. It stays until it is deleted.
@@ -213,7 +225,8 @@ pub struct RecoveryRestored {
 }
 
 /// Deletes an item kept for recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecoveryDelete {
     /// The item's id.
@@ -221,7 +234,8 @@ pub struct RecoveryDelete {
 }
 
 /// Requests a text with straight quotation marks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuotesNormalize {
     /// The text to convert.
@@ -229,7 +243,8 @@ pub struct QuotesNormalize {
 }
 
 /// A text with straight quotation marks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QuotesNormalized {
     /// The text with straight quotation marks.
@@ -238,7 +253,8 @@ pub struct QuotesNormalized {
 
 /// Searches a text, ignoring the kind of quotation marks. An exact match is
 /// preferred.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuotesMatch {
     /// The text to find.
@@ -248,7 +264,8 @@ pub struct QuotesMatch {
 }
 
 /// A match in a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QuotesFound {
     /// Always true. Without a match, the whole result is null.

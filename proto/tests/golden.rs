@@ -338,6 +338,7 @@ fn names_that_are_not_utf8_have_a_uri() {
         command: None,
         mode: None,
         mode_before: None,
+        before_unknown: None,
     };
     let event = ServerMessage::Event(Event {
         subscription: 2,

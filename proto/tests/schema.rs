@@ -7,7 +7,8 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use touchmark_proto::events::Happening;
-use touchmark_proto::{ErrorCode, ErrorData, PROTOCOL, methods};
+use touchmark_proto::methods::{self, MethodSchema};
+use touchmark_proto::{COMMON_ERRORS, ErrorCode, ErrorData, PROTOCOL};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/protocol.schema.json");
 
@@ -20,11 +21,21 @@ fn generated() -> Value {
     definitions.remove("Happening");
 
     let mut methods = Map::new();
-    for (name, params, result) in schemas {
+    for MethodSchema {
+        name,
+        params,
+        result,
+        errors,
+    } in schemas
+    {
         let params = params.to_value();
+        let errors = names(errors);
         let definition = params["$ref"].as_str().unwrap().rsplit('/').next();
         add_within_ms(&mut definitions[definition.unwrap()]);
-        methods.insert(name.into(), json!({"params": params, "result": result}));
+        methods.insert(
+            name.into(),
+            json!({"params": params, "result": result, "errors": errors}),
+        );
     }
     describe_error_data(&mut definitions["ErrorData"]);
     definitions.values_mut().for_each(add_uris);
@@ -38,11 +49,16 @@ fn generated() -> Value {
         "description": "Every request, reply, error and event on the JSON wires. Absent and null are the same.",
         "protocol": PROTOCOL,
         "methods": methods,
+        "commonErrors": names(COMMON_ERRORS),
         "errors": errors,
         "errorData": error_data,
         "events": events(&happening),
         "$defs": definitions,
     })
+}
+
+fn names(errors: &[ErrorCode]) -> Vec<&'static str> {
+    errors.iter().map(|code| code.name()).collect()
 }
 
 /// Adds `withinMs`, which every request accepts (ATTR-9).

@@ -414,13 +414,13 @@ fn one(
             return None;
         }
         (Whose::Repository, None) => {
-            format!("`{name}` is the user's to say, in the user's configuration")
+            format!("`{name}` can only be set in the user's configuration")
         }
         (Whose::Repository, Some((how, tighten))) => {
             if tighten(config, said) {
                 return None;
             }
-            format!("`{name}` stays as the user has it: a repository may only say {how}")
+            format!("`{name}` keeps the user's value: a repository may only set {how}")
         }
     };
     Some(Wrong {

@@ -259,7 +259,7 @@ fn sec5_what_is_the_users_is_told_where_a_repository_says_it() {
     assert_eq!(done.wrong.len(), 4);
     let told = done.refused().unwrap();
     assert!(
-        told.contains(".touchmark.toml:2: `recovery.keep` is the user's"),
+        told.contains(".touchmark.toml:2: `recovery.keep` can only be set in the user's"),
         "{told}"
     );
 }

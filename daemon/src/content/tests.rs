@@ -242,7 +242,7 @@ fn what_is_no_file_is_refused_without_opening_it() {
 #[test]
 fn what_may_not_be_read_is_unreadable() {
     if rustix::process::geteuid().is_root() {
-        return; // Everything may be read.
+        return; // root may read everything
     }
     let world = World::new();
     fs::write(world.at("f"), "x").unwrap();

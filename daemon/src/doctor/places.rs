@@ -69,7 +69,7 @@ pub(super) fn room(check: &'static str, path: &Path, least: u64) -> Option<Findi
         Finding::wrong(
             check,
             format!("{mebibytes} MiB left for {}", path.display()),
-            "make room: what changes state fails until there is some; then it goes on by itself",
+            "free space on the disk: requests that change state fail until then",
         )
     } else if room.no_files {
         Finding::wrong(

@@ -2,8 +2,7 @@
 //! next start can complete or revert it (GUARD-1).
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +11,7 @@ use touchmark_proto::{Hash, RelPath};
 
 use crate::failpoint;
 use crate::life::usable_directory;
+use crate::system::open::write_private;
 
 /// The progress of a guarded write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,16 +129,8 @@ impl Recorded<'_> {
 
     fn write(&self) -> io::Result<()> {
         let part = self.file.with_extension("part");
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&part)?;
-        file.write_all(&serde_json::to_vec(&self.intent)?)?;
-        if self.intents.durable {
-            file.sync_data()?;
-        }
+        let bytes = serde_json::to_vec(&self.intent)?;
+        write_private(&part, &bytes, self.intents.durable)?;
         failpoint::pass("guard: an intent is half recorded");
         fs::rename(&part, &self.file)?;
         if self.intents.durable {

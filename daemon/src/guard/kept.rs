@@ -103,7 +103,11 @@ impl Guard {
     ) -> WriteOutcome {
         let kept = self.find(path, None).and_then(|place| {
             if self.is_secret((path, &place.real)) {
-                let error = Error::path(ErrorCode::NotKept, path, "a secret cannot be had again");
+                let error = Error::path(
+                    ErrorCode::NotKept,
+                    path,
+                    "contents of secrets are not kept, so it could not be restored",
+                );
                 return Err(error.hint("remove it by other means"));
             }
             let file = place.open(&place.name, OFlags::RDONLY);

@@ -59,7 +59,7 @@ pub use self::recovery::kept;
 pub use self::settings::{Keep, KeptBytes, Settings};
 pub use crate::system::process::Umask;
 
-const CHANGED: &str = "somebody has changed the file";
+const CHANGED: &str = "another process has changed the file";
 const BUSY: &str = "another program has the file open for writing";
 const SECRET: &str = "the session has not seen all of it, and its content may not be kept";
 

@@ -96,7 +96,7 @@ impl Place {
             let Some(umask) = create_directories else {
                 return Err(
                     Error::path(ErrorCode::NotFound, path, "the directory does not exist")
-                        .hint("say `createDirectories`"),
+                        .hint("set `createDirectories`"),
                 );
             };
             let made = Self::at(root, &missing).and_then(|place| place.create_directory(umask));
@@ -311,7 +311,7 @@ pub(super) fn refused(path: &RelPath, errno: Errno) -> Error {
     let (code, hint) = match errno {
         Errno::NOSPC | Errno::DQUOT => (
             ErrorCode::Storage,
-            "make room on the disk; nothing was changed",
+            "free space on the disk; nothing was changed",
         ),
         Errno::ISDIR => (ErrorCode::NotAFile, "name a regular file"),
         Errno::NOENT | Errno::NOTDIR => (ErrorCode::NotFound, "check the name"),

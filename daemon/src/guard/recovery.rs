@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -16,6 +16,7 @@ use touchmark_proto::{Author, Hash, Millis, RelPath};
 use super::settings::Keep;
 use crate::failpoint;
 use crate::life::usable_directory;
+use crate::system::open;
 use crate::time::Timeline;
 
 /// The longest part of a file's own name in the name of its stored copy, in
@@ -226,11 +227,7 @@ fn copy(from: &File, to: &Path) -> io::Result<(Hash, u64)> {
 }
 
 fn private(path: &Path) -> io::Result<File> {
-    fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
+    open::private().write(true).create_new(true).open(path)
 }
 
 /// Removes the files of copies that were not listed yet (their originals still

@@ -66,7 +66,7 @@ impl Past {
                 let held = versions.iter().rposition(|version| version.hash == seen);
                 held.map(Place::Version).ok_or_else(|| {
                     missing(format!(
-                        "what session {session:?} saw of the file is no version of it"
+                        "the content that session {session:?} saw is not a recorded version of the file"
                     ))
                 })
             }
@@ -97,10 +97,10 @@ impl Past {
                     )
                 };
                 if epoch != newest.epoch {
-                    return wrong("of another life of the state");
+                    return wrong("a clock of another epoch");
                 }
                 if *n > newest.n {
-                    return wrong("has not been yet");
+                    return wrong("this clock is in the future");
                 }
                 Moment::Fact(*n)
             }
@@ -114,7 +114,21 @@ impl Past {
         }))
     }
 
-    /// When a checkpoint was made. No two sessions have one of the same number.
+    /// Returns the moment that a request names as the beginning or the end.
+    pub(super) async fn edge(&self, at: Option<&At>, field: &str) -> Result<Option<Moment>, Error> {
+        let Some(at) = at else {
+            return Ok(None);
+        };
+        match self.moment(at).await? {
+            Some(moment) => Ok(Some(moment)),
+            None => Err(Error::invalid(format!(
+                "`{field}` is a time, a clock or a checkpoint"
+            ))),
+        }
+    }
+
+    /// Returns the fact at which a checkpoint was made. A checkpoint's number
+    /// is unique in the workspace.
     async fn checkpoint(&self, session: Option<&SessionId>, number: u64) -> Result<u64, Error> {
         if let Some(session) = session {
             let found = self.checkpoint_of(session, number).await?;

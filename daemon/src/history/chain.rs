@@ -125,7 +125,9 @@ impl Chain {
 
     /// Returns the lines of all versions.
     pub(crate) fn weave(&self) -> Weave {
-        Weave::new(&self.steps)
+        let versions = self.versions.iter().enumerate();
+        let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
+        Weave::new(&self.steps).mixed(mixed.map(|(at, _)| at))
     }
 }
 
@@ -264,6 +266,7 @@ fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
         candidates: None,
         mode: None,
         mode_before: None,
+        before_unknown: None,
         ..last.clone()
     }
 }

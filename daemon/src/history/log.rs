@@ -30,21 +30,20 @@ impl Past {
     /// Answers `file/log`.
     pub(crate) async fn log(&self, ask: FileLog) -> Result<LogEntries, Error> {
         let now = self.inside.ask(Sync {}).await?.clock;
-        let since = match &ask.since {
+        let since = match self.edge(ask.since.as_ref(), "since").await? {
             None => 0,
-            Some(at) => match self.moment(at).await? {
-                Some(moment) => self.fact(moment).await?,
-                None => {
-                    return Err(Error::invalid("`since` is a time, a clock or a checkpoint"));
-                }
-            },
+            Some(moment) => self.fact(moment).await?,
         };
         let before = match ask.before {
             Some(clock) if clock.epoch != now.epoch => {
-                return Err(Error::invalid("`before` is of another life of the state"));
+                return Err(Error::invalid("`before` is a clock of another epoch"));
             }
             Some(clock) => clock.n,
             None => u64::MAX,
+        };
+        let before = match self.edge(ask.until.as_ref(), "until").await? {
+            None => before,
+            Some(moment) => before.min(self.fact(moment).await?.saturating_add(1)),
         };
         let limit = ask.limit.map_or(MOST, |limit| limit as usize);
         let mut found: Vec<Found> = Vec::new();

@@ -505,7 +505,7 @@ fn too_many(path: &RelPath) -> Error {
         limit: Some(MOST_LINES as u64),
         ..ErrorData::default()
     })
-    .hint("take the whole text by `file/content`, or ask `file/blame` for a `range`")
+    .hint("request the whole text by `file/content`, or a `range` by `file/blame`")
 }
 
 /// Returns the entry for a file that cannot be compared.

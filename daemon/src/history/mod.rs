@@ -2,6 +2,7 @@
 //! `file/blame`, `file/log`, `file/restore` and `undo`. All of it runs in
 //! separate tasks.
 
+mod activity;
 mod at;
 mod chain;
 mod log;
@@ -99,13 +100,16 @@ impl Past {
             }
             (Found::File(_), None) => wrong(ErrorCode::TooLarge, "it is too large"),
             (Found::Absent, _) => wrong(ErrorCode::NotFound, "there is no such file"),
-            (Found::NotAFile { .. }, _) => wrong(ErrorCode::NotAFile, "it is no regular file"),
+            (Found::NotAFile { .. }, _) => wrong(ErrorCode::NotAFile, "it is not a regular file"),
             (Found::Outside, _) => wrong(
                 ErrorCode::OutsideWorkspace,
                 "the path leads out of the workspace",
             ),
             (Found::Unreadable { cause }, _) => wrong(ErrorCode::Unreadable, &cause),
-            (Found::Unstable { .. }, _) => wrong(ErrorCode::Unreadable, "it changes all the time"),
+            (Found::Unstable { .. }, _) => wrong(
+                ErrorCode::Unreadable,
+                "it changes faster than it can be read",
+            ),
         }
     }
 
@@ -130,7 +134,7 @@ impl Past {
         let (cause, hint) = if is_secret || self.files.is_secret(path) {
             (
                 "it is a secret, and secrets are never kept".to_owned(),
-                "`contents.exclude` in the configuration says what counts as one",
+                "`contents.exclude` in the configuration names what is a secret",
             )
         } else if version.size > self.largest {
             (
@@ -138,18 +142,18 @@ impl Past {
                     "it has {} bytes, and contents of more than {} are not kept",
                     version.size, self.largest
                 ),
-                "`contents.file` in the user's configuration says how large they may be",
+                "`contents.file` in the user's configuration sets that limit",
             )
         } else {
             (
                 "it is no longer kept".to_owned(),
-                "name a newer version; `touchmark log PATH` has them, and `contents.total` says how much is kept",
+                "name a newer version; `touchmark log PATH` lists them, and `contents.total` limits how much is kept",
             )
         };
         Error::path(
             ErrorCode::NotKept,
             path,
-            format!("what the file held at {clock} cannot be had: {cause}"),
+            format!("the content at {clock} is not available: {cause}"),
         )
         .with(ErrorData {
             path: Some(path.clone()),
@@ -190,6 +194,7 @@ fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
         command: None,
         mode: None,
         mode_before: None,
+        before_unknown: None,
     }
 }
 

@@ -29,7 +29,8 @@ impl<'a> Writers<'a> {
         let mut known = Vec::with_capacity(chain.versions.len());
         let mut before: Vec<&Author> = Vec::new();
         for (version, step) in chain.versions.iter().zip(&chain.steps) {
-            known.push(before.iter().all(|author| **author == version.author));
+            let is_own = before.iter().all(|author| **author == version.author);
+            known.push(is_own && version.before_unknown != Some(true));
             match step {
                 Step::NotKept => before.push(&version.author),
                 _ => before.clear(),

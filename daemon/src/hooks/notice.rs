@@ -43,10 +43,12 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
                 name(session, author.label.as_deref())
             )
         }
-        (AuthorKind::Agent, None) => "while your command ran, by it or by somebody else".into(),
+        (AuthorKind::Agent, None) => {
+            "while your command ran, by the command or by another author".into()
+        }
         (AuthorKind::User, _) if editors => "by the user".into(),
         (AuthorKind::User, _) => "outside any agent".into(),
-        (AuthorKind::Unknown, _) => "by somebody while touchmark was not watching".into(),
+        (AuthorKind::Unknown, _) => "by an unknown author while touchmark was not watching".into(),
     }
 }
 
@@ -242,7 +244,7 @@ fn are_now(shown: &Shown, end: &str) -> String {
 pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
     let when = time(at);
     format!(
-        "touchmark could not answer in time at {when}, before a tool changed a file. It would have said: {refusal}"
+        "touchmark could not answer in time at {when}, before a tool changed a file. Its answer would have been: {refusal}"
     )
 }
 
@@ -268,7 +270,7 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
 pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     (!list.is_empty()).then(|| {
         format!(
-            "Changed while this command ran, by it or by somebody else: {}",
+            "Changed while this command ran, by the command or by another author: {}",
             listed(list, more, true)
         )
     })
@@ -304,9 +306,7 @@ fn back(lost: &Version) -> String {
         Some(true) => None,
         _ => restore_command(&lost.path, lost.clock),
     };
-    command.map_or_else(String::new, |command| {
-        format!("; it can be had again by `{command}`")
-    })
+    command.map_or_else(String::new, |command| format!("; `{command}` restores it"))
 }
 
 fn row(change: &Change, own: bool) -> String {
@@ -323,7 +323,7 @@ fn row(change: &Change, own: bool) -> String {
         }
         if lost.hash.is_none() {
             return format!(
-                "{file} (deleted {who} while this session was changing it, and made anew by this session)"
+                "{file} (deleted {who} while this session was changing it, and created again by this session)"
             );
         }
         return format!(
@@ -481,11 +481,12 @@ mod tests {
             command: None,
             mode: None,
             mode_before: None,
+            before_unknown: None,
         };
         let told = |version: &Version| format!("x{}", back(version));
         assert_eq!(
             told(&lost("src/a.rs", None)),
-            "x; it can be had again by `touchmark restore \"src/a.rs@17\"`"
+            "x; `touchmark restore \"src/a.rs@17\"` restores it"
         );
         // The first was never read, so it is not stored; the second has a name
         // that cannot be part of a command.

@@ -5,10 +5,9 @@
 //! without filters or other programs (SEC-7).
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 
 use touchmark_engine::history::{Step, Weave};
@@ -16,7 +15,9 @@ use touchmark_engine::text::lines::MAX_BYTES;
 use touchmark_proto::commands::CommandRow;
 use touchmark_proto::{Millis, RelPath};
 
-/// Commits that are looked at for one that an agent made.
+use crate::git::git;
+
+/// The maximum number of commits that are searched for those of agents.
 const MOST_COMMITS: usize = 1_000;
 
 /// The last commit of a workspace, without what agents have committed.
@@ -125,9 +126,12 @@ fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, St
 /// Returns the indexes of the commits that changed each file; `None` if git
 /// fails.
 fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
-    let mut git = command(root)
+    let mut git = git(root)
         .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
         .args(["--relative", "--no-ext-diff"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .ok()?;
     let asked: String = commits
@@ -177,8 +181,11 @@ struct Objects {
 
 impl Objects {
     fn open(root: &Path) -> Option<Self> {
-        let mut git = command(root)
+        let mut git = git(root)
             .args(["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .inspect_err(|error| tracing::debug!("git: {error}"))
             .ok()?;
@@ -233,21 +240,4 @@ impl Drop for Objects {
         let _it_has_ended = self.git.kill();
         let _ = self.git.wait();
     }
-}
-
-/// Git in the workspace's repository, whatever the daemon's environment says.
-fn command(root: &Path) -> Command {
-    let mut git = Command::new("git");
-    git.current_dir(root)
-        .args(["--no-optional-locks", "--no-pager"])
-        .args(["-c", "core.fsmonitor=false"])
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        git.env_remove(OsStr::new(name));
-    }
-    git
 }

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,8 +12,11 @@ use touchmark_engine::history::LineName;
 use touchmark_proto::review::ReviewHunk;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
 
-/// A line as it is stored: the numbers of the facts that turned it and that it
-/// came with, and its place among that one's lines.
+use crate::system::open::replace_private;
+
+/// A line as it is stored: the number of the fact that added or removed it, the
+/// number of the fact that first contained it, and its index among that fact's
+/// lines.
 type Named = (u64, u64, usize);
 
 /// The changes that the user has kept, and the cached queues.
@@ -172,23 +174,12 @@ impl Kept {
     }
 
     fn try_write(&self) -> io::Result<()> {
-        let part = self.file.with_extension("part");
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&part)?;
         let bytes = {
             let mut state = self.state();
             state.changed = false;
             serde_json::to_vec(&*state)?
         };
-        file.write_all(&bytes)?;
-        if self.durable {
-            file.sync_data()?;
-        }
-        fs::rename(&part, &self.file)
+        replace_private(&self.file, &bytes, self.durable)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -166,7 +166,7 @@ impl Undoer {
         }
         self.kept.write()?;
         let paths = files.into_iter().map(|(queued, _)| queued.path);
-        self.settle(paths.collect()).await;
+        self.settle(paths.collect());
         Ok(ReviewKept { kept })
     }
 
@@ -218,7 +218,7 @@ impl Undoer {
                     &path,
                     "the change is not in the queue any more, or not as it was listed",
                 )
-                .hint("ask for it again by `review/list`")
+                .hint("list the changes again with `review/list`")
             };
             let queued = self.queued(&path, &commits).await?;
             if !ids

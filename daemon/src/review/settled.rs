@@ -49,12 +49,18 @@ impl Undoer {
         Ok(files)
     }
 
-    /// Changes of these files were kept or undone, and that is on record.
-    pub(crate) async fn settle(&self, paths: Vec<RelPath>) {
-        if let Err(error) = self.try_settle(paths).await {
-            // Their pins end with their time, at the latest.
-            tracing::debug!("pins of what was kept or undone: {error}");
-        }
+    /// Ends the pins of files in which changes were kept or undone. This reads
+    /// all versions and runs git, so it runs as a separate task, for which the
+    /// answer does not wait.
+    pub(crate) fn settle(&self, paths: Vec<RelPath>) {
+        let this = self.clone();
+        tokio::spawn(async move {
+            let _one = this.journal.alone().await;
+            if let Err(error) = this.try_settle(paths).await {
+                // The pins then end when their time is over.
+                tracing::debug!("the pins of changes that were kept or undone: {error}");
+            }
+        });
     }
 
     async fn try_settle(&self, paths: Vec<RelPath>) -> Result<(), Error> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use touchmark_engine::Input;
-use touchmark_engine::requests::row;
 use touchmark_proto::{ConnectionId, Error as Refusal, ErrorCode, Millis, Request, RequestId};
 
 use super::{ACCEPT_PAUSE, Asked, Daemon, say};
@@ -15,7 +14,7 @@ impl Daemon {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
-                tracing::warn!("nobody can connect: {error}");
+                tracing::warn!("connections cannot be accepted: {error}");
                 self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
                 return;
             }
@@ -51,21 +50,14 @@ impl Daemon {
     ) {
         self.requests += 1;
         self.last_use = Instant::now();
-        let changes_state = row(&ask).changes;
-        if let (true, Some(cause)) = (changes_state, &self.storage_trouble) {
-            // It would take effect here and be gone with the next restart.
+        let asked = Asked::new(connection, &ask, until);
+        if let (true, Some(cause)) = (asked.changes_state, &self.storage_trouble) {
+            // It would take effect in memory and be lost with the next restart.
             let refusal = say::storage(cause);
-            return self.refuse(connection, request, refusal);
+            return self.answer(asked, request, Err(refusal));
         }
         self.look_at_moved(&ask);
-        self.asked.insert(
-            request,
-            Asked {
-                connection,
-                until,
-                changes_state,
-            },
-        );
+        self.asked.insert(request, asked);
         if matches!(ask, Request::Subscribe(_)) {
             // Set first, so that facts recorded from the subscription on are
             // published and need no lookup in the log.
@@ -77,9 +69,5 @@ impl Daemon {
             ask,
             until,
         });
-    }
-
-    pub(super) fn refuse(&mut self, connection: ConnectionId, request: RequestId, error: Refusal) {
-        self.answer(connection, request, Err(error));
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 use touchmark_proto::{Error as Refusal, ErrorCode};
 
-use super::Daemon;
+use super::{Asked, Daemon};
 use crate::event::Event;
 use crate::failpoint;
 use crate::life::Lock;
@@ -36,7 +36,9 @@ impl Daemon {
     ) -> Option<(Listener, Lock)> {
         let again = matches!(self.ending, Some(Ending::Again));
         match self.ending {
-            Some(Ending::Again) => tracing::info!("the store is opened again: beginning anew"),
+            Some(Ending::Again) => {
+                tracing::info!("the store can be opened for writing: starting again")
+            }
             Some(Ending::Done(why)) => {
                 tracing::info!("ending: {why}");
                 self.manager.stopping(why);
@@ -53,9 +55,13 @@ impl Daemon {
                 Ok(Some(Event::Ask {
                     request,
                     connection,
-                    ..
-                })) => self.refuse(connection, request, ending()),
-                // What is being written is told.
+                    ask,
+                    until,
+                })) => {
+                    let asked = Asked::new(connection, &ask, until);
+                    self.answer(asked, request, Err(ending()));
+                }
+                // Results of writes and reads in progress still count.
                 Ok(Some(
                     event @ (Event::Store(_)
                     | Event::Disconnected(_)
@@ -72,7 +78,7 @@ impl Daemon {
         }
         self.guard.look_at_all_moved();
         for (request, asked) in std::mem::take(&mut self.asked) {
-            self.refuse(asked.connection, request, ending());
+            self.answer(asked, request, Err(ending()));
         }
         for peer in self.peers.values() {
             peer.close();

@@ -43,6 +43,9 @@ impl Daemon {
                     ForShell::FileDiff(ask) => past.diff(ask).await.map(Reply::FileDiff),
                     ForShell::FileBlame(ask) => past.blame(ask).await.map(Reply::FileBlame),
                     ForShell::FileLog(ask) => past.log(ask).await.map(Reply::FileLog),
+                    ForShell::ActivityList(ask) => {
+                        past.activity(ask).await.map(Reply::ActivityList)
+                    }
                     ForShell::FileRestore(ask) => past.restore(ask).await.map(Reply::FileRestore),
                     _ => Err(broken("no question about files as they were")),
                 }

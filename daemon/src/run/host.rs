@@ -84,6 +84,7 @@ impl Daemon {
             | ForShell::FileDiff(_)
             | ForShell::FileBlame(_)
             | ForShell::FileLog(_)
+            | ForShell::ActivityList(_)
             | ForShell::FileRestore(_)) => return self.look_back(request, ask),
         };
         self.outbox.push(Say::Answer {

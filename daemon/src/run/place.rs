@@ -29,7 +29,7 @@ impl Daemon {
         }
         if let Err(error) = self.mend_places() {
             tracing::error!("cannot be mended: {error}");
-            self.ending = Some(Ending::Done("nobody can find this daemon any more"));
+            self.ending = Some(Ending::Done("clients can no longer find this daemon"));
         }
     }
 

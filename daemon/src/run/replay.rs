@@ -32,10 +32,10 @@ fn unknown_clock(clock: Clock, reason: &str) -> Error {
 /// fact.
 pub(super) fn check(since: Clock, state: &State) -> Result<(), Error> {
     if since.epoch != state.epoch {
-        return Err(unknown_clock(since, "of another life of the state"));
+        return Err(unknown_clock(since, "a clock of another epoch"));
     }
     if since.n > state.n {
-        return Err(unknown_clock(since, "has not been yet"));
+        return Err(unknown_clock(since, "this clock is in the future"));
     }
     Ok(())
 }
@@ -47,7 +47,9 @@ pub(super) fn check(since: Clock, state: &State) -> Result<(), Error> {
 /// `storage`.
 pub(super) fn check_kept(log: &Reader, since: Clock) -> Result<(), Error> {
     match log.oldest()? {
-        Some(pruned) if since.n < pruned => Err(unknown_clock(since, "before what is still kept")),
+        Some(pruned) if since.n < pruned => {
+            Err(unknown_clock(since, "older than the facts that are stored"))
+        }
         _ => Ok(()),
     }
 }
@@ -66,7 +68,7 @@ pub(super) fn missed(
     check_kept(log, since)?;
     let records = log.facts_after(since.n, MOST + 1)?;
     if records.len() > MOST {
-        return Err(unknown_clock(since, "too much has happened since"));
+        return Err(unknown_clock(since, "too many facts since"));
     }
     let missed = records
         .iter()

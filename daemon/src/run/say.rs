@@ -10,12 +10,12 @@ use touchmark_proto::{
     Clock, ConnectionId, Error, ErrorCode, ErrorData, Reply, Request, RequestId,
 };
 
-use super::Daemon;
 use super::edited::edited;
 use super::end::Ending;
 use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
+use super::{Asked, Daemon};
 use crate::event::Event;
 use crate::failpoint;
 use crate::store::{self, StoreEvent};
@@ -135,12 +135,12 @@ impl Daemon {
                     }
                     (Err(error), _) => Err(error),
                 };
-                self.answer(asked.connection, request, outcome);
+                self.answer(asked, request, outcome);
             }
             Say::Recall { request, recall } => {
                 if let Some(asked) = self.asked.remove(&request) {
                     let outcome = self.recall(recall);
-                    self.answer(asked.connection, request, outcome);
+                    self.answer(asked, request, outcome);
                 }
             }
             Say::Learned { request, question } => {
@@ -156,36 +156,37 @@ impl Daemon {
                 until,
             } => {
                 if let Some(asked) = self.asked.remove(&request) {
-                    self.subscribe(
-                        asked.connection,
-                        request,
-                        number,
-                        subscription,
-                        since,
-                        until,
-                    );
+                    self.subscribe(asked, request, number, subscription, since, until);
                 }
             }
             Say::End { request } => {
                 if let Some(asked) = self.asked.remove(&request) {
                     let done = Reply::Shutdown(touchmark_proto::daemon::Done {});
-                    self.answer(asked.connection, request, Ok(done));
+                    self.answer(asked, request, Ok(done));
                 }
-                self.ending = Some(Ending::Done("asked to by a client"));
+                self.ending = Some(Ending::Done("a client requested it"));
             }
         }
     }
 
     pub(super) fn answer(
         &mut self,
-        connection: ConnectionId,
+        asked: Asked,
         request: RequestId,
         outcome: Result<Reply, Error>,
     ) {
+        if let Err(error) = &outcome {
+            // Every answer to a client or hook passes here, so the tests show
+            // what the table of methods lacks.
+            debug_assert!(
+                asked.may_fail_with(error.code),
+                "an error that its method's row lacks: {error:?}"
+            );
+        }
         if self.hooks.is_own(request) {
             return self.hooks.answer(request, outcome);
         }
-        if let Some(peer) = self.peers.get(&connection) {
+        if let Some(peer) = self.peers.get(&asked.connection) {
             peer.answer(request, outcome);
             if self.answered.last().is_none_or(|last| last.id != peer.id) {
                 self.answered.push(Arc::clone(peer));
@@ -378,7 +379,7 @@ impl Daemon {
 
     fn subscribe(
         &mut self,
-        connection: ConnectionId,
+        asked: Asked,
         request: RequestId,
         number: u64,
         subscription: Subscription,
@@ -389,20 +390,17 @@ impl Daemon {
             Some(since) => {
                 self.connect_log();
                 let Some(log) = &self.log else {
-                    return self.answer(
-                        connection,
-                        request,
-                        Err(storage("the log cannot be read")),
-                    );
+                    let error = storage("the log cannot be read");
+                    return self.answer(asked, request, Err(error));
                 };
                 match replay::missed(log, self.engine.state(), since, until) {
                     Ok(missed) => missed,
-                    Err(error) => return self.answer(connection, request, Err(error)),
+                    Err(error) => return self.answer(asked, request, Err(error)),
                 }
             }
             None => Vec::new(),
         };
-        let Some(peer) = self.peers.get(&connection) else {
+        let Some(peer) = self.peers.get(&asked.connection) else {
             return;
         };
         let subscribed = Subscribed {
@@ -425,7 +423,7 @@ impl Daemon {
             }
         }
         self.subscriptions.insert(number, subscription);
-        peer.subscriptions(self.subscriptions.count(connection));
+        peer.subscriptions(self.subscriptions.count(asked.connection));
     }
 }
 

@@ -179,7 +179,7 @@ impl<'a> Workspace<'a> {
                 more => format!(" and {more} more directories"),
             };
             format!(
-                "only {looked} files were looked at in time, none below {}{more}",
+                "only {looked} files were read in time, none below {}{more}",
                 names.join(", ")
             )
         })

@@ -37,7 +37,13 @@ const LONGEST: Duration = Duration::from_millis(120);
 /// without its result.
 const HANGS: Duration = Duration::from_secs(5);
 
-/// Contents that are handed over together, at most.
+/// How long files that were found changed are read before a command may begin.
+const READ_ON: Duration = Duration::from_millis(10);
+
+/// The number of files that are read before the time is looked at again.
+const FEW: usize = 8;
+
+/// The most contents that are passed to the loop together.
 const BATCH: usize = 64;
 
 /// The hash of a content that was met, with its bytes if they are to be stored;
@@ -110,7 +116,7 @@ impl Sweeper {
                 false => tokio::time::timeout(HANGS, is_done).await == Ok(Ok(())),
             };
             if !ended {
-                let why = "the files of the workspace could not be looked at in time".to_owned();
+                let why = "the files of the workspace could not be read in time".to_owned();
                 let _loop_has_ended = events.send(Event::Learned {
                     request,
                     learned: Ok(Learned::Swept(Swept {
@@ -152,6 +158,12 @@ fn serve(
         let (swept, met) = workspace.sweep(order.claims, until);
         waiting.fetch_sub(1, Ordering::SeqCst);
         let mut there = met.is_empty() || send(Event::Met(met));
+        // What was saved right before the command has to be read before the
+        // command can change it. Only a first look finds more than a few files.
+        let until = Instant::now() + READ_ON;
+        while there && !workspace.has_read_all() && Instant::now() < until {
+            there = send(Event::Met(workspace.read_on(FEW)));
+        }
         if let Some(request) = order.request {
             let learned = Ok(Learned::Swept(swept));
             there &= send(Event::Learned { request, learned });

@@ -57,10 +57,9 @@ pub(super) fn tail(
     boot: &str,
 ) -> Result<Option<&'static str>, StoreError> {
     let Some(says) = noted else {
-        // Somebody took the file away. Nothing proves that all is there.
-        return Ok(
-            (unclean && last > 0).then_some("the file that tells the newest fact is missing")
-        );
+        // The mark was removed. Nothing proves that all facts are there.
+        return Ok((unclean && last > 0)
+            .then_some("the file with the number of the newest fact is missing"));
     };
     match says.condition {
         Condition::Good => {}
@@ -116,10 +115,10 @@ mod tests {
             ("b", 5, Process, Good, 6, true, "same"), // killed between commit and mark
             ("b", 5, Process, Good, 4, true, "damaged"),
             ("b", 5, Process, Good, 4, false, "damaged"),
-            ("b", 5, Process, Good, 0, false, "damaged"), // the file was taken away
+            ("b", 5, Process, Good, 0, false, "damaged"), // the file was removed
             ("a", 5, Process, Good, 4, true, "new"),
             ("a", 5, Process, Good, 0, false, "damaged"), // an empty file
-            ("a", 5, Process, Good, 5, true, "new"),      // the mark may lag, too
+            ("a", 5, Process, Good, 5, true, "new"),      // the mark may be behind as well
             ("a", 5, Process, Good, 5, false, "same"),
             ("a", 5, Power, Good, 5, true, "same"),
             ("a", 5, Power, Good, 4, true, "damaged"),

@@ -26,7 +26,7 @@ pub enum StoreError {
         cause: String,
     },
     /// A record that the answer needs cannot be read (DUR-2).
-    #[error("what happened since is not known: {cause}")]
+    #[error("later facts were lost: {cause}")]
     Unreadable {
         /// Which record, and why.
         cause: String,

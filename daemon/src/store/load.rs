@@ -280,7 +280,7 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
                 }
                 version if version < schema::known() => {
                     return Err(StoreError::storage(
-                        "an older touchmark wrote it, and it has to be brought up to date first",
+                        "an older touchmark wrote it: it must be migrated first",
                     ));
                 }
                 _ => {

@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, VERSION, first_at, int, meta, uint};
+use super::schema::{self, OTHER, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -264,6 +264,48 @@ impl Reader {
     ///
     /// # Errors
     /// As [`history`](Self::history).
+    pub fn other_facts_before(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| record.n < n && schema::row_of(&record.fact).0 == OTHER);
+        // Older ones are not looked through: the table may have many versions.
+        let from = match &self.connection {
+            Some(connection) => meta::<i64>(connection, "trimmed")?.unwrap_or(0),
+            None => 0,
+        };
+        let (stored, _) = self.records(
+            limit,
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND n < ?2 AND kind = 0 ORDER BY n DESC",
+            [from, i64::try_from(n).unwrap_or(i64::MAX)],
+        )?;
+        let mut all = joined(stored.into_iter().rev().collect(), unstored);
+        all.reverse();
+        all.truncate(limit);
+        Ok(all)
+    }
+
+    /// Returns when the oldest fact was recorded after which no fact was dropped.
+    /// `None` if none is stored.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub fn untrimmed(&self) -> Result<Option<Millis>, StoreError> {
+        let Some(connection) = &self.connection else {
+            return Ok(None);
+        };
+        let trimmed = meta::<i64>(connection, "trimmed")?.unwrap_or(0);
+        let time: Option<i64> = connection
+            .prepare_cached("SELECT time FROM fact WHERE n > ?1 ORDER BY n LIMIT 1")?
+            .query_row([trimmed], |row| row.get(0))
+            .optional()?;
+        Ok(time.map(uint))
+    }
+
+    /// Returns the number of the newest fact of a path before `before` that
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
     pub fn unreadable(
         &self,
         path: &RelPath,

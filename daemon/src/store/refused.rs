@@ -44,7 +44,7 @@ pub(super) fn open(
         ),
         Err(StoreError::Storage { cause }) => (
             Found::default(),
-            Some(format!("what was known cannot be read: {cause}")),
+            Some(format!("the stored state cannot be read: {cause}")),
         ),
         Err(other) => return Err(other),
     };

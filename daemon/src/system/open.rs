@@ -1,8 +1,8 @@
 //! Options for opening and creating files: private to this user, and without
 //! blocking.
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -16,7 +16,37 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// The same, and a link in its place is not followed.
+/// Writes a file that only its user can read. With `durable`, the bytes are on
+/// the disk when this returns.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn write_private(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let mut file = private()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
+    file.write_all(bytes)?;
+    match durable {
+        true => file.sync_data(),
+        false => Ok(()),
+    }
+}
+
+/// Replaces a file through a second one next to it, whose extension is `part`.
+/// A reader finds either the old bytes or the new ones.
+///
+/// # Errors
+/// The system's error. The old file stays then.
+pub(crate) fn replace_private(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let part = path.with_extension("part");
+    write_private(&part, bytes, durable)?;
+    fs::rename(&part, path)
+}
+
+/// Returns options with which a new file gets mode 0600 and a symlink is not
+/// followed.
 pub(crate) fn private_itself() -> OpenOptions {
     let mut options = private();
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());

@@ -5,8 +5,7 @@
 //! anything written into the workspace.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use touchmark_proto::{
 use super::plan::Plan;
 use crate::failpoint;
 use crate::life::usable_directory;
+use crate::system::open::{private_directory, replace_private, write_private};
 
 /// The maximum number of undos that are kept. Older ones are removed.
 const KEPT: usize = 100;
@@ -141,7 +141,7 @@ impl Journal {
         };
         let directory = self.of(number);
         let made = || -> io::Result<()> {
-            fs::DirBuilder::new().mode(0o700).create(&directory)?;
+            private_directory().create(&directory)?;
             for (at, plan) in plans.iter().enumerate() {
                 self.keep(&mut entry, at, plan)?;
             }
@@ -166,7 +166,10 @@ impl Journal {
 
     fn keep(&self, entry: &mut Entry, at: usize, plan: &Plan) -> io::Result<()> {
         let write = |name: &str, bytes: &Bytes| match bytes {
-            Some(bytes) => self.file(&self.of(entry.number).join(name), bytes),
+            Some(bytes) => {
+                let file = self.of(entry.number).join(name);
+                write_private(&file, bytes, self.durable)
+            }
             None => Ok(()),
         };
         let id = entry.files.get(at).map_or(at, |file| file.id);
@@ -347,26 +350,11 @@ impl Journal {
 
     fn write(&self, entry: &Entry) -> io::Result<()> {
         let directory = self.of(entry.number);
-        let part = directory.join("entry.part");
-        self.file(&part, &serde_json::to_vec(entry)?)?;
-        fs::rename(&part, directory.join(ENTRY))?;
+        let bytes = serde_json::to_vec(entry)?;
+        replace_private(&directory.join(ENTRY), &bytes, self.durable)?;
         if self.durable {
             File::open(&directory)?.sync_data()?;
             File::open(&self.directory)?.sync_data()?;
-        }
-        Ok(())
-    }
-
-    fn file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
-        file.write_all(bytes)?;
-        if self.durable {
-            file.sync_data()?;
         }
         Ok(())
     }

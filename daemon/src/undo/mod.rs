@@ -73,7 +73,7 @@ impl Undoer {
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
         let mut plans = Vec::new();
         for path in chosen.paths.keys() {
-            if plans.len() > MOST_FILES {
+            if plans.len() >= MOST_FILES {
                 return Err(Error::new(ErrorCode::TooLarge, "too many files")
                     .with(ErrorData {
                         limit: Some(MOST_FILES as u64),
@@ -104,7 +104,7 @@ impl Undoer {
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
         told::tell(self, &chosen.authors, &plans);
-        self.settle(done(&plans)).await;
+        self.settle(done(&plans));
         Ok(Undone {
             undo,
             files: plans.into_iter().map(Plan::file).collect(),
@@ -161,7 +161,7 @@ impl Undoer {
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, &authors, &plans);
-        self.settle(done(&plans)).await;
+        self.settle(done(&plans));
         Ok(Undone {
             undo,
             files: plans.into_iter().map(Plan::file).collect(),
@@ -204,7 +204,7 @@ impl Undoer {
                     holder: Some(session.clone()),
                     ..ErrorData::default()
                 })
-                .hint("wait until it is done, or say `now`"));
+                .hint("wait until the turn has ended, or set `now`"));
             }
         }
         Ok(())

@@ -222,7 +222,7 @@ impl Plan {
         let is_stuck = self.before == self.after && self.conflicts.is_empty();
         if is_lost || is_stuck && !without.not_kept.is_empty() {
             self.outcome = UndoOutcome::NotKept;
-            self.cause = Some("what the file held is not kept".into());
+            self.cause = Some("the file's previous content is not stored".into());
             self.after = self.before.clone();
             return;
         }
@@ -312,7 +312,7 @@ impl Plan {
             .iter()
             .any(|(bytes, mode)| **bytes == self.after && link(*mode) == link(self.mode));
         if !known {
-            self.keep("a symbolic link stood under the name, and somebody has changed it since");
+            self.keep("the file was a symbolic link, and was changed since");
         }
     }
 

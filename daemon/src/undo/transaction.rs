@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_proto::daemon::Sync;
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{Author, ClientPath, Error, FileMode, Hash, RelPath};
+use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, RelPath};
 
 use super::journal::{Bytes, Entry, Journal, name};
 use super::plan::Plan;
@@ -94,7 +95,13 @@ impl<'u> Transaction<'u> {
         for at in left_out.into_iter().rev() {
             entry.files.remove(at);
         }
-        self.undoer.journal.end(&mut entry);
+        // The engine has to record the versions before the entry ends. If the
+        // daemon crashed in between, a write without a fact would be attributed
+        // to an unknown author. An entry that stays is ended by the next start.
+        let recorded = self.undoer.inside.ask(Sync {}).await;
+        if !recorded.is_err_and(|error| error.code == ErrorCode::ShuttingDown) {
+            self.undoer.journal.end(&mut entry);
+        }
         self.entry = Some(entry).filter(|entry| !entry.files.is_empty());
     }
 
@@ -129,7 +136,7 @@ impl<'u> Transaction<'u> {
                 .iter()
                 .any(|other| other.to.as_ref() == Some(&path))
             {
-                let cause = "somebody has saved it in the meantime";
+                let cause = "another process has saved it in the meantime";
                 return self.plans[at].fail(UndoOutcome::Changed, cause.into());
             }
             let anew = match self.undoer.journal.redo_of(entry, at) {
@@ -142,7 +149,7 @@ impl<'u> Transaction<'u> {
             match anew {
                 Ok(Some(plan)) => self.plans[at] = plan,
                 Ok(None) => {
-                    let cause = "somebody has saved it in the meantime";
+                    let cause = "another process has saved it in the meantime";
                     return self.plans[at].fail(UndoOutcome::Changed, cause.into());
                 }
                 Err(error) => return self.plans[at].fail(UndoOutcome::Failed, error.message),
@@ -154,7 +161,7 @@ impl<'u> Transaction<'u> {
                 return self.plans[at].fail(UndoOutcome::Failed, error.message);
             }
         }
-        let cause = "somebody is writing to the file all the time";
+        let cause = "another process keeps writing to the file";
         self.plans[at].fail(UndoOutcome::Changed, cause.into());
     }
 

@@ -50,8 +50,8 @@ impl Chosen {
             || ask.last;
         if !says {
             return Err(
-                Error::invalid("nothing says whose changes are to be undone").hint(
-                    "name a `session`, a `command`, an `edit`, or a `path` and `at`; or say `last`",
+                Error::invalid("the request selects no changes to undo").hint(
+                    "name a `session`, a `command`, an `edit`, or a `path` and `at`; or set `last`",
                 ),
             );
         }
@@ -107,7 +107,7 @@ impl Chosen {
         if meant.is_empty() {
             return Err(Error::new(
                 ErrorCode::NotFound,
-                "no change is meant: nothing was written so, or its history is no longer kept",
+                "no change is selected: there was none, or its history is no longer stored",
             )
             .hint("see what was changed with `modified/list`, and by whom with `file/history`"));
         }
@@ -229,7 +229,7 @@ async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Er
     let found = undoer.inside.ask(content).await?;
     found.clock.map(|clock| clock.n).ok_or_else(|| {
         Error::new(ErrorCode::NotFound, "that version is not on record")
-            .hint("`file/log` tells the clock of each version")
+            .hint("`touchmark log PATH` (`file/log`) lists the clock of each version")
     })
 }
 

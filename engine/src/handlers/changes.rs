@@ -203,7 +203,7 @@ impl View<'_> {
         }
         Err(Error::new(
             ErrorCode::UnknownClock,
-            format!("the clock {clock} is not one of this state's life"),
+            format!("the clock {clock} is of another epoch, or in the future"),
         )
         .with(ErrorData {
             clock: Some(clock),

@@ -117,7 +117,7 @@ impl Context<'_> {
                     ErrorCode::NotFound,
                     format!("the session has no checkpoint {}", show_text(name)),
                 )
-                .hint("`checkpoint/list` names those it has; lost state takes them along")
+                .hint("`touchmark checkpoint list` (`checkpoint/list`) lists those it has; they are lost with the state")
             })
     }
 

@@ -425,5 +425,5 @@ fn unknown_command(ask: &CommandEnd) -> Error {
         None => "the session has no such command open".to_owned(),
     };
     Error::new(ErrorCode::NotFound, message)
-        .hint("it has ended; `modified/take` tells what it changed")
+        .hint("the command has ended; `modified/take` returns what it changed")
 }

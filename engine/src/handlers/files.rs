@@ -27,7 +27,7 @@ impl Engine {
             return Step::Done(Err(wrong_range()));
         }
         if ask.missed && ask.hash.is_some() {
-            let error = "`missed` says that nobody knows the hash";
+            let error = "`missed` and `hash` exclude each other";
             return Step::Done(Err(Error::invalid(error)));
         }
         if let Some(step) = self.read_first(pending, &path, false) {

@@ -224,6 +224,7 @@ impl View<'_> {
                     stale: stale as u64,
                     modified: self.listing(name).len() as u64,
                     label: None,
+                    model: session.memory.models.last().map(|used| used.model.clone()),
                 })
             })
             .collect();

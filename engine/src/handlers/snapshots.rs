@@ -66,7 +66,7 @@ impl View<'_> {
                 &path,
                 format!("{} changes faster than it can be read", show(&path)),
             )
-            .hint("ask again when its writer has paused");
+            .hint("send the request again when the writer has paused");
             return Err(Box::new(Step::Done(Err(error))));
         }
         Ok((path, now.held))

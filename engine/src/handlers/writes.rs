@@ -448,7 +448,7 @@ pub(super) fn unstable(path: &RelPath) -> Error {
         path,
         format!("{} changes faster than it can be read", show(path)),
     )
-    .hint("ask again when its writer has paused")
+    .hint("send the request again when the writer has paused")
 }
 
 fn no_match(path: &RelPath, matches: u32) -> Error {
@@ -463,6 +463,6 @@ fn no_match(path: &RelPath, matches: u32) -> Error {
     });
     match matches {
         0 => error,
-        _ => error.hint("give more of the text around it, or say `replaceAll`"),
+        _ => error.hint("give more of the text around it, or set `replaceAll`"),
     }
 }

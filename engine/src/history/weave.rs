@@ -5,7 +5,7 @@
 //! (removed). The file's content after a version consists of the lines that are
 //! on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
@@ -36,6 +36,8 @@ pub struct Weave {
     pub(super) order: Vec<Line>,
     /// What each version changed, the oldest first.
     pub(super) changes: Vec<Change>,
+    /// Versions that may include changes of other authors.
+    pub(super) mixed: BTreeSet<usize>,
 }
 
 /// A line of a weave.
@@ -124,6 +126,7 @@ impl Weave {
             lines: Vec::new(),
             order: Vec::new(),
             changes: Vec::with_capacity(steps.len()),
+            mixed: BTreeSet::new(),
         };
         let mut now = Now {
             on: Vec::new(),
@@ -180,7 +183,15 @@ impl Weave {
         weave
     }
 
-    /// Which lines are on after a version.
+    /// Sets the versions before which the content is not known. They may
+    /// include changes of other authors, so they cannot be undone.
+    #[must_use]
+    pub fn mixed(mut self, versions: impl IntoIterator<Item = usize>) -> Self {
+        self.mixed.extend(versions);
+        self
+    }
+
+    /// Returns which lines are on after a version.
     pub(super) fn on_after(&self, step: usize) -> Vec<bool> {
         let mut on = vec![false; self.lines.len()];
         for change in self.changes.iter().take(step + 1) {

@@ -78,6 +78,10 @@ impl Weave {
             on: vec![false; self.lines.len()],
             exists: false,
         };
+        let mut now = self.on_after(self.changes.len());
+        for (line, entry) in self.lines.iter().enumerate() {
+            now[line] &= !asked.contains(&entry.step);
+        }
         let mut hunks = 0;
         for (at, change) in self.changes.iter().enumerate() {
             let is_asked = asked.contains(&at);
@@ -94,8 +98,11 @@ impl Weave {
                         let parts = parts(at, hunk);
                         let stays = |part: &Part| !is_asked || kept.stays(part);
                         hunks += u32::from(is_asked && !parts.iter().all(stays));
+                        // A change that stays does not remove a line that is in
+                        // the file now.
+                        let spared = is_asked.then_some(&now[..]);
                         for part in parts.iter().filter(|part| stays(part)) {
-                            state.turn(part);
+                            state.turn(part, spared);
                         }
                     }
                     if !is_asked {
@@ -129,7 +136,8 @@ impl Weave {
             if at < last && next.is_some_and(|next| next.since == change.since) {
                 continue;
             }
-            let all = (change.since..=at).all(&undone);
+            let mixed = self.mixed.range(change.since..=at).next().is_some();
+            let all = !mixed && (change.since..=at).all(&undone);
             if all {
                 asked.insert(at);
             } else {
@@ -269,9 +277,10 @@ pub(super) struct State {
 }
 
 impl State {
-    fn turn(&mut self, part: &Part) {
+    /// Applies a part of a change, but removes no line that is `spared`.
+    fn turn(&mut self, part: &Part, spared: Option<&[bool]>) {
         for line in &part.off {
-            self.on[*line] = false;
+            self.on[*line] &= spared.is_some_and(|spared| spared[*line]);
         }
         for line in &part.on {
             self.on[*line] = true;

@@ -76,6 +76,11 @@ impl State {
                     row.label = self.label(&row.session).map(str::to_owned);
                 }
             }
+            Reply::ActivityList(list) => {
+                for row in &mut list.rows {
+                    row.label = self.label(&row.session).map(str::to_owned);
+                }
+            }
             Reply::FileRead(read) => {
                 self.in_authors(read.changed_by.iter_mut().flatten());
                 self.in_changes(read.change.as_mut_slice());

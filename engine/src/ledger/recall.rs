@@ -57,6 +57,7 @@ pub fn version_of(
         command: fact.command.map(command_name),
         mode: fact.held.mode,
         mode_before: fact.mode_before,
+        before_unknown: yes(fact.is_before_unknown()),
     }
 }
 

@@ -382,6 +382,12 @@ impl VersionFact {
             mode_before: None,
         }
     }
+
+    /// Returns whether the content before the version is not known (SCOPE-3).
+    pub fn is_before_unknown(&self) -> bool {
+        let changes = matches!(self.kind, VersionKind::Modified | VersionKind::Deleted);
+        changes && self.before.is_none() && self.amends.is_none()
+    }
 }
 
 /// An edit, as it was begun.

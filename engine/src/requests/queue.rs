@@ -295,7 +295,11 @@ impl Engine {
             }
             self.counts.requests += 1;
             if let (Ask::Client(ask), Err(error)) = (&pending.ask, &answer) {
-                self.context().count_refusal(ask, error);
+                // The session may have been named by its label.
+                let mut ask = ask.clone();
+                if self.view().name_session(&mut ask).is_ok() {
+                    self.context().count_refusal(&ask, error);
+                }
             }
             self.out.push(Effect::Reply { request, answer });
         }

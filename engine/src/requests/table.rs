@@ -19,6 +19,7 @@
 //! `if` restricts the column before it; `but ... if` gives the value that
 //! replaces it under that condition.
 
+use touchmark_proto::activity::ActivityList;
 use touchmark_proto::checkpoints::DeletedOperation;
 use touchmark_proto::daemon::{
     ContentsForget, Initialize, Ping, Shutdown, Status, Subscribe, Synced, Unsubscribe,
@@ -52,7 +53,7 @@ pub struct Row {
     /// Whether the request is refused while facts cannot be stored.
     pub changes: bool,
     /// How the request names its session.
-    pub(crate) naming: Naming,
+    pub naming: Naming,
     /// How the paths that the request names are used.
     pub(crate) paths: Use,
     /// Whether the request waits for a fence.
@@ -290,6 +291,7 @@ rows! {
         FileBlame:        Query,   Names [],        Names [path], at_once;
         FileLog:          Query,   Names [],        Names [paths], at_once;
         FileRestore:      Changes, Names [],        Names [path], at_once;
+        ActivityList:     Query,   Asks [session],  Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

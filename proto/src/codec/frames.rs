@@ -27,15 +27,15 @@ pub const PREFACE: [u8; 4] = *b"TMK1";
 /// The number of bytes of the length before each frame.
 const LENGTH_BYTES: usize = 4;
 
-/// The highest ratio of decoded bytes to bytes on the wire. bincode counts
-/// decoded bytes against its limit, and one byte on the wire can stand for a
-/// `u64`.
-const GROWTH: usize = 8;
-/// Sizes at which the limit of decoded bytes changes. bincode needs a constant
-/// limit; these steps keep it close to the input's size, so that a short frame
-/// cannot allocate much memory.
-const SMALL: usize = 64 << 10;
-const MEDIUM: usize = 1 << 20;
+/// The highest number of decoded bytes. bincode counts decoded bytes against
+/// its limit, and one byte on the wire can stand for a `u64`. The limit must be
+/// a constant, and each further limit compiles the decoding of all types once
+/// more. A length that the message does not contain costs no memory: the
+/// allocation is released untouched when the bytes end.
+const MAX_DECODED: usize = 8 * MAX_FRAME;
+/// If a message ends this many bytes before a length in it announces, the
+/// length is wrong, and the message is not merely cut short.
+const FAR: usize = 64 << 10;
 
 /// Returns a value as bytes, for a frame.
 ///
@@ -87,14 +87,7 @@ fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> 
 
 /// Returns the value that the first of these bytes encode, and their number.
 fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Error> {
-    let standard = config::standard();
-    if bytes.len() <= SMALL {
-        decode_with(bytes, standard.with_limit::<{ GROWTH * SMALL }>())
-    } else if bytes.len() <= MEDIUM {
-        decode_with(bytes, standard.with_limit::<{ GROWTH * MEDIUM }>())
-    } else {
-        decode_with(bytes, standard.with_limit::<{ GROWTH * MAX_FRAME }>())
-    }
+    decode_with(bytes, config::standard().with_limit::<MAX_DECODED>())
 }
 
 fn decode_with<T: DeserializeOwned, C: Config>(
@@ -102,13 +95,18 @@ fn decode_with<T: DeserializeOwned, C: Config>(
     config: C,
 ) -> Result<(T, usize), Error> {
     bincode::serde::decode_from_slice(bytes, config).map_err(|error| match error {
-        DecodeError::LimitExceeded => Error::new(
-            ErrorCode::TooLarge,
-            "a length in the message is larger than the message",
-        )
-        .hint("send what the message announces"),
+        DecodeError::LimitExceeded => length_too_large(),
+        DecodeError::UnexpectedEnd { additional } if additional > FAR => length_too_large(),
         other => invalid_request(format!("the message cannot be decoded: {other}")),
     })
+}
+
+fn length_too_large() -> Error {
+    Error::new(
+        ErrorCode::TooLarge,
+        "a length in the message is larger than the message",
+    )
+    .hint("send as many bytes as the length says")
 }
 
 /// Appends a frame that contains `value`.

@@ -130,18 +130,18 @@ prop_compose! {
         (clock, path, kind, from) in (clock(), rel_path(), kind(), of(rel_path())),
         (hash, size, time, author) in (of(hash()), any::<u64>(), any::<u64>(), author()),
         (evidence, amends) in (evidence(), of(clock())),
-        flags in any::<[Option<bool>; 5]>(),
+        flags in any::<[Option<bool>; 6]>(),
         candidates in of(vec(session(), 0..3)),
         (edit, command) in any::<(Option<String>, Option<String>)>(),
         modes in any::<[Option<u8>; 2]>(),
     ) -> Version {
-        let [overwritten, unobserved, provisional, late, formatted] = flags;
+        let [overwritten, unobserved, provisional, late, formatted, before_unknown] = flags;
         let [mode, mode_before] =
             modes.map(|mode| FileMode::new(0o100_000 | u32::from(mode?)));
         Version {
             clock, path, kind, from, hash, size, time, author, evidence, amends,
             overwritten, unobserved, provisional, late, formatted, candidates,
-            edit, command, mode, mode_before,
+            edit, command, mode, mode_before, before_unknown,
         }
     }
 }
@@ -611,7 +611,7 @@ prop_compose! {
     ) -> SessionRow {
         SessionRow {
             session, agent, parent, opened_at, last_active: opened_at, open,
-            reads: 1, edits: 2, stale: 3, modified: 4, label,
+            reads: 1, edits: 2, stale: 3, modified: 4, model: label.clone(), label,
         }
     }
 }
