@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Protocol
 
-import touchmark
+import touchmark_client
 
 
 class Step(NamedTuple):
@@ -71,20 +71,20 @@ def run(model: Model, backend: Backend, before: Optional[Callable[[int, Step], N
 class ClientBackend:
     """The tools, over a touchmark session."""
 
-    def __init__(self, session: touchmark.Session) -> None:
+    def __init__(self, session: touchmark_client.Session) -> None:
         self.session = session
         self.tools = session.tools()
 
     def read_file(self, path: str) -> str:
         try:
             return self.tools.read_file(path).text
-        except touchmark.Refused as error:
+        except touchmark_client.Refused as error:
             raise ToolRefused(f"{error}. {error.hint}.") from error
 
     def write_file(self, path: str, text: str) -> str:
         try:
             self.session.write(path, text)
-        except touchmark.Refused as error:
+        except touchmark_client.Refused as error:
             raise ToolRefused(f"{error}. {error.hint}.") from error
         return f"File written: {path}"
 
@@ -92,7 +92,7 @@ class ClientBackend:
         try:
             with self.session.edit(path, tool="edit_file") as f:
                 f.replace(old, new)
-        except touchmark.Refused as error:
+        except touchmark_client.Refused as error:
             raise ToolRefused(f"{error}. {error.hint}.") from error
         return f"File edited: {path}"
 
@@ -119,7 +119,7 @@ class ClientBackend:
         return [notice(change) for change in self.session.changed()]
 
 
-def notice(change: touchmark.shapes.Change) -> str:
+def notice(change: touchmark_client.shapes.Change) -> str:
     """Returns a sentence about a change, for the model."""
     names = {"user": "the user", "unknown": "somebody"}
     who = ", ".join(names.get(one["kind"], f"session {one.get('session')}") for one in change["changedBy"])
@@ -131,8 +131,8 @@ def example() -> None:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "greet.py"
         file.write_text("print('hello')\n")
-        client = touchmark.Client(touchmark.Workspace.at(directory))
-        session = touchmark.Session(client, "example")
+        client = touchmark_client.Client(touchmark_client.Workspace.at(directory))
+        session = touchmark_client.Session(client, "example")
 
         def model() -> Model:
             yield Step("read_file", {"path": "greet.py"})

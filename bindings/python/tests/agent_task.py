@@ -7,7 +7,7 @@ import subprocess
 import threading
 from typing import Any, Callable, Dict, List, Tuple
 
-import touchmark
+import touchmark_client
 from examples.agent import Backend, Model, Result, Step, run
 
 from .world import PATIENCE, World
@@ -152,7 +152,7 @@ def play(world: World, backend: Backend) -> List[Tuple[str, Result]]:
     return told
 
 
-def story(client: touchmark.Client, path: str) -> List[Tuple[str, str]]:
+def story(client: touchmark_client.Client, path: str) -> List[Tuple[str, str]]:
     """Returns a file's versions, oldest first, without the baseline, as kind
     and author. An amendment replaces its version."""
     versions = client.file_history(path)["versions"]

@@ -8,9 +8,9 @@ import unittest
 from pathlib import Path
 from typing import Callable
 
-import touchmark
+import touchmark_client
 from examples.agent import Backend, ClientBackend
-from touchmark import Session
+from touchmark_client import Session
 
 from .agent_backends import HooksBackend, McpBackend
 from .agent_task import FINAL, NOTICED, SESSION, STORY, play, repository, story
@@ -22,7 +22,7 @@ class Agent(unittest.TestCase):
         self.addCleanup(self.world.close)
 
     def works(
-        self, backend: Callable[[touchmark.Client], Backend], refusals: int = 2
+        self, backend: Callable[[touchmark_client.Client], Backend], refusals: int = 2
     ) -> None:
         """Checks that with this backend no change is lost and the feed is the
         same."""
@@ -50,7 +50,7 @@ class Agent(unittest.TestCase):
         self.works(lambda client: ClientBackend(Session(client, SESSION)))
 
     def test_through_hooks(self) -> None:
-        def backend(client: touchmark.Client) -> Backend:
+        def backend(client: touchmark_client.Client) -> Backend:
             client.connect()
             return HooksBackend(self.world, SESSION)
 
@@ -58,7 +58,7 @@ class Agent(unittest.TestCase):
         self.works(backend, refusals=0)
 
     def test_through_mcp(self) -> None:
-        def backend(client: touchmark.Client) -> Backend:
+        def backend(client: touchmark_client.Client) -> Backend:
             client.connect()
             made = McpBackend(self.world, SESSION)
             self.addCleanup(made.close)

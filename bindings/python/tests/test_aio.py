@@ -8,9 +8,9 @@ import unittest
 import warnings
 from typing import Any, Awaitable, Callable
 
-import touchmark
-from touchmark import Gap, Start
-from touchmark.aio import Client, Feed, Session
+import touchmark_client
+from touchmark_client import Gap, Start
+from touchmark_client.aio import Client, Feed, Session
 
 from .world import PATIENCE, World
 
@@ -34,7 +34,7 @@ class Asyncio(unittest.TestCase):
             async with session.edit("a.txt") as f:
                 f.replace("one", "1")
             self.assertEqual(self.world.text("a.txt"), "1\ntwo\n")
-            with self.assertRaises(touchmark.Stale) as refused:
+            with self.assertRaises(touchmark_client.Stale) as refused:
                 async with session.edit("a.txt") as f:
                     self.world.write("a.txt", "user\n")
                     f.write("mine\n")
@@ -65,7 +65,7 @@ class Asyncio(unittest.TestCase):
             pid = (await client.status())["pid"]
             os.kill(pid, signal.SIGSTOP)
             try:
-                with self.assertRaises(touchmark.Deadline):
+                with self.assertRaises(touchmark_client.Deadline):
                     await client.ping(within=0.05)
             finally:
                 os.kill(pid, signal.SIGCONT)
@@ -101,7 +101,7 @@ class Asyncio(unittest.TestCase):
                 return 2
 
             tool = tools.wrap("countLines", count)
-            self.assertEqual(await tool(path="a.txt"), touchmark.Answer(2))
+            self.assertEqual(await tool(path="a.txt"), touchmark_client.Answer(2))
             self.assertTrue((await tool(path="a.txt")).cached)
             self.assertEqual((await tools.wrap("bash", lambda command: command)(command="ls")).result, "ls")
             await tools.read_file("a.txt")
@@ -121,4 +121,4 @@ class Asyncio(unittest.TestCase):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             asyncio.run(scenario())
-        self.assertEqual([one.category for one in said], [touchmark.NotTracked])
+        self.assertEqual([one.category for one in said], [touchmark_client.NotTracked])

@@ -6,8 +6,8 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-import touchmark
-from touchmark import Refused, aio
+import touchmark_client
+from touchmark_client import Refused, aio
 
 from .vectors import NAME, Play, vectors
 from .world import PATIENCE, World
@@ -25,7 +25,7 @@ def wrong_ones(play: Callable[[World, Play, Dict[str, Any]], None]) -> List[str]
         world = World(vector.get("files"))
         try:
             play(world, Play(world.root), vector)
-        except (AssertionError, touchmark.TouchmarkError) as error:
+        except (AssertionError, touchmark_client.TouchmarkError) as error:
             return f"{family}: {vector['name']}: {error}"
         finally:
             world.close()

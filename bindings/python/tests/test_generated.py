@@ -8,9 +8,9 @@ import sys
 import unittest
 from pathlib import Path
 
-from touchmark import refusals
-from touchmark.aio_methods import ClientMethods as AioClientMethods
-from touchmark.methods import ClientMethods, SessionMethods
+from touchmark_client import refusals
+from touchmark_client.aio_methods import ClientMethods as AioClientMethods
+from touchmark_client.methods import ClientMethods, SessionMethods
 
 from .vectors import methods
 

@@ -5,9 +5,9 @@ import os
 import unittest
 from typing import Any, List, Tuple
 
-from touchmark import BadAnswer, Busy, Call, ConnectionClosed, Refused, TooLarge, exact
-from touchmark.names import on_the_wire
-from touchmark.protocol import Conversation
+from touchmark_client import BadAnswer, Busy, Call, ConnectionClosed, Refused, TooLarge, exact
+from touchmark_client.names import on_the_wire
+from touchmark_client.protocol import Conversation
 
 ROOT = b"/w s"
 

@@ -10,9 +10,9 @@ import unittest
 import warnings
 from typing import Any, List
 
-import touchmark
-from touchmark import Client, Feed, Gap, Output, Rules, Session, Start, Workspace
-from touchmark.work import Work
+import touchmark_client
+from touchmark_client import Client, Feed, Gap, Output, Rules, Session, Start, Workspace
+from touchmark_client.work import Work
 
 from .world import BINARY, PATIENCE, World
 
@@ -31,7 +31,7 @@ class WithADaemon(unittest.TestCase):
             self.assertEqual((f.text, f.exists), ("one\ntwo\n", True))
             f.replace("one", "1")
             self.assertEqual(self.world.text("a.txt"), "one\ntwo\n", "nothing is written before the end")
-            with self.assertRaises(touchmark.Busy):
+            with self.assertRaises(touchmark_client.Busy):
                 other = Session(self.client, "other")
                 other.read("a.txt")
                 with other.edit("a.txt"):
@@ -63,26 +63,26 @@ class WithADaemon(unittest.TestCase):
 
     def test_a_save_in_between_is_never_overwritten(self) -> None:
         self.session.read("a.txt")
-        with self.assertRaises(touchmark.Stale) as refused:
+        with self.assertRaises(touchmark_client.Stale) as refused:
             with self.session.edit("a.txt") as f:
                 self.world.write("a.txt", "user\n")
                 f.replace("one", "1")
         self.assertEqual(refused.exception.data["changedBy"], [{"kind": "user"}])
         self.assertEqual(self.world.text("a.txt"), "user\n")
         self.assertEqual(self.client.status()["openEdits"], 0)
-        with self.assertRaises(touchmark.Stale):
+        with self.assertRaises(touchmark_client.Stale):
             self.session.edit("a.txt").__enter__()
         # A process that has the file open could write to it after the exchange.
         self.session.read("a.txt")
         with open(self.world.path("a.txt"), "a", encoding="utf-8"):
-            with self.assertRaises(touchmark.Conflict):
+            with self.assertRaises(touchmark_client.Conflict):
                 self.session.write("a.txt", "mine\n")
         self.assertEqual(self.world.text("a.txt"), "user\n")
 
     def test_reads_and_writes(self) -> None:
         self.assertEqual(self.session.read("a.txt", lines=(2, 9)), "two\n")
         self.assertEqual(self.session.status("a.txt")[0]["state"], "fresh")
-        with self.assertRaises(touchmark.NotRead) as refused:
+        with self.assertRaises(touchmark_client.NotRead) as refused:
             self.session.write("b.txt", "x")
         self.assertTrue(refused.exception.hint)
         self.assertEqual(refused.exception.data["path"], "b.txt")
@@ -91,11 +91,11 @@ class WithADaemon(unittest.TestCase):
         self.assertEqual(self.session.read_bytes(raw), b"\xff\x00")
         self.session.write(raw, self.session.read(raw))
         self.assertEqual(self.session.read_bytes(raw), b"\xff\x00")
-        self.assertIn(os.fsdecode(raw), [touchmark.exact(row, self.world.root) for row in self.session.status()])
+        self.assertIn(os.fsdecode(raw), [touchmark_client.exact(row, self.world.root) for row in self.session.status()])
         replaced = self.session.replace("a.txt", "two", "2")
         assert replaced is not None
         self.assertEqual(replaced["line"], 2)
-        with self.assertRaises(touchmark.NoMatch):
+        with self.assertRaises(touchmark_client.NoMatch):
             self.session.replace("a.txt", "gone", "x")
         os.mkfifo(self.world.path("pipe"))
         with self.assertRaises(OSError):
@@ -105,7 +105,7 @@ class WithADaemon(unittest.TestCase):
         for n in range(7):
             self.world.write(f"f{n}", "x")
             self.session.read(f"f{n}")
-        call = touchmark.calls.file_list("s", limit=2)
+        call = touchmark_client.calls.file_list("s", limit=2)
         self.assertEqual(len(self.session.rows(call, "files")), 7)
 
     def test_threads_share_a_client(self) -> None:
@@ -128,7 +128,7 @@ class WithADaemon(unittest.TestCase):
         pid = self.client.status()["pid"]
         os.kill(pid, signal.SIGSTOP)
         try:
-            with self.assertRaises(touchmark.Deadline):
+            with self.assertRaises(touchmark_client.Deadline):
                 self.client.ping(within=0.05)
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -145,7 +145,7 @@ class WithADaemon(unittest.TestCase):
             self.assertEqual(len(self.session.changed()), 1)
             self.assertIs(feed.next(PATIENCE), Gap.RECONNECTED)
             missed: Any = feed.next(PATIENCE)
-            self.assertEqual(missed["version"]["hash"], touchmark.hash_of("2\n"))
+            self.assertEqual(missed["version"]["hash"], touchmark_client.hash_of("2\n"))
 
     def test_tools_do_not_do_twice_what_was_done(self) -> None:
         ran: List[str] = []
@@ -156,7 +156,7 @@ class WithADaemon(unittest.TestCase):
 
         tools = self.session.tools()
         tool = tools.wrap("countLines", count)
-        self.assertEqual(tool(path="a.txt"), touchmark.Answer({"lines": 2}))
+        self.assertEqual(tool(path="a.txt"), touchmark_client.Answer({"lines": 2}))
         again = tool(path="./a.txt")
         self.assertTrue(again.cached)
         self.assertRegex(again.text, r'^\[Cached result from .*\]\n\n\{"lines": 2\}$')
@@ -191,13 +191,13 @@ class WithoutADaemon(unittest.TestCase):
                 f.replace("one", "two")
             self.assertIsNone(session.replace("a.txt", "two", "three"))
             self.assertEqual((world.text("a.txt"), world.text("b.txt"), session.changed()), ("three\n", "b\n", []))
-            with self.assertRaises(touchmark.Stale):
+            with self.assertRaises(touchmark_client.Stale):
                 with session.edit("a.txt") as f:
                     world.write("a.txt", "user\n")
                     f.write("mine\n")
-        self.assertEqual([one.category for one in said], [touchmark.NotTracked])
+        self.assertEqual([one.category for one in said], [touchmark_client.NotTracked])
         self.assertEqual(os.path.basename(said[0].filename), "test_session.py")
-        with self.assertRaises(touchmark.StartFailed):
+        with self.assertRaises(touchmark_client.StartFailed):
             session.file_status()
         # The answer of a tool reports the missing daemon, if it was not
         # reported yet.
@@ -213,10 +213,10 @@ class WithoutADaemon(unittest.TestCase):
         script = world.base / "fails"
         script.write_text("#!/bin/sh\necho no luck >&2\nexit 7\n")
         script.chmod(0o700)
-        with self.assertRaises(touchmark.StartFailed) as failed:
+        with self.assertRaises(touchmark_client.StartFailed) as failed:
             Client(world.workspace, start=Start(str(script), environ=world.environ)).ping()
         self.assertIn("no luck", str(failed.exception))
-        with self.assertRaises(touchmark.NoDaemon):
+        with self.assertRaises(touchmark_client.NoDaemon):
             Client(world.workspace, start=False).ping()
 
 
@@ -258,12 +258,12 @@ class Places(unittest.TestCase):
         with self.world.client() as client:
             client.ping()
             environ = {**self.world.environ, "TOUCHMARK_SOCKET": str(self.world.workspace.socket)}
-            with self.assertRaises(touchmark.TouchmarkError) as refused:
-                touchmark.Client(Workspace.at(other, environ), start=False).connect()
+            with self.assertRaises(touchmark_client.TouchmarkError) as refused:
+                touchmark_client.Client(Workspace.at(other, environ), start=False).connect()
             self.assertEqual(refused.exception.code, "place")
             self.assertIn(str(other), str(refused.exception))
             self.assertIn(str(self.world.root), str(refused.exception))
-            with touchmark.Client(Workspace.at(self.world.root, environ), start=False) as same:
+            with touchmark_client.Client(Workspace.at(self.world.root, environ), start=False) as same:
                 same.ping()
 
     def test_a_daemon_of_another_runtime_directory_is_found(self) -> None:
@@ -276,22 +276,22 @@ class Places(unittest.TestCase):
             self.assertEqual(found.root, self.world.root)
             self.assertEqual(found.sockets()[0], Workspace.at(self.world.root, self.world.environ).socket)
             self.assertTrue(found.is_running())
-            with touchmark.Client(found, start=False) as other:
+            with touchmark_client.Client(found, start=False) as other:
                 self.assertEqual(other.status()["pid"], pid)
 
     def test_places_of_others_are_not_trusted(self) -> None:
         # SEC-1: the directory of the socket must not be open to other users.
         directory = self.world.runtime / "touchmark"
         directory.mkdir(mode=0o755)
-        with self.assertRaises(touchmark.BadPlace):
+        with self.assertRaises(touchmark_client.BadPlace):
             self.world.client().ping()
         directory.rmdir()
         directory.symlink_to(self.world.base / "home")
-        with self.assertRaises(touchmark.BadPlace):
+        with self.assertRaises(touchmark_client.BadPlace):
             self.world.client().ping()
         directory.unlink()
         long = Workspace(self.world.root, self.world.base / ("x" * 120))
-        with self.assertRaises(touchmark.BadPlace):
+        with self.assertRaises(touchmark_client.BadPlace):
             Client(long, start=False).ping()
 
     def test_a_full_queue_is_an_error_at_the_deadline(self) -> None:
@@ -304,7 +304,7 @@ class Places(unittest.TestCase):
             kept = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) for _ in range(4)]
             for one in kept:
                 one.connect_ex(str(path))
-            with self.assertRaises(touchmark.Deadline):
+            with self.assertRaises(touchmark_client.Deadline):
                 client.ping()
             for one in kept:
                 one.close()

@@ -7,8 +7,8 @@ import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict
 
-from touchmark import Workspace
-from touchmark.trust import Me, Owned, is_listed
+from touchmark_client import Workspace
+from touchmark_client.trust import Me, Owned, is_listed
 
 from .vectors import DIRECTORY
 

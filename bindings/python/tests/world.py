@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Dict, Mapping, Optional
 
-from touchmark import Client, Start, TouchmarkError, Workspace
-from touchmark.start import wait_until_ended
+from touchmark_client import Client, Start, TouchmarkError, Workspace
+from touchmark_client.start import wait_until_ended
 
 BINARY = os.environ.get("TOUCHMARK_BIN", "")
 # A deadline in seconds. Only a daemon that hangs reaches it, even on a busy

@@ -6,7 +6,7 @@ export { type Committed, Edit, type EditDone, type EditOptions } from "./edit.js
 export { type ErrorFields, TouchmarkError } from "./errors.js";
 export { Feed, type FeedOptions, type Next } from "./feed.js";
 export type * from "./generated/protocol.js";
-export { ERRORS, PROTOCOL } from "./generated/protocol.js";
+export { COMMON_ERRORS, ERRORS, PROTOCOL } from "./generated/protocol.js";
 export type { Ask, Method } from "./generated/requests.js";
 export { hashOf } from "./hash.js";
 export type { LinkOptions } from "./link.js";

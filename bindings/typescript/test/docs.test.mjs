@@ -1,11 +1,11 @@
-// Runs the snippets of docs/agents. Each block of `ts run` is type-checked and
+// Runs the snippets of docs/agents and of the README. Each block of `ts run` is type-checked and
 // run in a separate workspace. A block of `text prints` after it is its
 // expected output.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import test from "node:test";
 
 import { compile, home } from "./typescript.mjs";
@@ -24,11 +24,11 @@ function snippets(page) {
     if (language !== "ts") return [];
     assert.equal(about, "run", `${page}: a snippet that is not run: ${body}`);
     const next = blocks[at + 1];
-    return [{ name: `${page.replace(".md", "")}-${at + 1}`, body, prints: next?.about === "prints" ? next.body : undefined }];
+    return [{ name: `${basename(page, ".md")}-${at + 1}`, body, prints: next?.about === "prints" ? next.body : undefined }];
   });
 }
 
-const all = ["typescript.md", "opencode.md"].flatMap(snippets);
+const all = ["typescript.md", "opencode.md", "../../bindings/typescript/README.md"].flatMap(snippets);
 rmSync(directory, { recursive: true, force: true });
 mkdirSync(directory, { recursive: true });
 for (const { name, body } of all) writeFileSync(join(directory, `${name}.mts`), body);

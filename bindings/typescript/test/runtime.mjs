@@ -1,5 +1,4 @@
-// Runs the plug-in's file without compiling it. The runtime must accept
-// TypeScript by stripping its types.
+// Runs the plug-in's file in the runtime that runs this script.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -14,7 +13,7 @@ const server = await standIn(world, ({ method, params }) => {
   const stdout = JSON.stringify(said[params.input?.phase] ?? {});
   return { result: method === "hook/opencode" ? { stdout, stderr: "", exit: 0, ack: "1" } : {} };
 });
-const plugin = await import("../opencode/touchmark.ts");
+const plugin = await import("../opencode/touchmark.js");
 assert.deepEqual(Object.keys(plugin), ["TouchmarkPlugin"]);
 const hooks = await plugin.TouchmarkPlugin({ directory: world.root }, { withinMs: 10_000 });
 const call = { tool: "write", sessionID: "ses_1", callID: "call_1" };

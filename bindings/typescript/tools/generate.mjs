@@ -24,6 +24,13 @@ function comment(text, indent = "") {
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join("\n")}\n${indent} */\n`;
 }
 
+/** Returns a method's description with the names of its errors. */
+function documented(description, errors) {
+  if (errors.length === 0) return description;
+  const names = errors.map((name) => `\`${name}\``).join(", ");
+  return `${description}\n\n@throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or ${names}.`;
+}
+
 /** Returns the TypeScript type of a schema. */
 function type(of, indent = "") {
   if (of === true || of === undefined) return "unknown";
@@ -89,13 +96,15 @@ function protocol() {
   text += Object.values(schema.events).map((event) => `  | ${object(event, "    ")}`).join("\n");
   text += ";\n\n/** The errors that the daemon returns: name and JSON-RPC code. */\nexport const ERRORS = {\n";
   for (const { name, code, hint } of schema.errors) text += `${comment(hint, "  ")}  ${name}: ${code},\n`;
-  text += "} as const;\n";
+  text += "} as const;\n\n/** The errors that any request can be answered with. */\nexport const COMMON_ERRORS = [\n";
+  for (const name of schema.commonErrors) text += `  ${JSON.stringify(name)},\n`;
+  text += "] as const;\n";
   return text;
 }
 
 function requests() {
   const used = new Set();
-  const methods = Object.entries(schema.methods).map(([name, { params }]) => {
+  const methods = Object.entries(schema.methods).map(([name, { params, errors }]) => {
     const params_ = type(params);
     used.add(params_);
     const of = definitions[params_];
@@ -107,7 +116,7 @@ function requests() {
       // If no field is required, the parameters may be omitted.
       bare: (of.required ?? []).length === 0 && !of.oneOf,
       bareBeside: (of.required ?? []).every((field) => field === "session") && !of.oneOf,
-      description: of.description,
+      description: documented(of.description, errors),
     };
   });
   let text = HEAD;

@@ -6,6 +6,70 @@ export const PROTOCOL = 1;
 /** When a delivery of changes takes effect. */
 export type Ack = "implicit" | "explicit";
 
+/** A list of what sessions did. */
+export interface Activities {
+  /**
+   * Since when everything is in the list: earlier rows are dropped when the
+   * daemon stores its state, and when it ends.
+   */
+  completeSince: number;
+  /**
+   * The value of `before` for the next request; `None` if there are no more
+   * rows.
+   */
+  more?: Clock | null;
+  /** The rows, newest first. */
+  rows: Activity[];
+}
+
+/** One thing that a session did. */
+export interface Activity {
+  /** The clock of the fact. */
+  clock: Clock;
+  /** What the session did. */
+  kind: ActivityKind;
+  /** The session's label; `None` if it has none (SES-2). */
+  label?: string | null;
+  /** The version that was overwritten; `None` if none was. */
+  lost?: Clock | null;
+  /** The file; `None` for a refused edit, whose file is not recorded. */
+  path?: RelPath | null;
+  /** The session. */
+  session: SessionId;
+  /** When it was recorded. */
+  time: number;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** How a read relates to earlier ones; `None` for what is no read. */
+  verdict?: Verdict | null;
+}
+
+/** What a session did. */
+export type ActivityKind = "read" | "stale" | "notRead" | "conflict" | "overwrote";
+
+/**
+ * Lists what sessions did that is no version: reads, refused edits, and
+ * versions that they overwrote unseen. Newest first. The versions themselves
+ * are in `file/log`.
+ */
+export interface ActivityList {
+  /** Only what is older than this clock; `None` starts at the newest. */
+  before?: Clock | null;
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  limit?: number | null;
+  /**
+   * Only this session, by its id or label, or the beginning of either;
+   * `None` means all.
+   */
+  session?: SessionId | null;
+  /** Only what was done after this moment: a time, a clock or a checkpoint. */
+  since?: At | null;
+  /** Only what was done before this moment, or at it. */
+  until?: At | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
 /** The events of one agent's hooks since the daemon started. */
 export interface AgentHeard {
   /** The agent's name, as in `touchmark hook AGENT`. */
@@ -1324,6 +1388,8 @@ export interface FileLog {
   paths?: ClientPath[] | null;
   /** Only versions after this moment: a time, a clock or a checkpoint. */
   since?: At | null;
+  /** Only versions before this moment, or at it. */
+  until?: At | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -2678,6 +2744,8 @@ export interface SessionRow {
   label?: string | null;
   /** When the session sent its last request. */
   lastActive: number;
+  /** The model that the session uses; `None` if it was never recorded. */
+  model?: string | null;
   /** The number of changes not yet delivered to the session. */
   modified: number;
   /** Whether the session is open. */
@@ -3129,6 +3197,11 @@ export interface Version {
   /** The author. */
   author: Author;
   /**
+   * True if the content before the version is not known (SCOPE-3). The
+   * version may then include changes of others than its author.
+   */
+  beforeUnknown?: boolean | null;
+  /**
    * The sessions that may have written the version: those whose command
    * windows covered it (ATTR-6), or whose mark is open (ATTR-4).
    */
@@ -3254,6 +3327,7 @@ export interface WarningTaken {
 
 /** The parameters and the result of each method. */
 export interface Methods {
+  "activity/list": { params: ActivityList; result: Activities };
   "audit": { params: Audit; result: Audited };
   "call/check": { params: CallCheck; result: CallChecked };
   "call/clear": { params: CallClear; result: Removed };
@@ -3452,19 +3526,19 @@ export const ERRORS = {
   parseError: -32700,
   /** send {"jsonrpc":"2.0","id":1,"method":"...","params":{...}} */
   invalidRequest: -32600,
-  /** see the table of methods in the protocol's document */
+  /** see the methods in docs/protocol.md */
   methodNotFound: -32601,
-  /** compare the parameters with the schema */
+  /** compare the parameters with docs/protocol.schema.json */
   invalidParams: -32602,
   /** run `touchmark doctor` and look at `touchmark logs` */
   internalError: -32603,
-  /** read the file first, or say `force` */
+  /** read the file first, or set `force` */
   notRead: -32010,
   /** read the file again, then repeat the edit */
   stale: -32011,
-  /** wait for the holder, or say `waitMs` */
+  /** wait until the other session's edit has ended, or set `waitMs` */
   busy: -32012,
-  /** read the file again; what was there is kept */
+  /** read the file again; `touchmark recovered` (`recovery/list`) shows the contents that were kept */
   conflict: -32013,
   /** name a path inside the workspace */
   outsideWorkspace: -32014,
@@ -3476,13 +3550,13 @@ export const ERRORS = {
   unreadable: -32017,
   /** read the file again and give a longer, unique text */
   noMatch: -32018,
-  /** ask for a part by `range` */
+  /** request a part of it with `range` */
   tooLarge: -32019,
-  /** make room on the disk, or let the state directory be written to; the daemon goes on by itself */
+  /** free space on the disk, or make the state directory writable; the daemon then continues without a restart */
   storage: -32020,
-  /** list again without a clock */
+  /** send the request again without a clock */
   unknownClock: -32021,
-  /** begin the edit again, or name the path and the hash written */
+  /** begin the edit again with `edit/begin`, or commit with the path and the hash that was written */
   unknownEdit: -32022,
   /** update the older of the two */
   incompatible: -32023,
@@ -3490,14 +3564,23 @@ export const ERRORS = {
   denied: -32024,
   /** connect again; a new daemon is started on demand */
   shuttingDown: -32025,
-  /** ask again with more time; nothing was changed */
+  /** send the request again with a larger `withinMs`; nothing was changed */
   tooLate: -32026,
-  /** ask the user whether it may be changed, and have it made writable first; nothing was changed */
+  /** ask the user to make the file writable; nothing was changed */
   readOnly: -32027,
-  /** name a session by its id or label; `session/list` has them */
+  /** name a session by its id or label; `touchmark sessions` (`session/list`) lists them */
   unknownSession: -32028,
-  /** ask the user to change it; `guard.protect` in the user's configuration says what is protected */
+  /** ask the user to change the file; `guard.protect` in the user's configuration names the protected files */
   protected: -32029,
-  /** name another version; `file/log` has them */
+  /** name another version; `touchmark log PATH` (`file/log`) lists them */
   notKept: -32030,
 } as const;
+
+/** The errors that any request can be answered with. */
+export const COMMON_ERRORS = [
+  "invalidParams",
+  "internalError",
+  "tooLarge",
+  "shuttingDown",
+  "tooLate",
+] as const;

@@ -2,6 +2,7 @@
 
 import type {
   Methods,
+  ActivityList,
   Audit,
   CallCheck,
   CallClear,
@@ -105,6 +106,17 @@ export abstract class Requests {
   /** Sends a request and waits for its answer. */
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
+  /**
+   * Lists what sessions did that is no version: reads, refused edits, and
+   * versions that they overwrote unseen. Newest first. The versions themselves
+   * are in `file/log`.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
+  activityList(params: ActivityList = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
+    return this.call("activity/list", params, ask);
+  }
+
   /** Compares everything on record with the disk. */
   audit(params: Audit = {}, ask?: Ask): Promise<Methods["audit"]["result"]> {
     return this.call("audit", params, ask);
@@ -115,27 +127,47 @@ export abstract class Requests {
     return this.call("call/check", params, ask);
   }
 
-  /** Removes the stored calls of a session. */
+  /**
+   * Removes the stored calls of a session.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownSession`.
+   */
   callClear(params: CallClear, ask?: Ask): Promise<Methods["call/clear"]["result"]> {
     return this.call("call/clear", params, ask);
   }
 
-  /** Stores a tool call and its result. */
+  /**
+   * Stores a tool call and its result.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`.
+   */
   callRecord(params: CallRecord, ask?: Ask): Promise<Methods["call/record"]["result"]> {
     return this.call("call/record", params, ask);
   }
 
-  /** Requests counts of stored calls and of checks. */
+  /**
+   * Requests counts of stored calls and of checks.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   callStats(params: CallStats = {}, ask?: Ask): Promise<Methods["call/stats"]["result"]> {
     return this.call("call/stats", params, ask);
   }
 
-  /** Creates a checkpoint at the current moment. */
+  /**
+   * Creates a checkpoint at the current moment.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   checkpointCreate(params: CheckpointCreate, ask?: Ask): Promise<Methods["checkpoint/create"]["result"]> {
     return this.call("checkpoint/create", params, ask);
   }
 
-  /** Deletes a checkpoint. */
+  /**
+   * Deletes a checkpoint.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownSession`.
+   */
   checkpointDelete(params: CheckpointDelete, ask?: Ask): Promise<Methods["checkpoint/delete"]["result"]> {
     return this.call("checkpoint/delete", params, ask);
   }
@@ -143,12 +175,18 @@ export abstract class Requests {
   /**
    * Lists the files that were edited after a moment (CHK-1). Exactly one of
    * `checkpoint`, `clock` and `time` names the moment.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
   checkpointDetect(params: CheckpointDetect, ask?: Ask): Promise<Methods["checkpoint/detect"]["result"]> {
     return this.call("checkpoint/detect", params, ask);
   }
 
-  /** Lists the checkpoints of a session, oldest first. */
+  /**
+   * Lists the checkpoints of a session, oldest first.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   checkpointList(params: CheckpointList, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", params, ask);
   }
@@ -156,17 +194,27 @@ export abstract class Requests {
   /**
    * Opens a command window. A change in the window belongs to the session,
    * unless better evidence names another author (ATTR-6).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
    */
   commandBegin(params: CommandBegin, ask?: Ask): Promise<Methods["command/begin"]["result"]> {
     return this.call("command/begin", params, ask);
   }
 
-  /** Ends a command window. */
+  /**
+   * Ends a command window.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`.
+   */
   commandEnd(params: CommandEnd = {}, ask?: Ask): Promise<Methods["command/end"]["result"]> {
     return this.call("command/end", params, ask);
   }
 
-  /** Lists the newest commands. */
+  /**
+   * Lists the newest commands.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   commandList(params: CommandList = {}, ask?: Ask): Promise<Methods["command/list"]["result"]> {
     return this.call("command/list", params, ask);
   }
@@ -174,12 +222,18 @@ export abstract class Requests {
   /**
    * Removes every content that is stored for line counts and previews. Facts
    * stay, and so does what guarded writes have kept for recovery.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
    */
   contentsForget(params: ContentsForget = {}, ask?: Ask): Promise<Methods["contents/forget"]["result"]> {
     return this.call("contents/forget", params, ask);
   }
 
-  /** Aborts an edit: none of its writes is the session's. */
+  /**
+   * Aborts an edit: none of its writes is the session's.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownEdit`.
+   */
   editAbort(params: EditAbort = {}, ask?: Ask): Promise<Methods["edit/abort"]["result"]> {
     return this.call("edit/abort", params, ask);
   }
@@ -187,12 +241,18 @@ export abstract class Requests {
   /**
    * Begins an edit: marks one or more paths as about to be written. Either all
    * paths are marked or none.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `outsideWorkspace`, `notAFile`, `unreadable`, `storage`.
    */
   editBegin(params: EditBegin, ask?: Ask): Promise<Methods["edit/begin"]["result"]> {
     return this.call("edit/begin", params, ask);
   }
 
-  /** Commits an edit: the writes are done. */
+  /**
+   * Commits an edit: the writes are done.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownEdit`.
+   */
   editCommit(params: EditCommit = {}, ask?: Ask): Promise<Methods["edit/commit"]["result"]> {
     return this.call("edit/commit", params, ask);
   }
@@ -200,47 +260,81 @@ export abstract class Requests {
   /**
    * Sets a one-call mark: the next closed change of the path is the session's
    * (ATTR-8).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `outsideWorkspace`, `notAFile`, `unreadable`, `storage`.
    */
   editMark(params: EditMark, ask?: Ask): Promise<Methods["edit/mark"]["result"]> {
     return this.call("edit/mark", params, ask);
   }
 
-  /** Reports that an editor has closed a file. */
+  /**
+   * Reports that an editor has closed a file.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`.
+   */
   editorDidClose(params: EditorDidClose, ask?: Ask): Promise<Methods["editor/didClose"]["result"]> {
     return this.call("editor/didClose", params, ask);
   }
 
-  /** Reports that an editor has opened a file. */
+  /**
+   * Reports that an editor has opened a file.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`.
+   */
   editorDidOpen(params: EditorDidOpen, ask?: Ask): Promise<Methods["editor/didOpen"]["result"]> {
     return this.call("editor/didOpen", params, ask);
   }
 
-  /** Reports that an editor saved a file (ATTR-2). */
+  /**
+   * Reports that an editor saved a file (ATTR-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`.
+   */
   editorDidSave(params: EditorDidSave, ask?: Ask): Promise<Methods["editor/didSave"]["result"]> {
     return this.call("editor/didSave", params, ask);
   }
 
-  /** Reports whether an editor has unsaved changes of a file. */
+  /**
+   * Reports whether an editor has unsaved changes of a file.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`.
+   */
   editorDirty(params: EditorDirty, ask?: Ask): Promise<Methods["editor/dirty"]["result"]> {
     return this.call("editor/dirty", params, ask);
   }
 
-  /** Requests the author of each line of a file. */
+  /**
+   * Requests the author of each line of a file.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
+   */
   fileBlame(params: FileBlame, ask?: Ask): Promise<Methods["file/blame"]["result"]> {
     return this.call("file/blame", params, ask);
   }
 
-  /** Requests the content of a file at a version. */
+  /**
+   * Requests the content of a file at a version.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
+   */
   fileContent(params: FileContent, ask?: Ask): Promise<Methods["file/content"]["result"]> {
     return this.call("file/content", params, ask);
   }
 
-  /** Compares a file with a snapshot of it. */
+  /**
+   * Compares a file with a snapshot of it.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unreadable`.
+   */
   fileDetect(params: FileDetect, ask?: Ask): Promise<Methods["file/detect"]["result"]> {
     return this.call("file/detect", params, ask);
   }
 
-  /** Requests the differences between two versions, of one file or of several. */
+  /**
+   * Requests the differences between two versions, of one file or of several.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
+   */
   fileDiff(params: FileDiff, ask?: Ask): Promise<Methods["file/diff"]["result"]> {
     return this.call("file/diff", params, ask);
   }
@@ -248,12 +342,18 @@ export abstract class Requests {
   /**
    * Replaces a text in a file, unless the file's content differs from what the
    * session saw last.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `noMatch`, `storage`, `readOnly`, `protected`.
    */
   fileEdit(params: FileEdit, ask?: Ask): Promise<Methods["file/edit"]["result"]> {
     return this.call("file/edit", params, ask);
   }
 
-  /** Lists all versions of one path. */
+  /**
+   * Lists all versions of one path.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownClock`.
+   */
   fileHistory(params: FileHistory, ask?: Ask): Promise<Methods["file/history"]["result"]> {
     return this.call("file/history", params, ask);
   }
@@ -261,6 +361,8 @@ export abstract class Requests {
   /**
    * Forgets what a session has read: its next read is `first` and returns the
    * full text. The session may still edit the file (SEEN-1).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
    */
   fileInvalidate(params: FileInvalidate, ask?: Ask): Promise<Methods["file/invalidate"]["result"]> {
     return this.call("file/invalidate", params, ask);
@@ -269,37 +371,63 @@ export abstract class Requests {
   /**
    * Checks whether a session last accessed a file too many steps ago. This does
    * not depend on the file's content.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unknownSession`.
    */
   fileIsStale(params: FileIsStale, ask?: Ask): Promise<Methods["file/isStale"]["result"]> {
     return this.call("file/isStale", params, ask);
   }
 
-  /** Lists a session's records of files. */
+  /**
+   * Lists a session's records of files.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   fileList(params: FileList, ask?: Ask): Promise<Methods["file/list"]["result"]> {
     return this.call("file/list", params, ask);
   }
 
-  /** Lists versions of all files, or of some, newest first. */
+  /**
+   * Lists versions of all files, or of some, newest first.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`.
+   */
   fileLog(params: FileLog = {}, ask?: Ask): Promise<Methods["file/log"]["result"]> {
     return this.call("file/log", params, ask);
   }
 
-  /** Records that a message named a file. The file is tracked from then on. */
+  /**
+   * Records that a message named a file. The file is tracked from then on.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unreadable`, `storage`.
+   */
   fileMention(params: FileMention, ask?: Ask): Promise<Methods["file/mention"]["result"]> {
     return this.call("file/mention", params, ask);
   }
 
-  /** Records a read, and checks whether it repeats an earlier one. */
+  /**
+   * Records a read, and checks whether it repeats an earlier one.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
   fileRead(params: FileRead, ask?: Ask): Promise<Methods["file/read"]["result"]> {
     return this.call("file/read", params, ask);
   }
 
-  /** Reads a file for a session and records what it returns. */
+  /**
+   * Reads a file for a session and records what it returns.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
   fileReadText(params: FileReadText, ask?: Ask): Promise<Methods["file/readText"]["result"]> {
     return this.call("file/readText", params, ask);
   }
 
-  /** Lists the files that a session accessed recently, counted in its steps. */
+  /**
+   * Lists the files that a session accessed recently, counted in its steps.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   fileRecent(params: FileRecent, ask?: Ask): Promise<Methods["file/recent"]["result"]> {
     return this.call("file/recent", params, ask);
   }
@@ -307,22 +435,36 @@ export abstract class Requests {
   /**
    * Restores a file to a version. Its current content is kept first. The
    * restored content is a version of the user's (HIST-4).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `readOnly`, `unknownSession`, `protected`, `notKept`.
    */
   fileRestore(params: FileRestore, ask?: Ask): Promise<Methods["file/restore"]["result"]> {
     return this.call("file/restore", params, ask);
   }
 
-  /** Returns the current state of a file, to compare with later. */
+  /**
+   * Returns the current state of a file, to compare with later.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unreadable`.
+   */
   fileSnapshot(params: FileSnapshot, ask?: Ask): Promise<Methods["file/snapshot"]["result"]> {
     return this.call("file/snapshot", params, ask);
   }
 
-  /** Requests the state of a session's copies of files. */
+  /**
+   * Requests the state of a session's copies of files.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unknownSession`.
+   */
   fileStatus(params: FileStatus, ask?: Ask): Promise<Methods["file/status"]["result"]> {
     return this.call("file/status", params, ask);
   }
 
-  /** Stops tracking a path for a session. */
+  /**
+   * Stops tracking a path for a session.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
+   */
   fileUntrack(params: FileUntrack, ask?: Ask): Promise<Methods["file/untrack"]["result"]> {
     return this.call("file/untrack", params, ask);
   }
@@ -330,12 +472,18 @@ export abstract class Requests {
   /**
    * Writes a whole file, unless its content differs from what the session saw
    * last (GUARD-1).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`.
    */
   fileWrite(params: FileWrite, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", params, ask);
   }
 
-  /** Confirms that the output of a hook was delivered. */
+  /**
+   * Confirms that the output of a hook was delivered.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownClock`, `unknownSession`.
+   */
   hookAck(params: HookAck, ask?: Ask): Promise<Methods["hook/ack"]["result"]> {
     return this.call("hook/ack", params, ask);
   }
@@ -381,27 +529,47 @@ export abstract class Requests {
     return this.call("hook/opencode", params, ask);
   }
 
-  /** Identifies the client to the daemon. Calling it is optional. */
+  /**
+   * Identifies the client to the daemon. Calling it is optional.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `incompatible`.
+   */
   initialize(params: Initialize, ask?: Ask): Promise<Methods["initialize"]["result"]> {
     return this.call("initialize", params, ask);
   }
 
-  /** Lists the models of a session. */
+  /**
+   * Lists the models of a session.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   modelList(params: ModelList, ask?: Ask): Promise<Methods["model/list"]["result"]> {
     return this.call("model/list", params, ask);
   }
 
-  /** Records the model that answers from now on. */
+  /**
+   * Records the model that answers from now on.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   modelRecord(params: ModelRecord, ask?: Ask): Promise<Methods["model/record"]["result"]> {
     return this.call("model/record", params, ask);
   }
 
-  /** Confirms that all changes up to a cursor have arrived. */
+  /**
+   * Confirms that all changes up to a cursor have arrived.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownClock`, `unknownSession`.
+   */
   modifiedAck(params: ModifiedAck, ask?: Ask): Promise<Methods["modified/ack"]["result"]> {
     return this.call("modified/ack", params, ask);
   }
 
-  /** Lists changes and does not mark them as delivered. */
+  /**
+   * Lists changes and does not mark them as delivered.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownClock`, `unknownSession`.
+   */
   modifiedList(params: ModifiedList = {}, ask?: Ask): Promise<Methods["modified/list"]["result"]> {
     return this.call("modified/list", params, ask);
   }
@@ -409,6 +577,8 @@ export abstract class Requests {
   /**
    * Lists the changes by others since the last time, and marks them as delivered
    * (MOD-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
    */
   modifiedTake(params: ModifiedTake, ask?: Ask): Promise<Methods["modified/take"]["result"]> {
     return this.call("modified/take", params, ask);
@@ -432,12 +602,20 @@ export abstract class Requests {
     return this.call("quotes/normalize", params, ask);
   }
 
-  /** Deletes an item kept for recovery. */
+  /**
+   * Deletes an item kept for recovery.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`.
+   */
   recoveryDelete(params: RecoveryDelete, ask?: Ask): Promise<Methods["recovery/delete"]["result"]> {
     return this.call("recovery/delete", params, ask);
   }
 
-  /** Lists the bytes that are kept for recovery. */
+  /**
+   * Lists the bytes that are kept for recovery.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`.
+   */
   recoveryList(params: RecoveryList = {}, ask?: Ask): Promise<Methods["recovery/list"]["result"]> {
     return this.call("recovery/list", params, ask);
   }
@@ -445,47 +623,81 @@ export abstract class Requests {
   /**
    * Writes kept bytes back to their path. The current content of the file is
    * kept first.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`.
    */
   recoveryRestore(params: RecoveryRestore, ask?: Ask): Promise<Methods["recovery/restore"]["result"]> {
     return this.call("recovery/restore", params, ask);
   }
 
-  /** Requests the content of an item kept for recovery. */
+  /**
+   * Requests the content of an item kept for recovery.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`.
+   */
   recoveryShow(params: RecoveryShow, ask?: Ask): Promise<Methods["recovery/show"]["result"]> {
     return this.call("recovery/show", params, ask);
   }
 
-  /** Redoes what an undo has undone. */
+  /**
+   * Redoes what an undo has undone.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`.
+   */
   redo(params: Redo = {}, ask?: Ask): Promise<Methods["redo"]["result"]> {
     return this.call("redo", params, ask);
   }
 
-  /** Ranks tool results by how much they are worth keeping in a context. */
+  /**
+   * Ranks tool results by how much they are worth keeping in a context.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unknownSession`.
+   */
   retentionRank(params: RetentionRank, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", params, ask);
   }
 
-  /** Accepts changes: they stay in their files and leave the review queue. */
+  /**
+   * Accepts changes: they stay in their files and leave the review queue.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
   reviewKeep(params: ReviewKeep, ask?: Ask): Promise<Methods["review/keep"]["result"]> {
     return this.call("review/keep", params, ask);
   }
 
-  /** Lists agents' changes that have been neither kept nor undone. */
+  /**
+   * Lists agents' changes that have been neither kept nor undone.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownClock`, `unknownSession`.
+   */
   reviewList(params: ReviewList = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
     return this.call("review/list", params, ask);
   }
 
-  /** Undoes changes. They are in `undo/list` from then on. */
+  /**
+   * Undoes changes. They are in `undo/list` from then on.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
   reviewUndo(params: ReviewUndo, ask?: Ask): Promise<Methods["review/undo"]["result"]> {
     return this.call("review/undo", params, ask);
   }
 
-  /** Searches files for a regular expression, as `rg` does. */
+  /**
+   * Searches files for a regular expression, as `rg` does.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`.
+   */
   searchGrep(params: SearchGrep, ask?: Ask): Promise<Methods["search/grep"]["result"]> {
     return this.call("search/grep", params, ask);
   }
 
-  /** Closes a session. Its open edits and commands are aborted. */
+  /**
+   * Closes a session. Its open edits and commands are aborted.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   sessionClose(params: SessionClose, ask?: Ask): Promise<Methods["session/close"]["result"]> {
     return this.call("session/close", params, ask);
   }
@@ -493,6 +705,8 @@ export abstract class Requests {
   /**
    * Reports that the session's context was compacted: what it read is no longer
    * resident, except for the files in `keep`.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
    */
   sessionCompacted(params: SessionCompacted, ask?: Ask): Promise<Methods["session/compacted"]["result"]> {
     return this.call("session/compacted", params, ask);
@@ -503,12 +717,20 @@ export abstract class Requests {
     return this.call("session/list", params, ask);
   }
 
-  /** Opens a session, or reopens it. */
+  /**
+   * Opens a session, or reopens it.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   sessionOpen(params: SessionOpen, ask?: Ask): Promise<Methods["session/open"]["result"]> {
     return this.call("session/open", params, ask);
   }
 
-  /** Reports that parts of the session's context were cut. */
+  /**
+   * Reports that parts of the session's context were cut.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
+   */
   sessionTruncated(params: SessionTruncated, ask?: Ask): Promise<Methods["session/truncated"]["result"]> {
     return this.call("session/truncated", params, ask);
   }
@@ -518,7 +740,11 @@ export abstract class Requests {
     return this.call("shutdown", params, ask);
   }
 
-  /** Requests how much work touchmark has saved. */
+  /**
+   * Requests how much work touchmark has saved.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   stats(params: Stats = {}, ask?: Ask): Promise<Methods["stats"]["result"]> {
     return this.call("stats", params, ask);
   }
@@ -528,7 +754,11 @@ export abstract class Requests {
     return this.call("status", params, ask);
   }
 
-  /** Subscribes to events. */
+  /**
+   * Subscribes to events.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownClock`.
+   */
   subscribe(params: Subscribe = {}, ask?: Ask): Promise<Methods["subscribe"]["result"]> {
     return this.call("subscribe", params, ask);
   }
@@ -538,22 +768,38 @@ export abstract class Requests {
     return this.call("sync", params, ask);
   }
 
-  /** Removes the tasks whose process no longer exists. */
+  /**
+   * Removes the tasks whose process no longer exists.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   taskCleanup(params: TaskCleanup = {}, ask?: Ask): Promise<Methods["task/cleanup"]["result"]> {
     return this.call("task/cleanup", params, ask);
   }
 
-  /** Lists the stored tasks. */
+  /**
+   * Lists the stored tasks.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   taskList(params: TaskList = {}, ask?: Ask): Promise<Methods["task/list"]["result"]> {
     return this.call("task/list", params, ask);
   }
 
-  /** Removes a task. */
+  /**
+   * Removes a task.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   taskRemove(params: TaskRemove, ask?: Ask): Promise<Methods["task/remove"]["result"]> {
     return this.call("task/remove", params, ask);
   }
 
-  /** Stores a task. It replaces a task with the same id. */
+  /**
+   * Stores a task. It replaces a task with the same id.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   taskSave(params: TaskSave, ask?: Ask): Promise<Methods["task/save"]["result"]> {
     return this.call("task/save", params, ask);
   }
@@ -563,32 +809,54 @@ export abstract class Requests {
    * (UNDO-1). The changes are those of `session`, or the part of them that
    * `prompt`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
    */
   undo(params: Undo = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
     return this.call("undo", params, ask);
   }
 
-  /** Lists the undos that can be redone. */
+  /**
+   * Lists the undos that can be redone.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   undoList(params: UndoList = {}, ask?: Ask): Promise<Methods["undo/list"]["result"]> {
     return this.call("undo/list", params, ask);
   }
 
-  /** Ends a subscription. */
+  /**
+   * Ends a subscription.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`.
+   */
   unsubscribe(params: Unsubscribe, ask?: Ask): Promise<Methods["unsubscribe"]["result"]> {
     return this.call("unsubscribe", params, ask);
   }
 
-  /** Removes the warnings of all sessions that are not live (CHK-2). */
+  /**
+   * Removes the warnings of all sessions that are not live (CHK-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   warningCleanup(params: WarningCleanup, ask?: Ask): Promise<Methods["warning/cleanup"]["result"]> {
     return this.call("warning/cleanup", params, ask);
   }
 
-  /** Stores a warning for a session. It replaces an earlier one (CHK-2). */
+  /**
+   * Stores a warning for a session. It replaces an earlier one (CHK-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`.
+   */
   warningStore(params: WarningStore, ask?: Ask): Promise<Methods["warning/store"]["result"]> {
     return this.call("warning/store", params, ask);
   }
 
-  /** Returns a session's warning and removes it (CHK-2). */
+  /**
+   * Returns a session's warning and removes it (CHK-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownSession`.
+   */
   warningTake(params: WarningTake, ask?: Ask): Promise<Methods["warning/take"]["result"]> {
     return this.call("warning/take", params, ask);
   }
@@ -604,32 +872,63 @@ export abstract class SessionRequests {
   /** Sends a request and waits for its answer. */
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
+  /**
+   * Lists what sessions did that is no version: reads, refused edits, and
+   * versions that they overwrote unseen. Newest first. The versions themselves
+   * are in `file/log`.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
+  activityList(params: Omit<ActivityList, "session"> = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
+    return this.call("activity/list", { session: this.id, ...params }, ask);
+  }
+
   /** Checks whether a tool call repeats an earlier call of the session. */
   callCheck(params: Omit<CallCheck, "session">, ask?: Ask): Promise<Methods["call/check"]["result"]> {
     return this.call("call/check", { session: this.id, ...params }, ask);
   }
 
-  /** Removes the stored calls of a session. */
+  /**
+   * Removes the stored calls of a session.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownSession`.
+   */
   callClear(params: Omit<CallClear, "session"> = {}, ask?: Ask): Promise<Methods["call/clear"]["result"]> {
     return this.call("call/clear", { session: this.id, ...params }, ask);
   }
 
-  /** Stores a tool call and its result. */
+  /**
+   * Stores a tool call and its result.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`.
+   */
   callRecord(params: Omit<CallRecord, "session">, ask?: Ask): Promise<Methods["call/record"]["result"]> {
     return this.call("call/record", { session: this.id, ...params }, ask);
   }
 
-  /** Requests counts of stored calls and of checks. */
+  /**
+   * Requests counts of stored calls and of checks.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   callStats(params: Omit<CallStats, "session"> = {}, ask?: Ask): Promise<Methods["call/stats"]["result"]> {
     return this.call("call/stats", { session: this.id, ...params }, ask);
   }
 
-  /** Creates a checkpoint at the current moment. */
+  /**
+   * Creates a checkpoint at the current moment.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   checkpointCreate(params: Omit<CheckpointCreate, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/create"]["result"]> {
     return this.call("checkpoint/create", { session: this.id, ...params }, ask);
   }
 
-  /** Deletes a checkpoint. */
+  /**
+   * Deletes a checkpoint.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownSession`.
+   */
   checkpointDelete(params: Omit<CheckpointDelete, "session">, ask?: Ask): Promise<Methods["checkpoint/delete"]["result"]> {
     return this.call("checkpoint/delete", { session: this.id, ...params }, ask);
   }
@@ -637,12 +936,18 @@ export abstract class SessionRequests {
   /**
    * Lists the files that were edited after a moment (CHK-1). Exactly one of
    * `checkpoint`, `clock` and `time` names the moment.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
   checkpointDetect(params: Omit<CheckpointDetect, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/detect"]["result"]> {
     return this.call("checkpoint/detect", { session: this.id, ...params }, ask);
   }
 
-  /** Lists the checkpoints of a session, oldest first. */
+  /**
+   * Lists the checkpoints of a session, oldest first.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   checkpointList(params: Omit<CheckpointList, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", { session: this.id, ...params }, ask);
   }
@@ -650,22 +955,36 @@ export abstract class SessionRequests {
   /**
    * Opens a command window. A change in the window belongs to the session,
    * unless better evidence names another author (ATTR-6).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
    */
   commandBegin(params: Omit<CommandBegin, "session"> = {}, ask?: Ask): Promise<Methods["command/begin"]["result"]> {
     return this.call("command/begin", { session: this.id, ...params }, ask);
   }
 
-  /** Ends a command window. */
+  /**
+   * Ends a command window.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`.
+   */
   commandEnd(params: Omit<CommandEnd, "session"> = {}, ask?: Ask): Promise<Methods["command/end"]["result"]> {
     return this.call("command/end", params.command == null ? { session: this.id, ...params } : params, ask);
   }
 
-  /** Lists the newest commands. */
+  /**
+   * Lists the newest commands.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   commandList(params: Omit<CommandList, "session"> = {}, ask?: Ask): Promise<Methods["command/list"]["result"]> {
     return this.call("command/list", { session: this.id, ...params }, ask);
   }
 
-  /** Aborts an edit: none of its writes is the session's. */
+  /**
+   * Aborts an edit: none of its writes is the session's.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownEdit`.
+   */
   editAbort(params: Omit<EditAbort, "session"> = {}, ask?: Ask): Promise<Methods["edit/abort"]["result"]> {
     return this.call("edit/abort", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
@@ -673,12 +992,18 @@ export abstract class SessionRequests {
   /**
    * Begins an edit: marks one or more paths as about to be written. Either all
    * paths are marked or none.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `outsideWorkspace`, `notAFile`, `unreadable`, `storage`.
    */
   editBegin(params: Omit<EditBegin, "session">, ask?: Ask): Promise<Methods["edit/begin"]["result"]> {
     return this.call("edit/begin", { session: this.id, ...params }, ask);
   }
 
-  /** Commits an edit: the writes are done. */
+  /**
+   * Commits an edit: the writes are done.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownEdit`.
+   */
   editCommit(params: Omit<EditCommit, "session"> = {}, ask?: Ask): Promise<Methods["edit/commit"]["result"]> {
     return this.call("edit/commit", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
@@ -686,6 +1011,8 @@ export abstract class SessionRequests {
   /**
    * Sets a one-call mark: the next closed change of the path is the session's
    * (ATTR-8).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `outsideWorkspace`, `notAFile`, `unreadable`, `storage`.
    */
   editMark(params: Omit<EditMark, "session">, ask?: Ask): Promise<Methods["edit/mark"]["result"]> {
     return this.call("edit/mark", { session: this.id, ...params }, ask);
@@ -694,6 +1021,8 @@ export abstract class SessionRequests {
   /**
    * Replaces a text in a file, unless the file's content differs from what the
    * session saw last.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `noMatch`, `storage`, `readOnly`, `protected`.
    */
   fileEdit(params: Omit<FileEdit, "session">, ask?: Ask): Promise<Methods["file/edit"]["result"]> {
     return this.call("file/edit", { session: this.id, ...params }, ask);
@@ -702,6 +1031,8 @@ export abstract class SessionRequests {
   /**
    * Forgets what a session has read: its next read is `first` and returns the
    * full text. The session may still edit the file (SEEN-1).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
    */
   fileInvalidate(params: Omit<FileInvalidate, "session"> = {}, ask?: Ask): Promise<Methods["file/invalidate"]["result"]> {
     return this.call("file/invalidate", { session: this.id, ...params }, ask);
@@ -710,42 +1041,72 @@ export abstract class SessionRequests {
   /**
    * Checks whether a session last accessed a file too many steps ago. This does
    * not depend on the file's content.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unknownSession`.
    */
   fileIsStale(params: Omit<FileIsStale, "session">, ask?: Ask): Promise<Methods["file/isStale"]["result"]> {
     return this.call("file/isStale", { session: this.id, ...params }, ask);
   }
 
-  /** Lists a session's records of files. */
+  /**
+   * Lists a session's records of files.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   fileList(params: Omit<FileList, "session"> = {}, ask?: Ask): Promise<Methods["file/list"]["result"]> {
     return this.call("file/list", { session: this.id, ...params }, ask);
   }
 
-  /** Records that a message named a file. The file is tracked from then on. */
+  /**
+   * Records that a message named a file. The file is tracked from then on.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unreadable`, `storage`.
+   */
   fileMention(params: Omit<FileMention, "session">, ask?: Ask): Promise<Methods["file/mention"]["result"]> {
     return this.call("file/mention", { session: this.id, ...params }, ask);
   }
 
-  /** Records a read, and checks whether it repeats an earlier one. */
+  /**
+   * Records a read, and checks whether it repeats an earlier one.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
   fileRead(params: Omit<FileRead, "session">, ask?: Ask): Promise<Methods["file/read"]["result"]> {
     return this.call("file/read", { session: this.id, ...params }, ask);
   }
 
-  /** Reads a file for a session and records what it returns. */
+  /**
+   * Reads a file for a session and records what it returns.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
   fileReadText(params: Omit<FileReadText, "session">, ask?: Ask): Promise<Methods["file/readText"]["result"]> {
     return this.call("file/readText", { session: this.id, ...params }, ask);
   }
 
-  /** Lists the files that a session accessed recently, counted in its steps. */
+  /**
+   * Lists the files that a session accessed recently, counted in its steps.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   fileRecent(params: Omit<FileRecent, "session">, ask?: Ask): Promise<Methods["file/recent"]["result"]> {
     return this.call("file/recent", { session: this.id, ...params }, ask);
   }
 
-  /** Requests the state of a session's copies of files. */
+  /**
+   * Requests the state of a session's copies of files.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unknownSession`.
+   */
   fileStatus(params: Omit<FileStatus, "session"> = {}, ask?: Ask): Promise<Methods["file/status"]["result"]> {
     return this.call("file/status", { session: this.id, ...params }, ask);
   }
 
-  /** Stops tracking a path for a session. */
+  /**
+   * Stops tracking a path for a session.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
+   */
   fileUntrack(params: Omit<FileUntrack, "session">, ask?: Ask): Promise<Methods["file/untrack"]["result"]> {
     return this.call("file/untrack", { session: this.id, ...params }, ask);
   }
@@ -753,6 +1114,8 @@ export abstract class SessionRequests {
   /**
    * Writes a whole file, unless its content differs from what the session saw
    * last (GUARD-1).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notRead`, `stale`, `busy`, `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`.
    */
   fileWrite(params: Omit<FileWrite, "session">, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", { session: this.id, ...params }, ask);
@@ -766,22 +1129,38 @@ export abstract class SessionRequests {
     return this.call("hook/join", { session: this.id, ...params }, ask);
   }
 
-  /** Lists the models of a session. */
+  /**
+   * Lists the models of a session.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   modelList(params: Omit<ModelList, "session"> = {}, ask?: Ask): Promise<Methods["model/list"]["result"]> {
     return this.call("model/list", { session: this.id, ...params }, ask);
   }
 
-  /** Records the model that answers from now on. */
+  /**
+   * Records the model that answers from now on.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   modelRecord(params: Omit<ModelRecord, "session">, ask?: Ask): Promise<Methods["model/record"]["result"]> {
     return this.call("model/record", { session: this.id, ...params }, ask);
   }
 
-  /** Confirms that all changes up to a cursor have arrived. */
+  /**
+   * Confirms that all changes up to a cursor have arrived.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownClock`, `unknownSession`.
+   */
   modifiedAck(params: Omit<ModifiedAck, "session">, ask?: Ask): Promise<Methods["modified/ack"]["result"]> {
     return this.call("modified/ack", { session: this.id, ...params }, ask);
   }
 
-  /** Lists changes and does not mark them as delivered. */
+  /**
+   * Lists changes and does not mark them as delivered.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownClock`, `unknownSession`.
+   */
   modifiedList(params: Omit<ModifiedList, "session"> = {}, ask?: Ask): Promise<Methods["modified/list"]["result"]> {
     return this.call("modified/list", { session: this.id, ...params }, ask);
   }
@@ -789,27 +1168,45 @@ export abstract class SessionRequests {
   /**
    * Lists the changes by others since the last time, and marks them as delivered
    * (MOD-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
    */
   modifiedTake(params: Omit<ModifiedTake, "session"> = {}, ask?: Ask): Promise<Methods["modified/take"]["result"]> {
     return this.call("modified/take", { session: this.id, ...params }, ask);
   }
 
-  /** Ranks tool results by how much they are worth keeping in a context. */
+  /**
+   * Ranks tool results by how much they are worth keeping in a context.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `unknownSession`.
+   */
   retentionRank(params: Omit<RetentionRank, "session">, ask?: Ask): Promise<Methods["retention/rank"]["result"]> {
     return this.call("retention/rank", { session: this.id, ...params }, ask);
   }
 
-  /** Lists agents' changes that have been neither kept nor undone. */
+  /**
+   * Lists agents' changes that have been neither kept nor undone.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownClock`, `unknownSession`.
+   */
   reviewList(params: Omit<ReviewList, "session"> = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
     return this.call("review/list", { session: this.id, ...params }, ask);
   }
 
-  /** Searches files for a regular expression, as `rg` does. */
+  /**
+   * Searches files for a regular expression, as `rg` does.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`.
+   */
   searchGrep(params: Omit<SearchGrep, "session">, ask?: Ask): Promise<Methods["search/grep"]["result"]> {
     return this.call("search/grep", { session: this.id, ...params }, ask);
   }
 
-  /** Closes a session. Its open edits and commands are aborted. */
+  /**
+   * Closes a session. Its open edits and commands are aborted.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   sessionClose(params: Omit<SessionClose, "session"> = {}, ask?: Ask): Promise<Methods["session/close"]["result"]> {
     return this.call("session/close", { session: this.id, ...params }, ask);
   }
@@ -817,37 +1214,63 @@ export abstract class SessionRequests {
   /**
    * Reports that the session's context was compacted: what it read is no longer
    * resident, except for the files in `keep`.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
    */
   sessionCompacted(params: Omit<SessionCompacted, "session"> = {}, ask?: Ask): Promise<Methods["session/compacted"]["result"]> {
     return this.call("session/compacted", { session: this.id, ...params }, ask);
   }
 
-  /** Opens a session, or reopens it. */
+  /**
+   * Opens a session, or reopens it.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   sessionOpen(params: Omit<SessionOpen, "session"> = {}, ask?: Ask): Promise<Methods["session/open"]["result"]> {
     return this.call("session/open", { session: this.id, ...params }, ask);
   }
 
-  /** Reports that parts of the session's context were cut. */
+  /**
+   * Reports that parts of the session's context were cut.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownSession`.
+   */
   sessionTruncated(params: Omit<SessionTruncated, "session">, ask?: Ask): Promise<Methods["session/truncated"]["result"]> {
     return this.call("session/truncated", { session: this.id, ...params }, ask);
   }
 
-  /** Requests how much work touchmark has saved. */
+  /**
+   * Requests how much work touchmark has saved.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   stats(params: Omit<Stats, "session"> = {}, ask?: Ask): Promise<Methods["stats"]["result"]> {
     return this.call("stats", { session: this.id, ...params }, ask);
   }
 
-  /** Lists the stored tasks. */
+  /**
+   * Lists the stored tasks.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   */
   taskList(params: Omit<TaskList, "session"> = {}, ask?: Ask): Promise<Methods["task/list"]["result"]> {
     return this.call("task/list", { session: this.id, ...params }, ask);
   }
 
-  /** Removes a task. */
+  /**
+   * Removes a task.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   taskRemove(params: Omit<TaskRemove, "session">, ask?: Ask): Promise<Methods["task/remove"]["result"]> {
     return this.call("task/remove", { session: this.id, ...params }, ask);
   }
 
-  /** Stores a task. It replaces a task with the same id. */
+  /**
+   * Stores a task. It replaces a task with the same id.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`.
+   */
   taskSave(params: Omit<TaskSave, "session">, ask?: Ask): Promise<Methods["task/save"]["result"]> {
     return this.call("task/save", { session: this.id, ...params }, ask);
   }
@@ -857,17 +1280,27 @@ export abstract class SessionRequests {
    * (UNDO-1). The changes are those of `session`, or the part of them that
    * `prompt`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
    */
   undo(params: Omit<Undo, "session"> = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
     return this.call("undo", params.edit == null ? { session: this.id, ...params } : params, ask);
   }
 
-  /** Stores a warning for a session. It replaces an earlier one (CHK-2). */
+  /**
+   * Stores a warning for a session. It replaces an earlier one (CHK-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`.
+   */
   warningStore(params: Omit<WarningStore, "session">, ask?: Ask): Promise<Methods["warning/store"]["result"]> {
     return this.call("warning/store", { session: this.id, ...params }, ask);
   }
 
-  /** Returns a session's warning and removes it (CHK-2). */
+  /**
+   * Returns a session's warning and removes it (CHK-2).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownSession`.
+   */
   warningTake(params: Omit<WarningTake, "session"> = {}, ask?: Ask): Promise<Methods["warning/take"]["result"]> {
     return this.call("warning/take", { session: this.id, ...params }, ask);
   }

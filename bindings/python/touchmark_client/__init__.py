@@ -1,16 +1,16 @@
 """Tracks which of an agent's file copies are out of date, and who changed each
 file.
 
-    import touchmark
+    import touchmark_client
 
-    session = touchmark.open_session("fix-42")
+    session = touchmark_client.open_session("fix-42")
     text = session.read("src/parser.py")
     for change in session.changed():
         print(change["path"], "was changed by", change["changedBy"])
     with session.edit("src/parser.py") as f:  # refused if the copy is stale
         f.replace("old", "new")
 
-`touchmark.aio` has the same functions for asyncio.
+`touchmark_client.aio` has the same functions for asyncio.
 """
 
 from . import calls, shapes

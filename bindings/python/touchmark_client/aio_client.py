@@ -113,7 +113,7 @@ class Connection:
 
 
 class Client(ClientMethods):
-    """A client for asyncio. It is like `touchmark.Client`, with `await`."""
+    """A client for asyncio. It is like `touchmark_client.Client`, with `await`."""
 
     def __init__(
         self,

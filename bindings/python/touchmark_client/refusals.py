@@ -19,12 +19,12 @@ class InvalidRequest(Refused):
 
 
 class MethodNotFound(Refused):
-    """`methodNotFound` (-32601): see the table of methods in the protocol's document.
-    """
+    """`methodNotFound` (-32601): see the methods in docs/protocol.md."""
 
 
 class InvalidParams(Refused):
-    """`invalidParams` (-32602): compare the parameters with the schema."""
+    """`invalidParams` (-32602): compare the parameters with docs/protocol.schema.json.
+    """
 
 
 class InternalError(Refused):
@@ -32,7 +32,7 @@ class InternalError(Refused):
 
 
 class NotRead(Refused):
-    """`notRead` (-32010): read the file first, or say `force`."""
+    """`notRead` (-32010): read the file first, or set `force`."""
 
 
 class Stale(Refused):
@@ -40,11 +40,14 @@ class Stale(Refused):
 
 
 class Busy(Refused):
-    """`busy` (-32012): wait for the holder, or say `waitMs`."""
+    """`busy` (-32012): wait until the other session's edit has ended, or set `waitMs`.
+    """
 
 
 class Conflict(Refused):
-    """`conflict` (-32013): read the file again; what was there is kept."""
+    """`conflict` (-32013): read the file again; `touchmark recovered` (`recovery/list`)
+    shows the contents that were kept.
+    """
 
 
 class OutsideWorkspace(Refused):
@@ -68,22 +71,22 @@ class NoMatch(Refused):
 
 
 class TooLarge(Refused):
-    """`tooLarge` (-32019): ask for a part by `range`."""
+    """`tooLarge` (-32019): request a part of it with `range`."""
 
 
 class Storage(Refused):
-    """`storage` (-32020): make room on the disk, or let the state directory be written
-    to; the daemon goes on by itself.
+    """`storage` (-32020): free space on the disk, or make the state directory writable;
+    the daemon then continues without a restart.
     """
 
 
 class UnknownClock(Refused):
-    """`unknownClock` (-32021): list again without a clock."""
+    """`unknownClock` (-32021): send the request again without a clock."""
 
 
 class UnknownEdit(Refused):
-    """`unknownEdit` (-32022): begin the edit again, or name the path and the hash
-    written.
+    """`unknownEdit` (-32022): begin the edit again with `edit/begin`, or commit with
+    the path and the hash that was written.
     """
 
 
@@ -100,29 +103,32 @@ class ShuttingDown(Refused):
 
 
 class TooLate(Refused):
-    """`tooLate` (-32026): ask again with more time; nothing was changed."""
+    """`tooLate` (-32026): send the request again with a larger `withinMs`; nothing was
+    changed.
+    """
 
 
 class ReadOnly(Refused):
-    """`readOnly` (-32027): ask the user whether it may be changed, and have it made
-    writable first; nothing was changed.
+    """`readOnly` (-32027): ask the user to make the file writable; nothing was changed.
     """
 
 
 class UnknownSession(Refused):
-    """`unknownSession` (-32028): name a session by its id or label; `session/list` has
-    them.
+    """`unknownSession` (-32028): name a session by its id or label; `touchmark
+    sessions` (`session/list`) lists them.
     """
 
 
 class Protected(Refused):
-    """`protected` (-32029): ask the user to change it; `guard.protect` in the user's
-    configuration says what is protected.
+    """`protected` (-32029): ask the user to change the file; `guard.protect` in the
+    user's configuration names the protected files.
     """
 
 
 class NotKept(Refused):
-    """`notKept` (-32030): name another version; `file/log` has them."""
+    """`notKept` (-32030): name another version; `touchmark log PATH` (`file/log`) lists
+    them.
+    """
 
 
 BY_CODE: Dict[str, Type[Refused]] = {

@@ -1,5 +1,5 @@
-"""A session and its operations for asyncio. It is like `touchmark`, with
-`await`."""
+"""A session and its operations for asyncio. It is like `touchmark_client`,
+with `await`."""
 
 from contextlib import asynccontextmanager
 from functools import partial

@@ -9,6 +9,27 @@ from . import shapes
 from .call import Call
 
 
+def activity_list(
+    *,
+    before: Optional[shapes.Clock] = None,
+    limit: Optional[int] = None,
+    session: Optional[shapes.SessionId] = None,
+    since: Optional[shapes.At] = None,
+    until: Optional[shapes.At] = None,
+) -> "Call[shapes.Activities]":
+    """Lists what sessions did that is no version: reads, refused edits, and versions
+    that they overwrote unseen. Newest first. The versions themselves are in
+    `file/log`.
+    """
+    return Call("activity/list", {
+        "before": before,
+        "limit": limit,
+        "session": session,
+        "since": since,
+        "until": until,
+    })
+
+
 def audit() -> "Call[shapes.Audited]":
     """Compares everything on record with the disk."""
     return Call("audit", {})
@@ -434,6 +455,7 @@ def file_log(
     lines: Optional[bool] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
     since: Optional[shapes.At] = None,
+    until: Optional[shapes.At] = None,
 ) -> "Call[shapes.LogEntries]":
     """Lists versions of all files, or of some, newest first."""
     return Call("file/log", {
@@ -442,6 +464,7 @@ def file_log(
         "lines": lines,
         "paths": paths,
         "since": since,
+        "until": until,
     })
 
 

@@ -11,6 +11,8 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 # When a delivery of changes takes effect.
 Ack = Literal["implicit", "explicit"]
+# What a session did.
+ActivityKind = Literal["read", "stale", "notRead", "conflict", "overwrote"]
 At = str
 # The kinds of authors.
 AuthorKind = Literal["agent", "user", "unknown"]
@@ -77,6 +79,34 @@ Validity = Literal["verified", "timed"]
 Verdict = Literal["first", "repeat", "extends", "changed"]
 # What happened to a path.
 VersionKind = Literal["created", "modified", "deleted", "renamed"]
+
+
+class _ActivitiesOptional(TypedDict, total=False):
+    more: "Optional[Clock]"
+
+
+class Activities(_ActivitiesOptional):
+    """A list of what sessions did."""
+
+    completeSince: int
+    rows: "List[Activity]"
+
+
+class _ActivityOptional(TypedDict, total=False):
+    label: Optional[str]
+    lost: "Optional[Clock]"
+    path: "Optional[RelPath]"
+    uri: str
+    verdict: "Optional[Verdict]"
+
+
+class Activity(_ActivityOptional):
+    """One thing that a session did."""
+
+    clock: "Clock"
+    kind: "ActivityKind"
+    session: "SessionId"
+    time: int
 
 
 class AgentHeard(TypedDict):
@@ -1027,6 +1057,7 @@ class SessionOpened(_SessionOpenedOptional):
 class _SessionRowOptional(TypedDict, total=False):
     agent: "Optional[Program]"
     label: Optional[str]
+    model: Optional[str]
     parent: "Optional[SessionId]"
 
 
@@ -1239,6 +1270,7 @@ _VersionWords = TypedDict("_VersionWords", {"from": "Optional[RelPath]"}, total=
 
 class _VersionOptional(_VersionWords, total=False):
     amends: "Optional[Clock]"
+    beforeUnknown: Optional[bool]
     candidates: "Optional[List[SessionId]]"
     command: Optional[str]
     edit: Optional[str]
@@ -1428,6 +1460,9 @@ Event = Union[
 
 __all__ = [
     "Ack",
+    "Activities",
+    "Activity",
+    "ActivityKind",
     "AgentHeard",
     "At",
     "Audited",

@@ -1,7 +1,7 @@
 """The errors of the client, and those that the daemon returns.
 
-There is one class for each error code of the daemon (`touchmark.Stale`,
-`touchmark.Busy`; generated from the schema into `refusals`), so an agent's
+There is one class for each error code of the daemon (`touchmark_client.Stale`,
+`touchmark_client.Busy`; generated from the schema into `refusals`), so an agent's
 loop can say `except Stale`. A code that this version does not know is raised
 as `Refused` itself. `Unreachable` means that the daemon could not be asked.
 """
