@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, forget,
     history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run, service,
-    sessions, setup, show, socket, start, stats, status, stop, tasks, undo, warning, watch,
+    sessions, setup, show, socket, start, stats, status, stop, tasks, ui, undo, uninstall, warning,
+    watch,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
@@ -55,8 +56,12 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Show a live feed of who reads and changes which files
     Watch(watch::Options),
+    /// Open a page of who has read and changed what, to review and undo
+    Ui(ui::Options),
     /// Connect the agents on this machine, or disconnect them
     Setup(setup::Options),
+    /// Remove touchmark from this machine: settings, services, daemons
+    Uninstall(uninstall::Options),
     /// Give a tour in a temporary workspace, with a real daemon
     Demo(demo::Options),
     /// Run the daemon in the foreground

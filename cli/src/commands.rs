@@ -36,7 +36,9 @@ pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod tasks;
+pub(crate) mod ui;
 pub(crate) mod undo;
+pub(crate) mod uninstall;
 pub(crate) mod warning;
 pub(crate) mod watch;
 
@@ -57,8 +59,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
             let context = Context::new(arguments.global)?;
             match command {
                 Command::Watch(options) => watch::run(&context, &options),
+                Command::Ui(options) => ui::run(&context, &options),
                 Command::Start(_) => start::run(&context),
-                Command::Stop(_) => stop::run(&context),
+                Command::Stop(options) => stop::run(&context, &options),
                 Command::Restart(_) => start::restart(&context),
                 Command::Status(options) => status::run(&context, &options),
                 Command::Socket(_) => socket::run(&context),
@@ -87,6 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Mcp(options) => mcp::run(&context, options),
                 Command::Service(options) => service::run(&context, &options),
                 Command::Setup(options) => setup::run(&context, &options),
+                Command::Uninstall(options) => uninstall::run(&context, &options),
                 Command::Doctor(_) => doctor::run(&context),
                 Command::Audit(_) => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),

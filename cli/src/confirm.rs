@@ -12,7 +12,7 @@ pub(crate) fn agreed(question: &str, instead: &str) -> Outcome<bool> {
     let input = io::stdin();
     if !input.is_terminal() {
         return Err(Failure::Usage(format!(
-            "nobody can be asked here: {instead}"
+            "standard input is not a terminal, so no question can be asked: {instead}"
         )));
     }
     write!(anstream::stderr(), "{question} [y/N] ")?;

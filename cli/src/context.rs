@@ -146,23 +146,28 @@ pub(crate) fn pages<T>(
     }
 }
 
-/// A session's name from the command line.
-pub(crate) fn session(name: &str) -> Result<SessionId, String> {
-    SessionId::new(name).map_err(|error| error.to_string())
-}
-
-/// The session that a person means: by id, by label, or by the one beginning
-/// of either. What only asks is told so by the daemon; what changes something
-/// names a session in full (SES-3).
-pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
-    let sessions = pages(|cursor| {
+/// Returns all sessions.
+pub(crate) fn all_sessions(client: &Client) -> Outcome<Vec<SessionRow>> {
+    pages(|cursor| {
         let asked = SessionList {
             limit: None,
             cursor,
         };
         let answer = client.call(asked)?;
         Ok((answer.sessions, answer.more))
-    })?;
+    })
+}
+
+/// Parses a session's id from the command line.
+pub(crate) fn session(name: &str) -> Result<SessionId, String> {
+    SessionId::new(name).map_err(|error| error.to_string())
+}
+
+/// Returns the session that a user means: by id, by label, or by a unique
+/// beginning of either. The daemon resolves names in queries itself. A request
+/// that changes something must name a session in full (SES-3).
+pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
+    let sessions = all_sessions(client)?;
     let said = said.as_str();
     let label = |row: &SessionRow| row.label.clone().unwrap_or_default();
     let exact = sessions

@@ -8,10 +8,18 @@
 //!
 //! None of them does IO or reads the clock.
 
+mod entry;
 mod fold;
+mod frame;
+mod header;
 mod render;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fold::{Entry, Fold, Note, Verb, Who};
-pub(crate) use render::Layout;
+pub(crate) use entry::{Burst, Entry, Note, Verb, Who};
+pub(crate) use fold::Fold;
+pub(crate) use frame::{Frame, Size};
+pub(crate) use header::Header;
+pub(crate) use render::{Layout, Time};
+#[cfg(test)]
+pub(crate) use tests::sample;

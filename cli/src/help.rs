@@ -9,13 +9,16 @@ use crate::args::Arguments;
 use crate::style::{self, paint};
 
 /// The commands, as `touchmark help` lists them.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("Connect agents", &["setup", "doctor", "run", "hook", "mcp"]),
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Connect agents",
+        &["setup", "doctor", "run", "hook", "mcp", "uninstall"],
+    ),
     (
         "See who changed what",
         &[
-            "watch", "log", "diff", "blame", "attest", "show", "history", "sessions", "files",
-            "modified",
+            "ui", "watch", "log", "diff", "blame", "attest", "show", "history", "sessions",
+            "files", "modified",
         ],
     ),
     (
@@ -46,13 +49,19 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// For each command what one types, behind `touchmark`, and what that does.
-const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "attest",
         &[
             ("attest", "who wrote the lines of the newest commit"),
-            ("attest main..topic", "of each commit of a branch"),
-            ("attest --write", "also as a git note, for other tools"),
+            (
+                "attest main..topic",
+                "who wrote the lines of each commit of a branch",
+            ),
+            (
+                "attest --write",
+                "also write it as a git note, for other tools",
+            ),
         ],
     ),
     (
@@ -63,8 +72,11 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "blame",
         &[
             ("blame src/a.rs", "who wrote each line"),
-            ("blame src/a.rs -L 10,20", "of lines 10 to 20"),
-            ("blame src/a.rs --at 2h", "as it was two hours ago"),
+            ("blame src/a.rs -L 10,20", "who wrote lines 10 to 20"),
+            (
+                "blame src/a.rs --at 2h",
+                "who had written each line two hours ago",
+            ),
         ],
     ),
     (
@@ -73,7 +85,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("call ping", "ask whether the daemon answers"),
             (
                 r#"call file/status '{"session":"claude-1"}'"#,
-                "what a session's copies are worth",
+                "the states of a session's copies",
             ),
         ],
     ),
@@ -81,11 +93,11 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "checkpoint",
         &[
             (
-                "checkpoint create --session claude-1 before-refactoring",
-                "remember this moment",
+                "checkpoint create --session claude-1 before-lunch",
+                "create a checkpoint",
             ),
             (
-                "checkpoint detect --session claude-1 k1",
+                "checkpoint detect --session claude-1 before-lunch",
                 "which files were edited since",
             ),
         ],
@@ -103,17 +115,20 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "demo",
-        &[("demo", "a tour of a minute, in a directory of its own")],
+        &[("demo", "a tour of a minute, in a temporary directory")],
     ),
     (
         "diff",
         &[
             ("diff", "what changed since the last prompt"),
-            ("diff --from 10m src", "in ten minutes, below src"),
+            (
+                "diff --from 10m src",
+                "what changed in ten minutes, below src",
+            ),
             ("diff --by claude-1", "what one session changed"),
             (
                 "diff --from seen:claude-1",
-                "what a session does not know yet",
+                "what changed since a session last saw it",
             ),
         ],
     ),
@@ -124,18 +139,21 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "files",
         &[
-            ("files --session claude-1", "what a session has read"),
             (
-                "files --session claude-1 --stale",
-                "which copies are out of date",
+                "files --stale",
+                "which copies are out of date, of all sessions",
             ),
+            ("files --session claude-1", "what one session has read"),
         ],
     ),
     (
         "forget",
         &[
-            ("forget --session claude-1", "what one session knew"),
-            ("forget --contents", "the kept contents of all files"),
+            (
+                "forget --session claude-1",
+                "what one session has read and stored",
+            ),
+            ("forget --contents", "the stored contents of all files"),
             ("forget --vanished", "workspaces that no longer exist"),
         ],
     ),
@@ -147,7 +165,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "hook",
         &[
             ("hook install claude", "the hooks of one agent alone"),
-            ("hook uninstall claude", "and out again"),
+            ("hook uninstall claude", "remove them again"),
         ],
     ),
     (
@@ -184,15 +202,18 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "recovered",
         &[
-            ("recovered list", "bytes that lost their file's name"),
-            ("recovered restore 3", "give number 3 its name back"),
+            ("recovered list", "contents that lost their file name"),
+            (
+                "recovered restore 3",
+                "restore number 3 under its file name",
+            ),
         ],
     ),
     (
         "redo",
         &[
-            ("redo", "take the newest undo back"),
-            ("redo u2", "take the undo u2 back"),
+            ("redo", "reverse the newest undo"),
+            ("redo u2", "reverse the undo u2"),
         ],
     ),
     ("restart", &[("restart", "after an update of touchmark")]),
@@ -234,7 +255,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "service",
         &[
             ("service install", "have systemd start and watch the daemon"),
-            ("service status", "whether it does"),
+            ("service status", "show whether it listens and runs"),
         ],
     ),
     (
@@ -246,7 +267,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("setup", "connect the agents on this machine; asks first"),
             ("setup --dry-run", "only show what would be written"),
-            ("setup --remove", "take it out again"),
+            ("setup --remove", "remove it again"),
         ],
     ),
     (
@@ -259,7 +280,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("socket", &[("socket", "where editors and scripts connect")]),
     (
         "start",
-        &[("start", "have it run before the first agent comes")],
+        &[("start", "start it before the first agent connects")],
     ),
     ("stats", &[("stats", "what was refused, repeated, saved")]),
     (
@@ -269,34 +290,71 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("status --all", "all your workspaces"),
         ],
     ),
-    ("stop", &[("stop", "end this workspace's daemon")]),
+    (
+        "stop",
+        &[
+            ("stop", "end this workspace's daemon"),
+            ("stop --all", "end the daemons of all your workspaces"),
+        ],
+    ),
     ("tasks", &[("tasks", "which background tasks still run")]),
+    (
+        "ui",
+        &[
+            ("ui", "open the page in the browser"),
+            ("ui --no-open", "print its address, as for a tunnel"),
+            (
+                "ui --port 4711 --linger 3600",
+                "at one port, for an hour after it is closed",
+            ),
+        ],
+    ),
     (
         "undo",
         &[
             ("undo claude-1", "all that a session did; asks first"),
-            ("undo claude-1 --prompt last", "since its last prompt"),
+            (
+                "undo claude-1 --prompt last",
+                "what it did since its last prompt; asks first",
+            ),
             (
                 "undo --last --dry-run",
                 "show what the newest change's undo does",
             ),
             ("undo --command c5", "what one shell command did"),
             ("undo src/a.rs@17", "one version, as `log` names it"),
-            ("undo claude-1 -- src", "only below src"),
+            (
+                "undo claude-1 -- src",
+                "what a session did below src; asks first",
+            ),
+        ],
+    ),
+    (
+        "uninstall",
+        &[
+            ("uninstall --dry-run", "list what would be removed"),
+            (
+                "uninstall --state",
+                "also what is stored for every workspace",
+            ),
         ],
     ),
     (
         "warning",
         &[(
             "warning take --session claude-1",
-            "what a session is told once",
+            "the warning of a session, returned once",
         )],
     ),
     (
         "watch",
         &[
-            ("watch", "everything, as it happens"),
+            (
+                "watch",
+                "the changes of the last ten minutes, then each new one",
+            ),
             ("watch --session claude-1", "what concerns one session"),
+            ("watch --since 14:30", "begin with what changed since then"),
         ],
     ),
 ];

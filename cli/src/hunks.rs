@@ -7,13 +7,21 @@ use base64::engine::general_purpose::STANDARD;
 use touchmark_client::proto::history::{DiffHunk, DiffLine, FileDifference, LineKind};
 use touchmark_client::proto::{Author, LineCounts, VersionKind};
 
-use crate::output::{Outcome, fitting};
+use crate::output::Outcome;
 use crate::pager::{Page, harmless};
 use crate::style::{self, paint};
+use crate::table::{Step, Table, View};
 use crate::text::{authors, count, path};
 use crate::versions::{By, name};
 
-/// The widest bar of `--stat`.
+/// Path, authors, number of lines.
+const STAT: Table = Table::new(&[
+    Step::Middle(0, 20),
+    Step::Middle(1, 10),
+    Step::Middle(0, 10),
+]);
+
+/// The widest bar of `--stat`, in characters.
 const BAR: u32 = 24;
 
 /// Removes the hunks without a change by the given author.
@@ -114,6 +122,26 @@ fn changed_by(lines: &[DiffLine]) -> Vec<Author> {
 
 /// Prints `--stat`: a line for each file, and a summary.
 pub(crate) fn stat(page: &mut Page, files: &[(FileDifference, Vec<DiffHunk>)]) -> Outcome {
+    for line in stat_lines(files, &View::here()) {
+        page.line(&line)?;
+    }
+    let counts = files.iter().map(|(file, _)| file.lines);
+    let added = counts
+        .clone()
+        .flatten()
+        .map(|lines| u64::from(lines.added))
+        .sum();
+    let removed = counts.flatten().map(|lines| u64::from(lines.removed)).sum();
+    page.line(&format!(
+        "{}, {} added, {} removed",
+        count(files.len() as u64, "file"),
+        count(added, "line"),
+        count(removed, "line")
+    ))
+}
+
+/// Returns one line for each file, with a bar.
+pub(crate) fn stat_lines(files: &[(FileDifference, Vec<DiffHunk>)], view: &View) -> Vec<String> {
     let counts = files.iter().map(|(file, _)| file.lines);
     let total = |lines: Option<LineCounts>| lines.map_or(0, |lines| lines.added + lines.removed);
     let most = counts.clone().map(total).max().unwrap_or_default();
@@ -133,22 +161,11 @@ pub(crate) fn stat(page: &mut Page, files: &[(FileDifference, Vec<DiffHunk>)]) -
             ]
         })
         .collect();
-    let bars = counts.clone().map(|lines| bar(lines, most));
-    for (line, bar) in fitting(rows, 0, BAR as usize + 3).iter().zip(bars) {
-        page.line(format!("{line} {bar}").trim_end())?;
-    }
-    let added = counts
-        .clone()
-        .flatten()
-        .map(|lines| u64::from(lines.added))
-        .sum();
-    let removed = counts.flatten().map(|lines| u64::from(lines.removed)).sum();
-    page.line(&format!(
-        "{}, {} added, {} removed",
-        count(files.len() as u64, "file"),
-        count(added, "line"),
-        count(removed, "line")
-    ))
+    let bars = counts.map(|lines| bar(lines, most));
+    let lines = STAT.lines(rows, view.without(BAR as usize + 3).columns);
+    let lines = lines.iter().zip(bars);
+    let lines = lines.map(|(line, bar)| format!("{line} {bar}").trim_end().to_owned());
+    lines.collect()
 }
 
 fn bar(lines: Option<LineCounts>, most: u32) -> String {

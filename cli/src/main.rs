@@ -12,17 +12,22 @@ mod confirm;
 mod context;
 mod feed;
 mod help;
+mod hints;
 mod hunks;
 mod mcp;
 mod output;
 mod pager;
 mod service;
 mod settings;
+#[cfg(test)]
+mod snapshots;
 mod style;
 mod system;
+mod table;
 mod text;
 mod tour;
 mod trace;
+mod ui;
 mod versions;
 
 fn main() -> ExitCode {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use touchmark_client::Error as ClientError;
 use touchmark_client::proto;
 
+use crate::hints;
 use crate::style::{self, paint};
 use crate::text::{MAX_NAME, escaped, path, without_hidden};
 
@@ -22,7 +23,11 @@ pub(crate) enum Failure {
     /// An error of the client, or one that the daemon returned.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The daemon that this process was to be.
+    /// The same in `touchmark call`. Its hint is shown as it is, since the user
+    /// has named a method.
+    #[error(transparent)]
+    Call(ClientError),
+    /// `touchmark daemon` ended with an error.
     #[error("{message}")]
     Daemon {
         /// The exit code of this process.
@@ -75,7 +80,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Manager { .. } => 3,
             Self::Daemon { code, .. } | Self::Ended { code } => *code,
-            Self::Client(error) => match error {
+            Self::Client(error) | Self::Call(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
                 ClientError::Place { .. } => 2,
                 _ => 3,
@@ -87,9 +92,10 @@ impl Failure {
     pub(crate) fn report(&self) {
         let (name, hint) = match self {
             Self::Closed | Self::Ended { .. } => return,
-            Self::Client(error) => (Some(error.code()), error.hint()),
-            Self::Daemon { hint, .. } | Self::Manager { hint, .. } => (None, *hint),
-            _ => (None, ""),
+            Self::Client(error) => (Some(error.code()), hints::of(error)),
+            Self::Call(error) => (Some(error.code()), error.hint().to_owned()),
+            Self::Daemon { hint, .. } | Self::Manager { hint, .. } => (None, (*hint).to_owned()),
+            _ => (None, String::new()),
         };
         let mut text = paint(style::WARN, "touchmark:");
         let message = self.to_string();
@@ -101,7 +107,9 @@ impl Failure {
         if let Some(name) = name {
             let _ = write!(text, " ({name})");
         }
-        if let Self::Client(ClientError::Daemon(error)) = self {
+        if let Self::Client(ClientError::Daemon(error)) | Self::Call(ClientError::Daemon(error)) =
+            self
+        {
             text.push_str(&concerned(error));
         }
         if !hint.is_empty() {
@@ -109,7 +117,7 @@ impl Failure {
                 text,
                 "\n  {} {}",
                 paint(style::BOLD, "hint:"),
-                escaped(hint, 2000)
+                escaped(&hint, 2000)
             );
         }
         // With a closed standard error the message has no reader.
@@ -164,68 +172,6 @@ fn harmless_json(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The narrowest that a column becomes.
-const NARROW: usize = 16;
-
-/// The same as [`table`] for a terminal: where lines would wrap, that column is
-/// cut. For a file nothing is. So many characters follow behind each line.
-pub(crate) fn fitting(
-    mut rows: Vec<Vec<(anstyle::Style, String)>>,
-    column: usize,
-    behind: usize,
-) -> Vec<String> {
-    if let Some(columns) = crate::system::terminal::columns() {
-        fit(&mut rows, column, columns.saturating_sub(behind));
-    }
-    table(&rows)
-}
-
-fn fit(rows: &mut [Vec<(anstyle::Style, String)>], column: usize, columns: usize) {
-    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let widest = |at: usize| {
-        let texts = rows.iter().filter_map(|row| row.get(at));
-        let widths = texts.map(|(_, text)| text.chars().count());
-        widths.max().unwrap_or_default()
-    };
-    // What stands in the others, with the gaps.
-    let others: usize = (0..count)
-        .filter(|at| *at != column)
-        .map(|at| widest(at) + 2)
-        .sum();
-    let room = columns.saturating_sub(others).max(NARROW);
-    for (_, text) in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-        *text = crate::text::cut(text, room);
-    }
-}
-
-/// Rows of columns, each as wide as its widest text. The last one is not
-/// padded. Styles are given beside the text, so that they do not count.
-pub(crate) fn table(rows: &[Vec<(anstyle::Style, String)>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|(_, text)| text.chars().count())
-                .max()
-                .unwrap_or_default()
-        })
-        .collect();
-    rows.iter()
-        .map(|row| {
-            let mut line = String::new();
-            for (column, (style, text)) in row.iter().enumerate() {
-                line.push_str(&paint(*style, text));
-                if row[column + 1..].iter().any(|(_, text)| !text.is_empty()) {
-                    let gap = widths[column] - text.chars().count() + 2;
-                    line.push_str(&" ".repeat(gap));
-                }
-            }
-            line
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -238,28 +184,6 @@ mod tests {
         let text = harmless_json(&value.to_string());
         assert!(!text.chars().any(is_hidden));
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-    }
-
-    #[test]
-    fn columns_align_and_empty_ends_are_not_padded() {
-        let plain = anstyle::Style::new();
-        let row = |texts: [&str; 3]| texts.map(|text| (plain, text.to_owned())).to_vec();
-        let rows = [row(["a", "bb", "c"]), row(["aaa", "", ""])];
-        assert_eq!(table(&rows), ["a    bb  c", "aaa"]);
-    }
-
-    #[test]
-    fn a_column_is_cut_so_that_lines_fit() {
-        let plain = anstyle::Style::new();
-        let row = |texts: [&str; 3]| texts.map(|text| (plain, text.to_owned())).to_vec();
-        let long = "a/".repeat(60);
-        let mut rows = vec![row(["undone", &long, "2 changes"]), row(["x", "b", ""])];
-        fit(&mut rows, 1, 80);
-        let lines = table(&rows);
-        assert_eq!(lines[0].chars().count(), 80);
-        assert!(lines[0].ends_with("…a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/  2 changes"));
-        fit(&mut rows, 1, 10);
-        assert_eq!(rows[0][1].1.chars().count(), NARROW);
     }
 
     #[test]

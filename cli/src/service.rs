@@ -188,7 +188,7 @@ impl<'e> Service<'e> {
     /// Returns findings about the service, for `touchmark doctor`.
     pub(crate) fn examine(&self) -> Vec<Finding> {
         const CHECK: &str = "service";
-        const AGAIN: &str = "`touchmark service install` writes it anew";
+        const AGAIN: &str = "`touchmark service install` rewrites it";
         let mut found = Vec::new();
         if self.is_installed() {
             found.push(match self.defect() {
@@ -199,7 +199,7 @@ impl<'e> Service<'e> {
             let left = self.drop_in().display().to_string();
             found.push(Finding::wrong(
                 CHECK,
-                format!("{left} belongs to none"),
+                format!("{left} belongs to no installed service"),
                 AGAIN,
             ));
         }
@@ -211,7 +211,7 @@ impl<'e> Service<'e> {
                     let gone = service.workspace.display();
                     Finding::note(
                         CHECK,
-                        format!("{gone} is gone, its service is installed"),
+                        format!("{gone} no longer exists, but its service is installed"),
                         "`touchmark service uninstall --workspace` with that path",
                     )
                 }),
@@ -248,7 +248,8 @@ impl<'e> Service<'e> {
             .split_once("path=")
             .and_then(|(_, rest)| rest.split_once(" ; "))
             .map(|(program, _)| program)?;
-        (!Path::new(program).exists()).then(|| format!("{program} is gone, which it starts"))
+        (!Path::new(program).exists())
+            .then(|| format!("the program that it starts no longer exists: {program}"))
     }
 }
 

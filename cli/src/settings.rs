@@ -41,7 +41,7 @@ use rows::{Place, Row, What};
 use server::Server;
 
 pub(crate) use difference::difference;
-pub(crate) use found::{Installed, Present, installed, present};
+pub(crate) use found::{Installed, Present, installed, present, projects};
 pub(crate) use plan::{Kind, Plan, Which, plans};
 
 /// An agent for which hooks can be installed.

@@ -4,26 +4,46 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub(crate) use touchmark_client::proto::quoting::{escaped, is_hidden, without_hidden};
 use touchmark_client::proto::{Author, AuthorKind, Millis, RelPath, SessionId};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The longest name printed, in characters.
 pub(crate) const MAX_NAME: usize = 300;
 
-/// Cuts the middle out of what is longer than `most` characters: the ends
-/// tell more about a path.
+/// Returns the columns that a text without styles takes on a terminal. Chinese,
+/// Japanese and Korean characters take two each, combining ones none.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Returns the text in at most `most` columns. A wider text loses its middle,
+/// since both ends of a path say more than its middle.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
+    if width(text) <= most {
         return text.to_owned();
     }
     let keep = most.saturating_sub(1);
     let front = keep / 3;
-    let back = keep - front;
-    let head: String = text.chars().take(front).collect();
-    let tail: String = text.chars().skip(length - back).collect();
-    format!("{head}…{tail}")
+    let head = bytes_within(text.chars(), front);
+    let tail = bytes_within(text.chars().rev(), keep - front);
+    format!("{}…{}", &text[..head], &text[text.len() - tail..])
 }
 
-/// A path for people.
+/// Returns the beginning of a text, in at most `most` columns.
+pub(crate) fn start(text: &str, most: usize) -> &str {
+    &text[..bytes_within(text.chars(), most)]
+}
+
+/// Returns the number of bytes of the first characters that fit into so many
+/// columns.
+fn bytes_within(characters: impl Iterator<Item = char>, columns: usize) -> usize {
+    let taken = characters.scan(0, |taken, one| {
+        *taken += one.width().unwrap_or_default();
+        (*taken <= columns).then_some(one.len_utf8())
+    });
+    taken.sum()
+}
+
+/// Returns a path for people.
 pub(crate) fn path(path: &RelPath) -> String {
     escaped(&path.to_string_lossy(), MAX_NAME)
 }
@@ -54,16 +74,16 @@ pub(crate) fn authors(authors: &[Author]) -> String {
     names.join(", ")
 }
 
-/// The text in lines of at most so many characters, broken between words; all
-/// but the first begin with `indent`. A longer word has a line of its own.
-pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
+/// Returns the text in lines of at most so many columns, broken between words.
+/// All but the first begin with `indent`. A wider word has a line of its own.
+pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let start = text.len() - text.trim_start().len();
     let mut line = text[..start].to_owned();
     let mut is_empty = true;
     for word in text.split_whitespace() {
-        let length = line.chars().count() + word.chars().count() + usize::from(!is_empty);
-        if !is_empty && length > width {
+        let length = width(&line) + width(word) + usize::from(!is_empty);
+        if !is_empty && length > columns {
             lines.push(std::mem::replace(&mut line, indent.to_owned()));
             is_empty = true;
         }
@@ -87,20 +107,42 @@ pub(crate) fn count(number: u64, one: &str) -> String {
 
 /// Returns a number of bytes in the largest decimal unit, such as `4.2 MB`.
 pub(crate) fn bytes(number: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if number < 1024 {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if number < 1000 {
         return count(number, "byte");
     }
-    let mut tenths = number.saturating_mul(10) / 1024;
+    let mut tenths = number / 100;
     let mut unit = 0;
-    while tenths >= 10_240 && unit + 1 < UNITS.len() {
-        tenths /= 1024;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
         unit += 1;
     }
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
-/// A length of time, in its largest unit or two.
+/// Returns how long ago a time was in its largest unit, such as `3 min`. A time
+/// of more than a week ago is a date.
+pub(crate) fn age(time: Millis, now: Millis, zone: &TimeZone) -> String {
+    let seconds = now.saturating_sub(time) / 1000;
+    match seconds {
+        0..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} min", seconds / 60),
+        3600..=86_399 => format!("{} h", seconds / 3600),
+        86_400..=604_799 => format!("{} d", seconds / 86_400),
+        _ => zoned(time, zone, "%Y-%m-%d"),
+    }
+}
+
+/// Returns how long ago a time was, such as `3 min ago`, or a date.
+pub(crate) fn ago(time: Millis, now: Millis, zone: &TimeZone) -> String {
+    let age = age(time, now, zone);
+    match age.contains(' ') {
+        true => age + " ago",
+        false => age,
+    }
+}
+
+/// Returns a length of time in its largest unit or two.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
@@ -117,7 +159,12 @@ pub(crate) fn time_of_day(time: Millis, zone: &TimeZone) -> String {
     zoned(time, zone, "%H:%M:%S")
 }
 
-/// Date and time of day, in that time zone.
+/// Returns the hour and minute in a time zone, or the month and day.
+pub(crate) fn time_or_day(time: Millis, day: bool, zone: &TimeZone) -> String {
+    zoned(time, zone, if day { "%m-%d" } else { "%H:%M" })
+}
+
+/// Returns the date and the time of day in a time zone.
 pub(crate) fn date(time: Millis, zone: &TimeZone) -> String {
     zoned(time, zone, "%Y-%m-%d %H:%M:%S")
 }
@@ -147,6 +194,14 @@ mod tests {
     }
 
     #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(width("e\u{301}目録"), 5);
+        assert_eq!(cut("目録/目録/目録.rs", 10), "目…録.rs");
+        assert_eq!(cut("目録/a.rs", 9), "目録/a.rs");
+        assert_eq!(wrapped("目録 目録", 8, ""), ["目録", "目録"]);
+    }
+
+    #[test]
     fn lines_break_between_words() {
         assert_eq!(wrapped("  a bb ccc", 6, "> "), ["  a bb", "> ccc"]);
         assert_eq!(wrapped("abcdefgh i", 4, "-"), ["abcdefgh", "-i"]);
@@ -156,14 +211,25 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!(bytes(1), "1 byte");
-        assert_eq!(bytes(1536), "1.5 KiB");
-        assert_eq!(bytes(12 << 20), "12.0 MiB");
-        assert_eq!(bytes(3 << 40), "3.0 TiB");
+        assert_eq!(bytes(999), "999 bytes");
+        assert_eq!(bytes(1536), "1.5 kB");
+        assert_eq!(bytes(4_200_000), "4.2 MB");
+        assert_eq!(bytes(999_999), "999.9 kB");
+        assert_eq!(bytes(3_000_000_000_000_000), "3000.0 TB");
         assert_eq!(duration(12), "12 ms");
         assert_eq!(duration(61_000), "1 min 1 s");
         assert_eq!(duration(90_000_000), "1 d 1 h");
         assert_eq!(count(1, "file"), "1 file");
         assert_eq!(count(0, "file"), "0 files");
         assert_eq!(date(0, &TimeZone::UTC), "1970-01-01 00:00:00");
+        let now = 700_000_000;
+        let ago = |seconds: u64| ago(now - seconds * 1000, now, &TimeZone::UTC);
+        assert_eq!(ago(0), "0 s ago");
+        assert_eq!(ago(59), "59 s ago");
+        assert_eq!(ago(200), "3 min ago");
+        assert_eq!(ago(86_399), "23 h ago");
+        assert_eq!(ago(604_799), "6 d ago");
+        assert_eq!(ago(604_800), "1970-01-02");
+        assert_eq!(super::ago(now + 1, now, &TimeZone::UTC), "0 s ago");
     }
 }

@@ -2,7 +2,6 @@
 //! exchange.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use touchmark_client::blocking::Client;
@@ -10,6 +9,7 @@ use touchmark_client::proto::history::{Blame, BlameLine};
 use touchmark_client::proto::models::ModelList;
 use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
+use crate::commands::daemon::git;
 use crate::output::Outcome;
 
 /// Returns the record of one file.
@@ -106,9 +106,7 @@ fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
 /// Returns the commit that is checked out; `None` if the workspace is in no
 /// repository.
 fn revision(root: &Path) -> Option<String> {
-    let git = Command::new("git")
-        .arg("-C")
-        .arg(root)
+    let git = git(root)
         .args(["rev-parse", "-q", "--verify", "HEAD"])
         .output()
         .ok()?;

@@ -7,32 +7,116 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::checkpoints::{CheckpointList, CheckpointRow};
 use touchmark_client::proto::{
     At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, native,
 };
 
-use crate::context::{self, Context, zone};
+use crate::context::{self, Context, all_sessions, pages, zone};
 use crate::output::{Failure, Outcome};
 use crate::style;
-use crate::text::{MAX_NAME, author, cut, date, escaped, now, time_of_day};
+use crate::text::{MAX_NAME, author, called, cut, date, escaped, now, time_of_day};
 
 /// The longest name of an author in a column, in characters.
 const WHO: usize = 16;
 
-/// A version that stands by itself, as `--from V`. A time of day is one here.
-pub(crate) fn version(text: &str) -> Result<At, String> {
-    let at: At = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(at.exact(now(), &zone()))
+/// A version as it was named on the command line.
+#[derive(Clone, Debug)]
+pub(crate) enum Said {
+    /// In a form that the daemon takes.
+    At(At),
+    /// By the label of a checkpoint, or by `SESSION/LABEL`.
+    Label(String),
 }
 
-/// A file and which version of it: `PATH@V`, unless `at` says it.
+/// Reads a version that stands alone, as in `--from V`. A time of day is in the
+/// time zone of the user.
+///
+/// # Errors
+/// None: a text in no other form may be the label of a checkpoint.
+pub(crate) fn version(text: &str) -> Result<Said, String> {
+    Ok(match text.parse::<At>() {
+        Ok(at) => Said::At(at.exact(now(), &zone())),
+        Err(_) => Said::Label(text.to_owned()),
+    })
+}
+
+impl Said {
+    /// Returns the version in a form that the daemon takes; `None` if none was
+    /// named.
+    pub(crate) fn resolved(said: Option<&Self>, client: &Client) -> Outcome<Option<At>> {
+        match said {
+            None => Ok(None),
+            Some(Self::At(at)) => Ok(Some(at.clone())),
+            Some(Self::Label(text)) => labelled(client, text).map(Some),
+        }
+    }
+}
+
+/// Returns the moment of the checkpoint with a label.
+///
+/// # Errors
+/// If no checkpoint has that label, or several have it.
+fn labelled(client: &Client, text: &str) -> Outcome<At> {
+    let mut found: Vec<(String, Clock)> = Vec::new();
+    for row in all_sessions(client)? {
+        let name = called(&row.session, row.label.as_deref());
+        let of_session = text.strip_prefix(name.as_str());
+        let label = of_session.and_then(|rest| rest.strip_prefix('/'));
+        for checkpoint in checkpoints(client, &row.session)? {
+            let own = checkpoint.label.as_deref();
+            if own == Some(text) || (own.is_some() && own == label) {
+                let id = escaped(&checkpoint.checkpoint, MAX_NAME);
+                found.push((format!("{name}/{id}"), checkpoint.clock));
+            }
+        }
+    }
+    let said = escaped(text, MAX_NAME);
+    match found.as_slice() {
+        [(_, clock)] => Ok(At::Clock {
+            epoch: Some(clock.epoch),
+            n: clock.n,
+        }),
+        [] => {
+            let wrong = text.parse::<At>().err();
+            let wrong = wrong.map_or_else(String::new, |error| format!(": {error}"));
+            Err(Failure::Usage(format!(
+                "{said} names no version, and is no label of a checkpoint{wrong}"
+            )))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+            Err(Failure::Usage(format!(
+                "several checkpoints have the label {said}: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// Returns all checkpoints of a session, oldest first.
+pub(crate) fn checkpoints(client: &Client, session: &SessionId) -> Outcome<Vec<CheckpointRow>> {
+    pages(|cursor| {
+        let answer = client.call(CheckpointList {
+            session: session.clone(),
+            limit: None,
+            cursor,
+        })?;
+        Ok((answer.checkpoints, answer.more))
+    })
+}
+
+/// Returns a file and which version of it: `PATH@V`, or `PATH` and the version
+/// `at`.
 pub(crate) fn file_and_version(
     context: &Context,
     workspace: &Workspace,
+    client: &Client,
     said: &Path,
-    at: Option<At>,
+    at: Option<&Said>,
 ) -> Outcome<(ClientPath, Option<At>)> {
     let text = said.to_str();
+    let at = Said::resolved(at, client)?;
     let parted = text.filter(|_| at.is_none()).and_then(At::split);
     match parted {
         // A file whose name has an `@` is meant.
@@ -49,12 +133,8 @@ pub(crate) fn file_and_version(
                 && said.symlink_metadata().is_err()
                 && Path::new(file).symlink_metadata().is_ok()
             {
-                let wrong = version.parse::<At>().err();
-                let wrong = wrong.map_or_else(String::new, |error| error.to_string());
-                let version = escaped(version, MAX_NAME);
-                return Err(Failure::Usage(format!(
-                    "{version} names no version: {wrong}"
-                )));
+                let at = labelled(client, version)?;
+                return Ok((context.path(workspace, Path::new(file))?, Some(at)));
             }
             Ok((context.path(workspace, said)?, at))
         }

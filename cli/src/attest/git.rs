@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use touchmark_client::proto::native;
 
+use crate::commands::daemon::git;
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, escaped};
 
@@ -45,7 +46,7 @@ pub(crate) struct Brought {
 impl Repository {
     /// Finds the repository that contains a directory.
     pub(crate) fn of(directory: &Path) -> Outcome<Self> {
-        let found = output(command(directory).args(["rev-parse", "--show-toplevel"]))?;
+        let found = output(git(directory).args(["rev-parse", "--show-toplevel"]))?;
         if !found.status.success() {
             return Err(Failure::No(format!(
                 "the workspace is in no work tree of git: {}",
@@ -62,7 +63,7 @@ impl Repository {
     /// Returns the commits that `named` selects: one for `REV`, several for
     /// `A..B`, the oldest first.
     pub(crate) fn commits(&self, named: &str) -> Outcome<Vec<Commit>> {
-        let mut git = command(&self.top);
+        let mut git = git(&self.top);
         match named.contains("..") {
             true => git.args(["rev-list", "--reverse", "--end-of-options", named, "--"]),
             false => git
@@ -72,7 +73,7 @@ impl Repository {
         let found = output(&mut git)?;
         let name = escaped(named, MAX_NAME);
         if !found.status.success() {
-            return Err(Failure::No(format!("git knows no commit {name}")));
+            return Err(Failure::No(format!("git has no commit {name}")));
         }
         let ids = String::from_utf8_lossy(&found.stdout).into_owned();
         let ids = ids.lines().map(|id| self.commit(id.to_owned()));
@@ -80,7 +81,7 @@ impl Repository {
     }
 
     fn commit(&self, id: String) -> Outcome<Commit> {
-        let object = asked(command(&self.top).args(["cat-file", "commit", &id]))?;
+        let object = asked(git(&self.top).args(["cat-file", "commit", &id]))?;
         let text = String::from_utf8_lossy(&object);
         let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
         let field = |name: &'static str| {
@@ -107,13 +108,13 @@ impl Repository {
         }
         let mut all: Option<BTreeMap<Vec<u8>, Brought>> = None;
         for parent in &commit.parents {
-            if !output(command(&self.top).args(["cat-file", "-e", parent]))?
+            if !output(git(&self.top).args(["cat-file", "-e", parent]))?
                 .status
                 .success()
             {
                 return Err(Failure::No(format!(
-                    "the parent of {} is not here, so nobody can say what it changed: fetch more of the \
-                     history (`git fetch --deepen=1`)",
+                    "the parent of {} is missing, so the changes of this commit are not known: fetch \
+                     more of the history (`git fetch --deepen=1`)",
                     short(&commit.id)
                 )));
             }
@@ -127,7 +128,7 @@ impl Repository {
     }
 
     fn compared(&self, trees: &[&str]) -> Outcome<BTreeMap<Vec<u8>, Brought>> {
-        let mut git = command(&self.top);
+        let mut git = git(&self.top);
         git.args(["diff-tree", "-r", "-M", "-z", "-p", "--raw", "-U0"])
             .args(["--no-commit-id", "--full-index", "--no-abbrev"])
             .args(["--no-ext-diff", "--no-textconv", "--no-color"])
@@ -142,7 +143,7 @@ impl Repository {
     ) -> Outcome<HashMap<String, Vec<u8>>> {
         let ids: BTreeSet<&str> = blobs.collect();
         let list: String = ids.iter().flat_map(|id| [*id, "\n"]).collect();
-        let mut git = command(&self.top)
+        let mut git = git(&self.top)
             .args(["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -185,7 +186,7 @@ impl Repository {
 
     /// Returns the note of a commit; `None` if it has none.
     pub(crate) fn note(&self, reference: &str, commit: &str) -> Outcome<Option<Vec<u8>>> {
-        let mut git = command(&self.top);
+        let mut git = git(&self.top);
         let found = output(git.args(["notes", reference, "show", commit]))?;
         Ok(found.status.success().then_some(found.stdout))
     }
@@ -199,7 +200,7 @@ impl Repository {
         note: &str,
         force: bool,
     ) -> Outcome {
-        let mut git = command(&self.top);
+        let mut git = git(&self.top);
         git.args(["notes", reference, "add", "-F", "-"])
             .args(force.then_some("-f"))
             .arg(commit)
@@ -299,24 +300,6 @@ fn added(head: &[u8]) -> impl Iterator<Item = u32> + use<> {
         Some(start..start.saturating_add(count))
     });
     new.unwrap_or(0..0)
-}
-
-/// Git, in that directory and of that directory's repository, whatever the
-/// environment of a hook says.
-fn command(directory: &Path) -> Command {
-    let mut git = Command::new("git");
-    git.arg("-C").arg(directory);
-    for setting in ["core.fsmonitor=false", "core.hooksPath=/dev/null"] {
-        git.args(["-c", setting]);
-    }
-    git.args(["--no-pager", "--literal-pathspecs"])
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null());
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        git.env_remove(name);
-    }
-    git
 }
 
 fn output(git: &mut Command) -> Outcome<Output> {

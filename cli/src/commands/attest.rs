@@ -13,9 +13,11 @@ use crate::attest::git::{Repository, short};
 use crate::attest::note::{self, Agent};
 use crate::attest::{Attested, Totals, attest};
 use crate::context::{Context, pages};
-use crate::output::{Failure, Outcome, table};
+use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
+use crate::system::terminal::columns;
+use crate::table::{Step, Table};
 use crate::text::{MAX_NAME, author, count, escaped, path};
 use crate::trace::model;
 use crate::versions::colour;
@@ -132,7 +134,7 @@ fn write(
         None if attested.totals.agents == 0 => Written::Nothing,
         Some(_) if !is_own && !force => {
             return Err(Failure::No(format!(
-                "{} has a note of another program in refs/notes/ai; --force puts this one in its place",
+                "{} has a note of another program in refs/notes/ai; --force replaces it",
                 short(&attested.commit)
             )));
         }
@@ -196,7 +198,7 @@ fn show(
                 ]
             })
             .collect();
-        for line in table(&rows) {
+        for line in Table::new(&[Step::Middle(1, 12)]).lines(rows, columns()) {
             page.line(&line)?;
         }
         if let Some(cause) = &file.cause {
@@ -212,7 +214,7 @@ fn show(
     };
     page.line(match written {
         Written::New => "note written to refs/notes/ai",
-        Written::Unchanged => "the note in refs/notes/ai says so already",
+        Written::Unchanged => "the note in refs/notes/ai is up to date",
         Written::Nothing => "no note: no agent is known to have written any of it",
     })?;
     match left_out {

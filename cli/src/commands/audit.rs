@@ -1,5 +1,6 @@
 //! `touchmark audit`: compares the daemon's records with the disk.
 
+use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::daemon::{Audit, Difference, Holds};
 use touchmark_client::proto::{Hash, Reply};
@@ -7,10 +8,14 @@ use touchmark_client::proto::{Hash, Reply};
 use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::style::{self, paint};
+use crate::style;
+use crate::table::{Cell, Step, Table, View};
 use crate::text::{count, path};
 
-/// Reads every tracked file and compares it with what the daemon believes.
+/// A word, the path, what is on record and on disk.
+const TABLE: Table = Table::new(&[Step::Middle(1, 12)]).with_remarks();
+
+/// Compare all tracked files with the disk.
 #[derive(Debug, Args)]
 pub(crate) struct Options {}
 
@@ -21,31 +26,35 @@ pub(crate) fn run(context: &Context) -> Outcome {
     if context.global.json {
         context.json(&result_json(Reply::Audit(audited), &workspace.root))?;
     } else {
-        for difference in &audited.differences {
-            output::line(&row(difference))?;
+        for line in lines(&audited.differences, &View::here()) {
+            output::line(&line)?;
         }
     }
     let checked = count(checked, "file");
     if differences > 0 {
         return Err(Failure::No(format!(
-            "{checked} compared, {} by which belief and disk differed; the disk is believed now",
+            "{checked} compared; the record of {} differed from the disk and was corrected",
             count(differences, "file")
         )));
     }
     if context.global.json {
         return Ok(());
     }
-    context.say(&format!("{checked} compared, all as believed"))
+    context.say(&format!("{checked} compared; all match the disk"))
 }
 
-fn row(difference: &Difference) -> String {
-    format!(
-        "{} {}: believed {}, is {}",
-        paint(style::WARN, "differs"),
-        path(&difference.path),
-        holds(difference.believed),
-        holds(difference.disk)
-    )
+/// Returns one text for each file that differs.
+pub(crate) fn lines(differences: &[Difference], view: &View) -> Vec<String> {
+    TABLE.lines(differences.iter().map(row).collect(), view.columns)
+}
+
+fn row(difference: &Difference) -> Vec<Cell> {
+    let [believed, disk] = [difference.believed, difference.disk].map(holds);
+    vec![
+        (style::WARN, "differs".to_owned()),
+        (Style::new(), path(&difference.path)),
+        (Style::new(), format!("recorded {believed}, is {disk}")),
+    ]
 }
 
 fn holds(holds: Holds) -> String {

@@ -7,16 +7,17 @@ use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::history::{Blame, FileBlame};
-use touchmark_client::proto::{At, LineRange, Reply};
+use touchmark_client::proto::{LineRange, Reply};
 
 use crate::commands::call::result_json;
 use crate::complete;
-use crate::context::{Context, zone};
-use crate::output::{Outcome, table};
+use crate::context::Context;
+use crate::output::Outcome;
 use crate::pager::{Page, harmless};
 use crate::style;
+use crate::table::{Table, View};
 use crate::trace;
-use crate::versions::{colour, file_and_version, name, version, when, who};
+use crate::versions::{Said, colour, file_and_version, name, version, who};
 
 /// Show who wrote each line of a file.
 #[derive(Debug, Args)]
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<At>,
+    at: Option<Said>,
     /// Only these lines: 10,20 or 10,+5
     #[arg(long, short = 'L', value_name = "A,B", value_parser = range)]
     lines: Option<LineRange>,
@@ -68,8 +69,14 @@ fn range(text: &str) -> Result<LineRange, String> {
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
-    let (path, at) = file_and_version(context, &workspace, &options.file, options.at)?;
     let client = context.connect(&workspace)?;
+    let (path, at) = file_and_version(
+        context,
+        &workspace,
+        &client,
+        &options.file,
+        options.at.as_ref(),
+    )?;
     let blame = client.call(FileBlame {
         path,
         at,
@@ -85,7 +92,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
 }
 
 fn show(page: &mut Page, blame: &Blame) -> Outcome {
-    let zone = zone();
+    let view = View::here();
     let last = blame.start as usize + blame.lines.len();
     let digits = last.to_string().len();
     let rows: Vec<_> = blame
@@ -96,14 +103,15 @@ fn show(page: &mut Page, blame: &Blame) -> Outcome {
             vec![
                 (style::BOLD, name(line.clock)),
                 (colour(&line.author), who(&line.author)),
-                (style::DIM, when(line.time, &zone)),
+                (style::DIM, view.ago(line.time)),
                 (style::DIM, format!("{number:>digits$}")),
                 (Style::new(), String::new()),
             ]
         })
         .collect();
-    // What the lines hold is no column: it may have any width.
-    let heads = table(&rows);
+    // The text of the lines is not a column of the table, since it may have any
+    // width.
+    let heads = Table::new(&[]).lines(rows, None);
     for (head, line) in heads.iter().zip(&blame.lines) {
         let text = &line.text;
         match page.is_terminal {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use touchmark_client::Error;
 use touchmark_client::proto::codec::json::{parse, server_to_json};
 use touchmark_client::proto::codec::{Incoming, MessageId, ServerMessage};
-use touchmark_client::proto::{METHODS, Reply, Request, native};
+use touchmark_client::proto::{self, METHODS, Reply, Request, native};
 
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
@@ -27,7 +27,8 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let request = request(&options.method, &read(&options.params)?)?;
     let workspace = context.workspace()?;
-    let reply = context.connect(&workspace)?.request(request)?;
+    let client = context.connect(&workspace)?;
+    let reply = client.request(request).map_err(Failure::Call)?;
     context.json(&result_json(reply, &workspace.root))
 }
 
@@ -46,25 +47,29 @@ fn read(params: &str) -> Outcome<String> {
 fn request(method: &str, params: &str) -> Outcome<Request> {
     let params: Value = serde_json::from_str(params)
         .map_err(|error| Failure::Usage(format!("the parameters are not JSON: {error}")))?;
+    // The same error that the daemon would return.
+    parsed(method, &params).map_err(|error| Failure::Call(Error::Daemon(error)))
+}
+
+/// Parses a request as the daemon would parse it from JSON.
+///
+/// # Errors
+/// The error that the daemon would return.
+pub(crate) fn parsed(method: &str, params: &Value) -> Result<Request, proto::Error> {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let wrong = match parse(message.to_string().as_bytes()) {
         Incoming::One(message) => match *message {
             Ok(message) => return Ok(message.request),
             Err(rejected) => rejected.error,
         },
-        Incoming::Batch(_) => {
-            return Err(Failure::Usage("one request at a time".into()));
-        }
+        // An object is no batch.
+        Incoming::Batch(_) => proto::Error::invalid("one request at a time"),
     };
-    // The same error that the daemon would answer.
-    Err(Failure::Client(Error::Daemon(
-        if METHODS.contains(&method) {
-            wrong
-        } else {
-            let hint = format!("the methods: {}", METHODS.join(", "));
-            wrong.hint(hint)
-        },
-    )))
+    Err(if METHODS.contains(&method) {
+        wrong
+    } else {
+        wrong.hint(format!("the methods: {}", METHODS.join(", ")))
+    })
 }
 
 /// Returns a reply's result as it is in JSON on the wire.
@@ -93,7 +98,7 @@ mod tests {
         assert_eq!(request("ping", "{").unwrap_err().exit_code(), 2);
         assert_eq!(request("no/such", "{}").unwrap_err().exit_code(), 4);
         let unknown = request("ping", r#"{"a":1}"#).unwrap_err();
-        assert!(matches!(unknown, Failure::Client(error) if error.code() == "invalidParams"));
+        assert!(matches!(unknown, Failure::Call(error) if error.code() == "invalidParams"));
     }
 
     #[test]

@@ -3,20 +3,35 @@
 
 use anstyle::Style;
 use clap::{Args, Subcommand};
+use touchmark_client::blocking::Client;
 use touchmark_client::proto::checkpoints::{
-    CheckpointCreate, CheckpointDelete, CheckpointDetect, CheckpointDetected, CheckpointList,
+    CheckpointCreate, CheckpointDelete, CheckpointDetect, CheckpointDetected, CheckpointRow,
     CheckpointRows, EditedFile,
 };
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::commands::warning;
-use crate::context::{self, Context, pages, zone};
-use crate::output::{self, Outcome, table};
+use crate::context::{self, Context, pages};
+use crate::output::{self, Failure, Outcome};
 use crate::style;
-use crate::text::{MAX_NAME, authors, count, date, escaped, path, time_of_day};
+use crate::table::{Cell, Step, Table, View};
+use crate::text::{MAX_NAME, authors, count, escaped, path};
+use crate::versions::{checkpoints, name};
 
-/// Moments of a session, and what was edited since.
+/// Id, time, clock, label, message.
+const LIST: Table = Table::new(&[
+    Step::Start(4, 8),
+    Step::Out(4),
+    Step::Out(2),
+    Step::Middle(3, 12),
+]);
+
+/// Time, path, whether the content differs, versions, authors.
+const DETECTED: Table =
+    Table::new(&[Step::Middle(1, 24), Step::Out(3), Step::Middle(1, 12)]).with_remarks();
+
+/// Moments of a session, and which files were changed since.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The session [default: TOUCHMARK_SESSION]
@@ -87,14 +102,7 @@ fn create(
 fn list(context: &Context, session: SessionId) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
-    let checkpoints = pages(|cursor| {
-        let answer = client.call(CheckpointList {
-            session: session.clone(),
-            limit: None,
-            cursor,
-        })?;
-        Ok((answer.checkpoints, answer.more))
-    })?;
+    let checkpoints = checkpoints(&client, &session)?;
     if context.global.json {
         let rows = CheckpointRows {
             checkpoints,
@@ -105,27 +113,57 @@ fn list(context: &Context, session: SessionId) -> Outcome {
     if checkpoints.is_empty() {
         return context.say("no checkpoints");
     }
-    let zone = zone();
+    let lines = list_lines(&checkpoints, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Returns one line for each checkpoint.
+pub(crate) fn list_lines(checkpoints: &[CheckpointRow], view: &View) -> Vec<String> {
     let text = |text: &Option<String>| escaped(text.as_deref().unwrap_or_default(), 120);
-    let rows: Vec<_> = checkpoints
+    let rows = checkpoints.iter().map(|row| {
+        vec![
+            (style::AGENT, escaped(&row.checkpoint, MAX_NAME)),
+            (style::DIM, view.ago(row.time)),
+            (style::DIM, name(Some(row.clock))),
+            (Style::new(), text(&row.label)),
+            (style::DIM, text(&row.message)),
+        ]
+    });
+    LIST.lines(rows.collect(), view.columns)
+}
+
+/// Returns the id of the checkpoint that a person means, by its id or label.
+///
+/// # Errors
+/// If several of the session's checkpoints have that label.
+pub(crate) fn meant(client: &Client, session: &SessionId, said: String) -> Outcome<String> {
+    let rows = checkpoints(client, session)?;
+    if rows.iter().any(|row| row.checkpoint == said) {
+        return Ok(said);
+    }
+    let labelled = rows
         .iter()
-        .map(|row| {
-            vec![
-                (style::AGENT, escaped(&row.checkpoint, MAX_NAME)),
-                (style::DIM, date(row.time, &zone)),
-                (style::DIM, row.clock.to_string()),
-                (Style::new(), text(&row.label)),
-                (style::DIM, text(&row.message)),
-            ]
-        })
-        .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+        .filter(|row| row.label.as_deref() == Some(&said));
+    let ids: Vec<&str> = labelled.map(|row| row.checkpoint.as_str()).collect();
+    match ids.as_slice() {
+        // The daemon's error says that there is no such checkpoint.
+        [] => Ok(said),
+        [only] => Ok((*only).to_owned()),
+        several => Err(Failure::Usage(format!(
+            "several checkpoints have the label {}: {}",
+            escaped(&said, MAX_NAME),
+            several.join(", ")
+        ))),
+    }
 }
 
 fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome {
     let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
     let name = escaped(&checkpoint, MAX_NAME);
-    let done = context.connect(&workspace)?.call(CheckpointDelete {
+    let session = context::meant(&client, &session)?;
+    let checkpoint = meant(&client, &session, checkpoint)?;
+    let done = client.call(CheckpointDelete {
         session,
         checkpoint,
     })?;
@@ -133,12 +171,14 @@ fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome 
         let reply = Reply::CheckpointDelete(done);
         return context.json(&result_json(reply, &workspace.root));
     }
-    context.say(&format!("{name} is forgotten"))
+    context.say(&format!("removed: checkpoint {name}"))
 }
 
 fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
+    let session = context::meant(&client, &session)?;
+    let checkpoint = meant(&client, &session, checkpoint)?;
     let mut stored = None;
     let files = pages(|cursor| {
         let answer = client.call(CheckpointDetect {
@@ -171,29 +211,33 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
     if files.is_empty() {
         return context.say("nothing was edited since");
     }
-    let rows: Vec<_> = files.iter().map(row).collect();
-    table(&rows)
-        .iter()
-        .try_for_each(|line| output::line(line))?;
+    for line in detected_lines(&files, &View::here()) {
+        output::line(&line)?;
+    }
     match stored {
         Some(kept) => context.say(&format!(
-            "kept as a warning about {}",
+            "stored as a warning about {}",
             warning::about(&kept)
         )),
         None => Ok(()),
     }
 }
 
-fn row(file: &EditedFile) -> Vec<(Style, String)> {
-    let zone = zone();
+/// Returns one text for each file.
+pub(crate) fn detected_lines(files: &[EditedFile], view: &View) -> Vec<String> {
+    let rows = files.iter().map(|file| row(file, view));
+    DETECTED.lines(rows.collect(), view.columns)
+}
+
+fn row(file: &EditedFile, view: &View) -> Vec<Cell> {
     let (now, now_style) = match file.differs {
         Some(true) => ("differs", style::WARN),
         Some(false) => ("as it was", style::GOOD),
-        None => ("not known then", style::UNKNOWN),
+        None => ("untracked then", style::UNKNOWN),
     };
     let last = file
         .last_edit
-        .map_or_else(String::new, |time| time_of_day(time, &zone));
+        .map_or_else(String::new, |time| view.ago(time));
     vec![
         (style::DIM, last),
         (style::BOLD, path(&file.path)),

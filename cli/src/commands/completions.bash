@@ -1,6 +1,6 @@
-# Readline cuts words at @ and :, which stand in the names of versions: the
-# line is cut at blanks here, and what readline has already is left out of what
-# is offered.
+# Readline splits words at @ and :, which occur in the names of versions. So the
+# line is split at blanks here, and the part of the word that readline has
+# already is removed from what is offered.
 _touchmark_complete() {
     local line="${COMP_LINE:0:COMP_POINT}" words word reply given IFS=$' \t\n'
     read -a words <<< "$line"
@@ -20,7 +20,7 @@ _touchmark_complete() {
     for reply in "${replies[@]}"; do
         COMPREPLY+=("${reply#"$given"}")
     done
-    # A directory, or a version that is yet to be named, goes on.
+    # After a directory, or an @ before a version, the word continues.
     if [[ ${#COMPREPLY[@]} -ne 1 || ! "${COMPREPLY[0]}" =~ [=/:@]$ ]]; then
         compopt +o nospace 2> /dev/null
     fi

@@ -8,6 +8,7 @@ use clap::Args;
 use touchmark_client::find::Workspace;
 use touchmark_client::proto::Places;
 pub(crate) use touchmark_daemon::doctor;
+pub(crate) use touchmark_daemon::git::git;
 pub(crate) use touchmark_daemon::life::Vanished;
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 use touchmark_daemon::{DaemonOptions, life, main_daemon};

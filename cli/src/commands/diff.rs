@@ -19,7 +19,7 @@ use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
 use crate::text::{called, escaped};
-use crate::versions::{By, file_and_version, files, version, when};
+use crate::versions::{By, Said, file_and_version, files, version, when};
 
 /// Show what changed, and who changed it.
 ///
@@ -33,11 +33,11 @@ pub(crate) struct Options {
     paths: Vec<PathBuf>,
     /// The older version
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    from: Option<At>,
-    /// The newer version [default: what the files hold now]
+    from: Option<Said>,
+    /// The newer version [default: the files as they are now]
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    to: Option<At>,
-    /// Only hunks in which `me`, this session, or any `command` changed something
+    to: Option<Said>,
+    /// Only hunks with a change by `me`, by this session, or by any `command`
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
     /// Show only how many lines of each file changed, and by whom
@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
     let by = By::said(&client, options.by.as_deref())?;
-    let (paths, since) = named(context, &workspace, options)?;
+    let (paths, since) = named(context, &workspace, &client, options)?;
     let (from, since) = match since {
         Some(from) => (from, None),
         None => {
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         path: None,
         paths,
         from,
-        to: options.to.clone(),
+        to: Said::resolved(options.to.as_ref(), &client)?,
         context: Some(options.unified),
         limit: None,
         cursor: None,
@@ -122,16 +122,21 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 
 type Named = (Option<Vec<touchmark_client::proto::ClientPath>>, Option<At>);
 
-/// The files, and the version that one of them names.
-fn named(context: &Context, workspace: &Workspace, options: &Options) -> Outcome<Named> {
+/// Returns the files, and the version that one of them names.
+fn named(
+    context: &Context,
+    workspace: &Workspace,
+    client: &Client,
+    options: &Options,
+) -> Outcome<Named> {
     if let ([one], None) = (options.paths.as_slice(), &options.from)
-        && let (path, Some(at)) = file_and_version(context, workspace, one, None)?
+        && let (path, Some(at)) = file_and_version(context, workspace, client, one, None)?
     {
         return Ok((Some(vec![path]), Some(at)));
     }
     Ok((
         files(context, workspace, &options.paths)?,
-        options.from.clone(),
+        Said::resolved(options.from.as_ref(), client)?,
     ))
 }
 

@@ -16,6 +16,7 @@ use touchmark_client::{Error, Hello, Workspace, find};
 
 use crate::commands::daemon::doctor::{Finding, Level, examine};
 use crate::context::{Context, hello};
+use crate::hints;
 use crate::output::{self, Failure, Outcome};
 use crate::service::Service;
 use crate::settings;
@@ -158,19 +159,19 @@ fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) 
         Err(Error::NoDaemon { .. }) if is_there(places) => vec![Finding::wrong(
             CHECK,
             format!(
-                "nobody listens at {}: a daemon was killed and left it",
+                "no daemon listens at {}: one was killed and left its socket",
                 places.socket.display()
             ),
-            "`touchmark start`: the next daemon takes its place",
+            "`touchmark start`: the next daemon replaces it",
         )],
         Err(Error::NoDaemon { .. }) => vec![Finding::good(CHECK, "none runs; commands start one")],
         Err(error @ Error::Deadline { .. }) => vec![Finding::wrong(
             CHECK,
-            format!("it is there and does not answer: {error}"),
-            "see `touchmark logs`; if it stays so, end its process (the number is in the lock \
-             file), nothing answered is lost by that",
+            format!("a daemon runs but does not answer: {error}"),
+            "see `touchmark logs`; if it does not recover, kill its process (the number is in the \
+             lock file): nothing that was answered is lost",
         )],
-        Err(error) => vec![Finding::wrong(CHECK, error.to_string(), error.hint())],
+        Err(error) => vec![Finding::wrong(CHECK, error.to_string(), hints::of(&error))],
     }
 }
 
@@ -181,11 +182,11 @@ fn unanswered(stats: &Savings) -> Option<Finding> {
         Finding::note(
             "hooks in time",
             format!(
-                "{} got no answer in time, of all sessions that are known",
+                "{} got no answer in time, in all recorded sessions",
                 count(stats.unanswered_hooks, "hook")
             ),
-            "what they would have said was told later; more time: TOUCHMARK_HOOK_MS, in \
-             milliseconds, in the agent's environment",
+            "their answers were reported later; to give hooks more time, set TOUCHMARK_HOOK_MS \
+             (in milliseconds) in the agent's environment",
         )
     })
 }
@@ -197,8 +198,8 @@ fn passed_over(context: &Context, root: &Path) -> Option<Finding> {
     let list = context.environment.base.trusted_file();
     Some(Finding::note(
         "marks of others",
-        format!("{} does not count: {why}", mark.display()),
-        format!("to have it count name its directory in {}", list.display()),
+        format!("{} is ignored: {why}", mark.display()),
+        format!("to use it, add its directory to {}", list.display()),
     ))
 }
 
@@ -209,7 +210,7 @@ fn not_in_force(status: &StatusReport) -> Option<Finding> {
     if let Some(reason) = &stated.refused {
         return Some(Finding::wrong(
             CHECK,
-            format!("not all that its files say: {reason}"),
+            format!("the daemon does not apply all of it: {reason}"),
             format!("correct the file, then `kill -HUP {}`", status.pid),
         ));
     }
@@ -242,19 +243,22 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
     } else {
         Finding::note(
             "daemon",
-            format!("it is touchmark {}, this is {own}", status.version),
+            format!(
+                "the daemon is touchmark {}, this program is {own}",
+                status.version
+            ),
             "`touchmark restart`: state and open edits survive",
         )
     }];
     found.extend(not_in_force(status));
     let overflows = status.counters.overflows;
     found.push(if overflows == 0 {
-        Finding::good("overflows", "none since it started")
+        Finding::good("overflows", "none since the daemon started")
     } else {
         Finding::note(
             "overflows",
             format!(
-                "{} since it started: each time everything was compared with the disk",
+                "{} since the daemon started: each time all tracked files were compared with the disk",
                 count(overflows, "overflow")
             ),
             "if they are many, raise fs.inotify.max_queued_events",
@@ -265,7 +269,7 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
         Finding::note(
             "clock",
             &part.cause,
-            "see that the machine's clock is right; nothing is older for it",
+            "check the machine's clock; nothing is removed by age because of it",
         )
     }));
     let degraded = status.degraded.iter().filter(|part| !of_clock(part));

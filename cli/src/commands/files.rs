@@ -3,22 +3,36 @@
 
 use anstyle::Style;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
+use touchmark_client::blocking::Client;
 use touchmark_client::proto::files::{FileStates, FileStatus};
 use touchmark_client::proto::{FileState, Reply, SessionId, State};
 
 use crate::commands::call::result_json;
-use crate::context::{self, Context};
-use crate::output::{self, Outcome, table};
+use crate::complete;
+use crate::context::{self, Context, all_sessions};
+use crate::output::{self, Outcome};
 use crate::style;
-use crate::text::{authors, count, path};
+use crate::table::{Cell, Step, Table, View};
+use crate::text::{authors, called, count, path};
 
-/// The files a session knows.
+/// Session, state, path, reads, remarks.
+const TABLE: Table = Table::new(&[
+    Step::Middle(2, 32),
+    Step::Out(3),
+    Step::Middle(2, 16),
+    Step::Middle(0, 12),
+])
+.with_remarks();
+
+/// The files that sessions have read.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The session
-    #[arg(long, short, value_name = "S", value_parser = context::session)]
-    session: SessionId,
-    /// Only those whose copy is out of date, or whose file is gone
+    /// Only this session's
+    #[arg(long, short, value_name = "S", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
+    session: Option<SessionId>,
+    /// Only those whose copy is out of date, or whose file was deleted
     #[arg(long)]
     stale: bool,
     /// Read and hash every file for this answer
@@ -29,41 +43,80 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
-    let mut asked = FileStatus {
-        session: options.session,
+    let ask = |session| FileStatus {
+        session,
         paths: None,
-        state: if options.stale {
-            vec![State::Stale, State::Deleted]
-        } else {
-            Vec::new()
+        state: match options.stale {
+            true => vec![State::Stale, State::Deleted],
+            false => Vec::new(),
         },
         sync: None,
         verify: options.verify.then_some(true),
         limit: None,
         cursor: None,
     };
-    let mut all = client.call(asked.clone())?;
+    let mut found: Vec<(String, Vec<FileState>)> = Vec::new();
+    match options.session {
+        Some(session) => {
+            let all = known(&client, ask(session))?;
+            if context.global.json {
+                return context.json(&result_json(Reply::FileStatus(all), &workspace.root));
+            }
+            // It is one session's: its name says nothing.
+            found.push((String::new(), all.files));
+        }
+        None => {
+            let mut facts = Vec::new();
+            for row in all_sessions(&client)? {
+                let all = known(&client, ask(row.session.clone()))?;
+                if all.files.is_empty() {
+                    continue;
+                }
+                if context.global.json {
+                    let mut fact = result_json(Reply::FileStatus(all), &workspace.root);
+                    fact["session"] = row.session.as_str().into();
+                    fact["label"] = row.label.into();
+                    facts.push(fact);
+                } else {
+                    found.push((called(&row.session, row.label.as_deref()), all.files));
+                }
+            }
+            if context.global.json {
+                return context.json(&json!({ "sessions": facts }));
+            }
+        }
+    }
+    let lines = lines(&found, &View::here());
+    if lines.is_empty() {
+        return context.say(match options.stale {
+            true => "no copy is out of date",
+            false => "no file was read",
+        });
+    }
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Returns all files of a session, over all pages.
+fn known(client: &Client, mut ask: FileStatus) -> Outcome<FileStates> {
+    let mut all = client.call(ask.clone())?;
     while let Some(cursor) = all.more.take() {
-        asked.cursor = Some(cursor);
-        let FileStates { files, more, .. } = client.call(asked.clone())?;
+        ask.cursor = Some(cursor);
+        let FileStates { files, more, .. } = client.call(ask.clone())?;
         all.files.extend(files);
         all.more = more;
     }
-    if context.global.json {
-        return context.json(&result_json(Reply::FileStatus(all), &workspace.root));
-    }
-    if all.files.is_empty() {
-        return context.say(if options.stale {
-            "no copy is out of date"
-        } else {
-            "the session knows no files"
-        });
-    }
-    let rows: Vec<_> = all.files.iter().map(row).collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    Ok(all)
 }
 
-fn row(file: &FileState) -> Vec<(Style, String)> {
+/// Returns one line for each session and file.
+pub(crate) fn lines(found: &[(String, Vec<FileState>)], view: &View) -> Vec<String> {
+    let rows = found
+        .iter()
+        .flat_map(|(session, files)| files.iter().map(|file| row(session, file)));
+    TABLE.lines(rows.collect(), view.columns)
+}
+
+fn row(session: &str, file: &FileState) -> Vec<Cell> {
     let (state, state_style) = match file.state {
         State::Unread => ("unread", style::DIM),
         State::Fresh => ("fresh", style::GOOD),
@@ -80,6 +133,7 @@ fn row(file: &FileState) -> Vec<(Style, String)> {
         remarks.push("unsaved changes in an editor".into());
     }
     vec![
+        (style::AGENT, session.to_owned()),
         (state_style, state.into()),
         (style::BOLD, path(&file.path)),
         (style::DIM, count(u64::from(file.read_count), "read")),

@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         return tell(
             context,
             "session",
-            &format!("forgotten: what {said} knew and stored"),
+            &format!("removed: what {said} has read and stored"),
         );
     }
     if options.what.contents {
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         return tell(
             context,
             "contents",
-            &format!("forgotten: the contents kept for {name}"),
+            &format!("removed: the contents stored for {name}"),
         );
     }
     if options.what.vanished {
@@ -77,18 +77,18 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if kept > 0 && !options.recovered {
         // These contents may be stored nowhere else.
         return Err(Failure::No(format!(
-            "bytes of {} are kept that may be nowhere else: look at `touchmark recovered list`, then say --recovered as well",
+            "recovered contents of {} may be stored nowhere else: see `touchmark recovered list`, then add --recovered",
             count(kept as u64, "file")
         )));
     }
-    let question = format!("Remove everything that is stored of {name}?");
-    if !options.yes && !confirm::agreed(&question, "say --yes to remove it")? {
+    let question = format!("Remove everything that is stored for {name}?");
+    if !options.yes && !confirm::agreed(&question, "use --yes to remove it")? {
         return Err(Failure::No("nothing was removed".into()));
     }
     stop::end(&workspace)?;
     let said = match forget(&workspace)? {
-        true => format!("forgotten: everything of {name}"),
-        false => format!("nothing is stored of {name}"),
+        true => format!("removed: everything stored for {name}"),
+        false => format!("nothing is stored for {name}"),
     };
     tell(context, "all", &said)
 }
@@ -98,11 +98,11 @@ fn vanished(context: &Context, own: &Places, recovered: bool) -> Outcome {
     if context.global.json {
         context.json(&json!({ "forgotten": "vanished", "removed": removed, "kept": kept }))?;
     } else if removed.is_empty() && kept.is_empty() {
-        context.say("nothing is stored of workspaces that no longer exist")?;
+        context.say("nothing is stored for workspaces that no longer exist")?;
     } else {
         for workspace in &removed {
             context.say(&format!(
-                "forgotten: everything of {}",
+                "removed: everything stored for {}",
                 directory(workspace)
             ))?;
         }
@@ -113,7 +113,7 @@ fn vanished(context: &Context, own: &Places, recovered: bool) -> Outcome {
     // These contents may be stored nowhere else.
     let named: Vec<String> = kept.iter().map(|path| directory(path)).collect();
     Err(Failure::No(format!(
-        "bytes of {} are kept that may be nowhere else: say --recovered as well to remove them, too",
+        "recovered contents of {} may be stored nowhere else: add --recovered to remove them, too",
         named.join(", ")
     )))
 }

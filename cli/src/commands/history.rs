@@ -4,15 +4,20 @@ use std::path::PathBuf;
 
 use anstyle::Style;
 use clap::Args;
-use touchmark_client::proto::files::FileHistory;
+use touchmark_client::proto::files::{FileHistory, Versions};
 use touchmark_client::proto::{AuthorKind, Evidence, Reply, Version};
 
 use crate::commands::call::result_json;
 use crate::commands::modified::verb;
-use crate::context::{Context, zone};
-use crate::output::{self, Outcome, table};
+use crate::context::Context;
+use crate::output::{self, Outcome};
 use crate::style;
-use crate::text::{author, bytes, date, path};
+use crate::table::{Step, Table, View};
+use crate::text::{author, bytes, path};
+
+/// Time, author, what happened, hash, size, remarks.
+const TABLE: Table =
+    Table::new(&[Step::Middle(1, 16), Step::Out(3), Step::Middle(1, 10)]).with_remarks();
 
 /// All versions of a file.
 #[derive(Debug, Args)]
@@ -39,40 +44,39 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if history.versions.is_empty() {
         return context.say("no versions: no session has named this file");
     }
-    let zone = zone();
-    let oldest = history.versions.len() - 1;
-    let rows: Vec<_> = history
-        .versions
-        .iter()
-        .enumerate()
-        .map(|(at, version)| {
-            // The content from before touchmark looked has no known author.
-            let baseline = at == oldest
-                && history.more.is_none()
-                && version.author.kind == AuthorKind::Unknown
-                && version.evidence == Evidence::Gap;
-            let (by, did, remarks) = if baseline {
-                (String::new(), "baseline", "as first seen".to_owned())
-            } else {
-                (author(&version.author), what(version), remarks(version))
-            };
-            vec![
-                (style::DIM, date(version.time, &zone)),
-                (author_style(version), by),
-                (Style::new(), did.to_owned()),
-                (style::DIM, hash(version)),
-                (Style::new(), size(version)),
-                (style::DIM, remarks),
-            ]
-        })
-        .collect();
-    for line in table(&rows) {
+    for line in lines(&history, &View::here()) {
         output::line(&line)?;
     }
     if history.more.is_some() {
         context.say("older versions: ask for more with -n")?;
     }
     Ok(())
+}
+
+/// Returns one text for each version.
+pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
+    let oldest = history.versions.len().saturating_sub(1);
+    let rows = history.versions.iter().enumerate().map(|(at, version)| {
+        // The author of the first content that touchmark saw is not known.
+        let baseline = at == oldest
+            && history.more.is_none()
+            && version.author.kind == AuthorKind::Unknown
+            && version.evidence == Evidence::Gap;
+        let (by, did, remarks) = if baseline {
+            (String::new(), "baseline", "as first seen".to_owned())
+        } else {
+            (author(&version.author), what(version), remarks(version))
+        };
+        vec![
+            (style::DIM, view.ago(version.time)),
+            (author_style(version), by),
+            (Style::new(), did.to_owned()),
+            (style::DIM, hash(version)),
+            (Style::new(), size(version)),
+            (style::DIM, remarks),
+        ]
+    });
+    TABLE.lines(rows.collect(), view.columns)
 }
 
 fn what(version: &Version) -> &'static str {
@@ -138,6 +142,6 @@ pub(crate) fn evidence(evidence: Evidence) -> &'static str {
         Evidence::Editor => "saved in an editor",
         Evidence::Process => "seen by the kernel",
         Evidence::Unmarked => "unmarked",
-        Evidence::Gap => "while nobody watched",
+        Evidence::Gap => "while not watched",
     }
 }

@@ -216,7 +216,7 @@ fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Cli
             if !may_start(workspace, global) {
                 let environment = Environment::read().ok()?;
                 let (mark, why) = find::passed_over(&workspace.root, &environment)?;
-                warn(&format!("{} does not count: {why}", mark.display()));
+                warn(&format!("{} is ignored: {why}", mark.display()));
                 return None;
             }
             connect_or_start(workspace, &hello, &Start::default()).ok()

@@ -71,7 +71,7 @@ fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) 
             &format!("nothing is written: {name}"),
         );
     }
-    if !options.yes && !confirm::agreed("Write this?", "say --yes to write this, or --dry-run")? {
+    if !options.yes && !confirm::agreed("Write this?", "use --yes to write this, or --dry-run")? {
         return Err(Failure::No(format!("{name} is left as it is")));
     }
     plan.carry_out()?;
@@ -85,7 +85,7 @@ fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) 
 fn said(action: Action, name: &str) -> String {
     match action {
         Action::Install => format!("the hooks are in {name}"),
-        Action::Uninstall => format!("no hooks of touchmark's are in {name}"),
+        Action::Uninstall => format!("{name} has no hooks of touchmark"),
     }
 }
 

@@ -14,23 +14,32 @@ use crate::commands::call::result_json;
 use crate::commands::history::remarks;
 use crate::commands::modified::verb;
 use crate::complete;
-use crate::context::{Context, zone};
+use crate::context::Context;
 use crate::hunks;
-use crate::output::{Outcome, fitting};
+use crate::output::Outcome;
 use crate::pager::Page;
 use crate::style;
+use crate::table::{Step, Table, View};
 use crate::text::path;
-use crate::versions::{By, colour, files, name, version, when, who};
+use crate::versions::{By, Said, colour, files, name, version, who};
 
-/// How versions are named, for the help of all commands that take one.
+/// Clock, time, author, what happened, path, lines.
+const TABLE: Table = Table::new(&[
+    Step::Middle(4, 24),
+    Step::Middle(2, 10),
+    Step::Middle(4, 12),
+]);
+
+/// How versions are named, for the help of each command that takes one.
 pub(crate) const VERSIONS: &str = "Versions (V):
   17, 1795468026370:17  a clock, as `touchmark log` prints it; the long one names the epoch
   9f86d081              at least 6 digits of the content's hash
   @10m @2h @3d          so long ago
   @14:30 @2026-11-22    then, in your time zone
   k3, claude-1/k3       at that checkpoint
+  before-lunch          at the checkpoint with that label
   seen:claude-1         what that session saw last
-  now                   what the file holds";
+  now                   the file's current content";
 
 /// The number of versions in one request.
 const PAGE: u32 = 200;
@@ -43,7 +52,7 @@ pub(crate) struct Options {
     paths: Vec<PathBuf>,
     /// Only what came after that: a time (2h, 2026-11-22), a clock, a checkpoint
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    since: Option<At>,
+    since: Option<Said>,
     /// Only changes by `me`, by this session, or by any `command`
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
@@ -64,10 +73,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let by = By::said(&client, options.by.as_deref())?;
     let mut ask = FileLog {
         paths: files(context, &workspace, &options.paths)?,
-        since: options.since.clone(),
+        since: Said::resolved(options.since.as_ref(), &client)?,
         lines: options.stat,
         limit: Some(PAGE),
-        before: None,
+        ..FileLog::default()
     };
     let mut left = options.limit.unwrap_or(usize::MAX);
     let mut all = Vec::new();
@@ -96,34 +105,38 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return json(context, &client, options.patch, all, &workspace.root);
     }
     if page.is_none() {
-        return context.say("no versions: nothing that a session knows was changed");
+        return context.say("no versions of tracked files were found");
     }
     Ok(())
 }
 
+/// Returns one text for each version. With `stat` it has the number of lines
+/// that changed, and how the author is known.
+pub(crate) fn lines(entries: &[LogEntry], stat: bool, view: &View) -> Vec<String> {
+    let rows = entries.iter().map(|LogEntry { version, lines }| {
+        let mut row = vec![
+            (style::BOLD, name(Some(version.clock))),
+            (style::DIM, view.ago(version.time)),
+            (colour(&version.author), who(&version.author)),
+            (Style::new(), verb(version.kind).to_owned()),
+            (Style::new(), path(&version.path)),
+        ];
+        if stat {
+            let lines = lines.map_or_else(String::new, |lines| {
+                format!("+{} -{}", lines.added, lines.removed)
+            });
+            row.push((Style::new(), lines));
+            row.push((style::DIM, remarks(version)));
+        }
+        row
+    });
+    let table = if stat { TABLE.with_remarks() } else { TABLE };
+    table.lines(rows.collect(), view.columns)
+}
+
 fn show(page: &mut Page, client: &Client, options: &Options, entries: &[LogEntry]) -> Outcome {
-    let zone = zone();
-    let rows: Vec<_> = entries
-        .iter()
-        .map(|LogEntry { version, lines }| {
-            let mut row = vec![
-                (style::BOLD, name(Some(version.clock))),
-                (style::DIM, when(version.time, &zone)),
-                (colour(&version.author), who(&version.author)),
-                (Style::new(), verb(version.kind).to_owned()),
-                (Style::new(), path(&version.path)),
-            ];
-            if options.stat {
-                let lines = lines.map_or_else(String::new, |lines| {
-                    format!("+{} -{}", lines.added, lines.removed)
-                });
-                row.push((Style::new(), lines));
-                row.push((style::DIM, remarks(version)));
-            }
-            row
-        })
-        .collect();
-    for (line, entry) in fitting(rows, 4, 0).iter().zip(entries) {
+    let lines = lines(entries, options.stat, &View::here());
+    for (line, entry) in lines.iter().zip(entries) {
         page.line(line)?;
         if options.patch {
             if let Ok(mut diff) = client.call(of_version(entry)) {

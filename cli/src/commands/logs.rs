@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             Ok(())
         } else {
             Err(Failure::No(format!(
-                "no log in {}; under systemd it is in the journal, on a terminal it is there",
+                "no log in {}; a service logs to the journal, a foreground daemon to its terminal",
                 directory(&workspace.places.state)
             )))
         };

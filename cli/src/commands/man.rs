@@ -1,11 +1,12 @@
 //! `touchmark man`: the manual pages, generated from the command line's
 //! definition.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Command};
 
 use crate::help;
 use crate::output::Outcome;
@@ -19,18 +20,145 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
-    let command = help::command();
     match &options.dir {
         Some(directory) => {
             std::fs::create_dir_all(directory)
-                .and_then(|()| clap_mangen::generate_to(command, directory))
+                .map_err(anyhow::Error::from)
+                .and_then(|()| {
+                    for (name, page) in pages()? {
+                        std::fs::write(directory.join(name), page)?;
+                    }
+                    Ok(())
+                })
                 .with_context(|| format!("write pages into {}", directory.display()))?;
         }
         None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page)?;
-            std::io::stdout().write_all(&page)?;
+            let mut command = help::command();
+            // Sub-commands get their whole names.
+            command.build();
+            std::io::stdout().write_all(page(&command)?.as_bytes())?;
         }
     }
     Ok(())
+}
+
+/// Returns the pages of all commands by their file names.
+fn pages() -> anyhow::Result<Vec<(String, String)>> {
+    fn add(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Result<()> {
+        let name = clap_mangen::Man::new(command.clone()).get_filename();
+        pages.push((name, page(command)?));
+        let below = command.get_subcommands();
+        let mut below = below.filter(|one| !one.is_hide_set() && one.get_name() != "help");
+        below.try_for_each(|one| add(one, pages))
+    }
+    let mut command = help::command();
+    command.build();
+    let mut pages = Vec::new();
+    add(&command, &mut pages)?;
+    Ok(pages)
+}
+
+/// Returns a page in roff.
+fn page(command: &Command) -> anyhow::Result<String> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    Ok(with_sections(&String::from_utf8(page)?))
+}
+
+/// Gives what `--help` prints at its end sections of their own, and lists the
+/// commands in the groups of `touchmark help`.
+fn with_sections(page: &str) -> String {
+    let (before, commands, after) = match page.split_once(".SH SUBCOMMANDS\n") {
+        Some((before, rest)) if rest.contains("touchmark\\-watch(1)") => {
+            let end = rest.find("\n.SH ").map_or(rest.len(), |at| at + 1);
+            (before, grouped(&rest[..end]), &rest[end..])
+        }
+        _ => (page, String::new(), ""),
+    };
+    let page = format!("{before}{commands}{after}");
+    let Some((before, extra)) = page.split_once(".SH EXTRA\n") else {
+        return page;
+    };
+    let end = extra.find("\n.SH ").map_or(extra.len(), |at| at + 1);
+    let (extra, after) = extra.split_at(end);
+    // Their lines stay as they are.
+    let extra = extra
+        .replace("Versions (V):\n", ".SH VERSIONS\n.nf\n")
+        .replace("Exit codes: ", ".SH EXIT STATUS\n")
+        .replace("\n\nExamples:\n", "\n.fi\nExamples:\n")
+        .replace("Examples:\n", ".SH EXAMPLES\n.nf\n");
+    let fill = if extra.contains(".nf\n") { ".fi\n" } else { "" };
+    format!("{before}{extra}{fill}{after}")
+}
+
+/// Returns the list of commands in groups.
+fn grouped(commands: &str) -> String {
+    let entries = commands.split(".TP\n").filter_map(|entry| {
+        let (name, _) = entry.strip_prefix("touchmark\\-")?.split_once("(1)")?;
+        Some((name.to_owned(), entry))
+    });
+    let entries: HashMap<String, &str> = entries.collect();
+    let mut text = String::from(".SH COMMANDS\n");
+    for (title, names) in help::GROUPS {
+        text.push_str(&format!(".SS \"{title}\"\n"));
+        for name in *names {
+            if let Some(entry) = entries.get(*name) {
+                text.push_str(".TP\n");
+                text.push_str(entry);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_page_of_a_command_has_its_examples() {
+        let pages: HashMap<String, String> = pages().unwrap().into_iter().collect();
+        for (name, examples) in help::EXAMPLES {
+            let page = &pages[&format!("touchmark-{name}.1")];
+            let (_, shown) = page.split_once("\n.SH EXAMPLES\n.nf\n").unwrap();
+            let (shown, _) = shown.split_once("\n.fi\n").unwrap();
+            let shown = shown.replace('\\', "");
+            for (line, _) in *examples {
+                let line = line.replace('\'', "*(Aq");
+                assert!(
+                    shown.contains(&format!("touchmark {line}")),
+                    "{line}: {shown}"
+                );
+            }
+            assert!(
+                !page.contains(".SH EXTRA") && !page.contains('\u{1b}'),
+                "{page}"
+            );
+        }
+        assert!(pages["touchmark-log.1"].contains(".SH VERSIONS\n.nf\n  17, "));
+        assert!(pages.contains_key("touchmark-checkpoint-create.1"));
+    }
+
+    #[test]
+    fn the_first_page_has_all_commands_in_their_groups() {
+        let pages = pages().unwrap();
+        let page = &pages
+            .iter()
+            .find(|(name, _)| name == "touchmark.1")
+            .unwrap()
+            .1;
+        let (_, listed) = page.split_once(".SH COMMANDS\n").unwrap();
+        let (listed, _) = listed.split_once("\n.SH ").unwrap();
+        assert_eq!(listed.matches(".SS ").count(), help::GROUPS.len());
+        for (_, names) in help::GROUPS {
+            for name in *names {
+                assert!(
+                    listed.contains(&format!("touchmark\\-{name}(1)\n")),
+                    "{name}"
+                );
+            }
+        }
+        assert!(page.contains(".SH EXIT STATUS\n0 done"), "{page}");
+    }
 }

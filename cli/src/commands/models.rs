@@ -8,12 +8,21 @@ use touchmark_client::proto::sessions::SessionList;
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
-use crate::context::{self, Context, pages, zone};
-use crate::output::{self, Outcome, table};
+use crate::context::{self, Context, pages};
+use crate::output::{self, Outcome};
 use crate::style;
-use crate::text::{called, date, escaped};
+use crate::table::{Step, Table, View};
+use crate::text::{called, escaped};
 
-/// The models that sessions used.
+/// Time, session, model, provider, mode.
+const TABLE: Table = Table::new(&[
+    Step::Out(4),
+    Step::Out(3),
+    Step::Middle(2, 20),
+    Step::Middle(1, 12),
+]);
+
+/// List the models that sessions used.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only this session's models
@@ -61,8 +70,16 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if used.is_empty() {
         return context.say("no models");
     }
-    let zone = zone();
-    let rows: Vec<_> = used
+    let lines = lines(&used, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// A session, its label, and the models that it used.
+type Used = (SessionId, Option<String>, Vec<ModelEntry>);
+
+/// Returns one line for each use of a model.
+pub(crate) fn lines(used: &[Used], view: &View) -> Vec<String> {
+    let rows = used
         .iter()
         .flat_map(|(id, label, entries)| {
             let name = called(id, label.as_deref());
@@ -70,15 +87,14 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         })
         .map(|(name, entry)| {
             vec![
-                (style::DIM, date(entry.time, &zone)),
+                (style::DIM, view.ago(entry.time)),
                 (style::AGENT, name),
                 (style::BOLD, escaped(&entry.model_id, 80)),
                 (Style::new(), escaped(&entry.provider_id, 60)),
                 (Style::new(), escaped(&entry.mode, 40)),
             ]
-        })
-        .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+        });
+    TABLE.lines(rows.collect(), view.columns)
 }
 
 fn of(client: &Client, session: &SessionId) -> Outcome<Vec<ModelEntry>> {

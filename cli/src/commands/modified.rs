@@ -7,10 +7,20 @@ use touchmark_client::proto::quoting::restore_command;
 use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId, VersionKind};
 
 use crate::commands::call::result_json;
-use crate::context::{self, Context, zone};
-use crate::output::{self, Outcome, table};
+use crate::context::{self, Context};
+use crate::output::{self, Outcome};
 use crate::style;
-use crate::text::{authors, count, path, time_of_day};
+use crate::table::{Step, Table, View};
+use crate::text::{authors, count, path};
+
+/// Time, authors, what happened, path, lines, remarks.
+const TABLE: Table = Table::new(&[
+    Step::Middle(1, 16),
+    Step::Middle(3, 24),
+    Step::Out(4),
+    Step::Middle(3, 16),
+])
+.with_remarks();
 
 /// What changed.
 #[derive(Debug, Args)]
@@ -48,7 +58,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if all.changes.is_empty() {
         return context.say("nothing changed");
     }
-    for line in lines(&all.changes) {
+    for line in lines(&all.changes, &View::here()) {
         output::line(&line)?;
     }
     context.say(&format!(
@@ -58,30 +68,26 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     ))
 }
 
-/// One line per changed path.
-pub(crate) fn lines(changes: &[Change]) -> Vec<String> {
-    let zone = zone();
-    let rows: Vec<_> = changes
-        .iter()
-        .map(|change| {
-            let plain = Style::new();
-            let lines = change.lines.map_or_else(String::new, |lines| {
-                format!("+{} -{}", lines.added, lines.removed)
-            });
-            vec![
-                (style::DIM, time_of_day(change.last_time, &zone)),
-                (
-                    author_style(&change.changed_by),
-                    authors(&change.changed_by),
-                ),
-                (plain, verb(change.kind).to_owned()),
-                (style::BOLD, path(&change.path)),
-                (plain, lines),
-                (plain, remarks(change)),
-            ]
-        })
-        .collect();
-    table(&rows)
+/// Returns one line for each changed path.
+pub(crate) fn lines(changes: &[Change], view: &View) -> Vec<String> {
+    let rows = changes.iter().map(|change| {
+        let plain = Style::new();
+        let lines = change.lines.map_or_else(String::new, |lines| {
+            format!("+{} -{}", lines.added, lines.removed)
+        });
+        vec![
+            (style::DIM, view.ago(change.last_time)),
+            (
+                author_style(&change.changed_by),
+                authors(&change.changed_by),
+            ),
+            (plain, verb(change.kind).to_owned()),
+            (style::BOLD, path(&change.path)),
+            (plain, lines),
+            (plain, remarks(change)),
+        ]
+    });
+    TABLE.lines(rows.collect(), view.columns)
 }
 
 fn author_style(authors: &[Author]) -> Style {

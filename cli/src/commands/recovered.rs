@@ -12,10 +12,20 @@ use touchmark_client::proto::writes::{
 };
 
 use crate::commands::call::result_json;
-use crate::context::{Context, is_terminal, zone};
-use crate::output::{self, Outcome, table};
+use crate::context::{Context, is_terminal};
+use crate::output::{self, Outcome};
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, author, bytes, date, escaped, is_hidden, path};
+use crate::table::{Step, Table, View};
+use crate::text::{MAX_NAME, author, bytes, cut, escaped, is_hidden, path};
+
+/// Id, time, path, size, author.
+const TABLE: Table = Table::new(&[
+    Step::Middle(2, 20),
+    Step::Middle(4, 12),
+    Step::Out(4),
+    Step::Middle(0, 16),
+    Step::Middle(2, 12),
+]);
 
 /// Bytes that touchmark kept.
 #[derive(Debug, Args)]
@@ -66,29 +76,32 @@ fn list(context: &Context, id: Option<String>) -> Outcome {
         return context.json(&result_json(Reply::RecoveryList(items), &workspace.root));
     }
     if items.items.is_empty() {
-        return context.say("nothing is kept");
+        return context.say("nothing is stored");
     }
-    let zone = zone();
-    let rows: Vec<_> = items
-        .items
-        .iter()
-        .map(|item| {
-            vec![
-                (style::AGENT, escaped(&item.id, MAX_NAME)),
-                (style::DIM, date(item.time, &zone)),
-                (Style::new(), path(&item.path)),
-                (Style::new(), bytes(item.size)),
-                (style::DIM, by(item)),
-            ]
-        })
-        .collect();
-    for (line, item) in table(&rows).iter().zip(&items.items) {
-        output::line(line)?;
+    let lines = lines(&items.items, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Returns two lines for each item: what it is, and the command that restores
+/// it.
+pub(crate) fn lines(items: &[RecoveryItem], view: &View) -> Vec<String> {
+    let rows = items.iter().map(|item| {
+        vec![
+            (style::AGENT, escaped(&item.id, MAX_NAME)),
+            (style::DIM, view.ago(item.time)),
+            (Style::new(), path(&item.path)),
+            (Style::new(), bytes(item.size)),
+            (style::DIM, by(item)),
+        ]
+    });
+    let lines = TABLE.lines(rows.collect(), view.columns).into_iter();
+    let lines = lines.zip(items).flat_map(|(line, item)| {
         let id = escaped(&item.id, MAX_NAME);
         let back = format!("    touchmark recovered restore {id}");
-        output::line(&paint(style::DIM, &back))?;
-    }
-    Ok(())
+        let back = view.columns.map_or(back.clone(), |most| cut(&back, most));
+        [line, paint(style::DIM, &back)]
+    });
+    lines.collect()
 }
 
 fn by(item: &RecoveryItem) -> String {
@@ -104,7 +117,7 @@ fn show(context: &Context, id: String) -> Outcome {
         return context.json(&result_json(Reply::RecoveryShow(shown), &workspace.root));
     }
     let Some(item) = shown.items.first() else {
-        return context.say("nothing is kept");
+        return context.say("nothing is stored");
     };
     // The answer may be cut, the file is whole.
     let content = std::fs::read(&item.file).with_context(|| item.file.clone())?;
@@ -135,11 +148,11 @@ fn restore(context: &Context, id: String) -> Outcome {
         return context.json(&result_json(reply, &workspace.root));
     }
     for item in &restored.items {
-        context.say(&format!("{} is back", path(&item.path)))?;
+        context.say(&format!("{} is restored", path(&item.path)))?;
     }
     for file in &restored.recovered {
         context.say(&format!(
-            "what was there is kept in {}",
+            "the previous content is stored in {}",
             escaped(file, 4096)
         ))?;
     }

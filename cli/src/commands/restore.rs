@@ -15,7 +15,7 @@ use crate::hunks;
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::text::path;
-use crate::versions::{file_and_version, name, version};
+use crate::versions::{Said, file_and_version, name, version};
 
 /// Restore a version of a file.
 ///
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<At>,
+    at: Option<Said>,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
@@ -40,11 +40,17 @@ pub(crate) struct Options {
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
-    let (file, at) = file_and_version(context, &workspace, &options.file, options.at)?;
+    let client = context.connect(&workspace)?;
+    let (file, at) = file_and_version(
+        context,
+        &workspace,
+        &client,
+        &options.file,
+        options.at.as_ref(),
+    )?;
     let at = at.ok_or_else(|| {
         Failure::Usage("which version? Say PATH@V; `touchmark log PATH` has them".into())
     })?;
-    let client = context.connect(&workspace)?;
     if options.dry_run || !options.yes {
         let diff = client.call(FileDiff {
             path: Some(file.clone()),
@@ -59,7 +65,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             return context.json(&result_json(Reply::FileDiff(diff), &workspace.root));
         }
         let Some(changed) = diff.files.first() else {
-            return context.say("it holds that already");
+            return context.say("it has that content already");
         };
         if options.dry_run {
             let hunks = diff.hunks.unwrap_or_default();
@@ -77,7 +83,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             "{file}:{gap}back to version {} ({what})?",
             name(changed.to_clock)
         );
-        let instead = "say --yes, or --dry-run to see what would change";
+        let instead = "use --yes, or --dry-run to see what would change";
         if !confirm::agreed(&question, instead)? {
             return Err(Failure::No("nothing was restored".into()));
         }
@@ -91,10 +97,10 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         context.say(&match file.outcome {
             Restoration::Restored => format!("{of} is as in version {}", name(file.clock)),
             Restoration::Removed => format!("{of} is removed, as in version {}", name(file.clock)),
-            Restoration::Unchanged => format!("{of} holds that already"),
+            Restoration::Unchanged => format!("{of} has that content already"),
         })?;
         if !file.recovered.is_empty() {
-            context.say("what was there is kept: touchmark recovered")?;
+            context.say("the previous content is stored: touchmark recovered")?;
         }
     }
     Ok(())

@@ -28,12 +28,12 @@ const SHOWN: usize = 40;
 /// The maximum number of characters of a line that are shown.
 const WIDTH: usize = 200;
 
-const HELP: &str = "k  keep: it stays, and is not asked about again
-u  undo: it goes; `touchmark redo` takes that back
-l  later: it stays in the queue
-e  edit the file in $EDITOR, then go on
+const HELP: &str = "k  keep the change; it is not shown again
+u  undo the change; `touchmark redo` reverses that
+l  later: the change stays in the queue
+e  edit the file in $EDITOR, then continue
 f  keep the rest of this file
-q  quit; what was answered stays answered";
+q  quit; the answers so far are kept";
 
 /// Go through agents' changes that were neither kept nor undone.
 ///
@@ -98,7 +98,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
     }
     if queue.hunks.is_empty() {
-        return context.say("nothing is left to look at");
+        return context.say("nothing is left to review");
     }
     if options.list || !io::stdin().is_terminal() {
         return list(&queue);

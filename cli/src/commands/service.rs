@@ -184,7 +184,7 @@ fn lines(service: &Service<'_>, facts: &Value) -> Vec<String> {
     let mut lines = vec![format!("{name}: {} {listens}", says("socketUnit"))];
     lines.push(match facts["pid"].as_u64() {
         Some(pid) => format!("  {}, pid {pid}, {}", says("state"), says("says")),
-        None => format!("  {}, started for whoever connects", says("state")),
+        None => format!("  {}, started when a client connects", says("state")),
     });
     if let Some(restarts) = facts["restarts"].as_u64().filter(|count| *count > 0) {
         lines.push(format!("  restarted {restarts} times"));

@@ -1,4 +1,6 @@
-//! `touchmark sessions`.
+//! `touchmark sessions`: who has worked here, and on how much.
+
+use std::collections::HashMap;
 
 use anstyle::Style;
 use clap::Args;
@@ -7,9 +9,23 @@ use touchmark_client::proto::sessions::{SessionList, SessionRow, SessionRows};
 
 use crate::commands::call::result_json;
 use crate::context::Context;
-use crate::output::{self, Outcome, table};
+use crate::output::{self, Outcome};
 use crate::style;
-use crate::text::{called, count, duration, escaped, now, session};
+use crate::table::{Cell, Step, Table, View};
+use crate::text::{called, count, escaped, session};
+
+/// Label, id, state, agent, parent, time, reads, edits, stale copies, changes
+/// that were not delivered.
+const TABLE: Table = Table::new(&[
+    Step::Start(1, 8),
+    Step::Out(4),
+    Step::Middle(3, 10),
+    Step::Out(3),
+    Step::Out(7),
+    Step::Out(6),
+    Step::Middle(0, 12),
+    Step::Out(1),
+]);
 
 /// The sessions.
 #[derive(Debug, Args)]
@@ -32,34 +48,44 @@ pub(crate) fn run(context: &Context) -> Outcome {
     if all.sessions.is_empty() {
         return context.say("no sessions");
     }
-    let now = now();
-    let rows: Vec<_> = all.sessions.iter().map(|row| columns(row, now)).collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    let lines = lines(&all.sessions, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
 }
 
-fn columns(row: &SessionRow, now: u64) -> Vec<(Style, String)> {
+/// Returns one line for each session.
+pub(crate) fn lines(sessions: &[SessionRow], view: &View) -> Vec<String> {
+    let names = sessions.iter();
+    let names = names.map(|row| {
+        (
+            row.session.as_str(),
+            called(&row.session, row.label.as_deref()),
+        )
+    });
+    let names: HashMap<&str, String> = names.collect();
+    let rows = sessions.iter().map(|one| row(one, &names, view));
+    TABLE.lines(rows.collect(), view.columns)
+}
+
+fn row(row: &SessionRow, names: &HashMap<&str, String>, view: &View) -> Vec<Cell> {
     let plain = Style::new();
     let agent = row.agent.as_ref().map_or_else(String::new, |agent| {
         escaped(&format!("{} {}", agent.name, agent.version), 40)
     });
-    let parent = row
-        .parent
-        .as_ref()
-        .map_or_else(String::new, |parent| format!("of {}", session(parent)));
-    let attention = |number: u64, what: &str| {
-        let style = if number > 0 { style::WARN } else { style::DIM };
-        (style, format!("{number} {what}"))
+    let parent = row.parent.as_ref().map_or_else(String::new, |parent| {
+        let name = names.get(parent.as_str()).cloned();
+        format!("of {}", name.unwrap_or_else(|| session(parent)))
+    });
+    let attention = |number: u64, what: &str| match number {
+        0 => (plain, String::new()),
+        _ => (style::WARN, format!("{number} {what}")),
     };
     vec![
         (style::AGENT, called(&row.session, row.label.as_deref())),
         (style::DIM, session(&row.session)),
-        (plain, if row.open { "open" } else { "closed" }.into()),
+        (style::DIM, if row.open { "" } else { "closed" }.into()),
         (plain, agent),
         (style::DIM, parent),
-        (
-            style::DIM,
-            format!("{} ago", duration(now.saturating_sub(row.last_active))),
-        ),
+        (style::DIM, view.ago(row.last_active)),
         (plain, count(row.reads, "read")),
         (plain, count(row.edits, "edit")),
         attention(row.stale, "stale"),

@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let rows = setup.rows(&options.agent)?;
     if rows.is_empty() {
         return Err(Failure::No(
-            "there is no agent on this machine that touchmark knows: name one with --agent".into(),
+            "no supported agent was found on this machine: name one with --agent".into(),
         ));
     }
     let changes = rows.iter().flat_map(Row::changes).count();
@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         let question = format!("Write {}?", count(changes as u64, "file"));
         let agreed = changes == 0
             || options.yes
-            || confirm::agreed(&question, "say --yes to write this, or --dry-run")?;
+            || confirm::agreed(&question, "use --yes to write this, or --dry-run")?;
         if !agreed {
             return Err(Failure::No("everything is left as it is".into()));
         }
@@ -194,7 +194,10 @@ impl Setup<'_> {
                 Err(failure) => findings.push(wrong(&check, &failure)),
                 Ok(()) if self.action == Action::Uninstall => {
                     let name = directory(&shown.path);
-                    findings.push(Finding::good(row.agent.name(), format!("out of {name}")));
+                    findings.push(Finding::good(
+                        row.agent.name(),
+                        format!("removed from {name}"),
+                    ));
                 }
                 Ok(()) => {}
             }
@@ -204,7 +207,7 @@ impl Setup<'_> {
             Finding::note(
                 row.agent.name(),
                 format!(
-                    "an MCP server touchmark that was not put there by `touchmark setup` is in {}: it stays as it is",
+                    "{} has an MCP server touchmark that `touchmark setup` did not write: it is left unchanged",
                     directory(&plan.path)
                 ),
                 "",
@@ -241,9 +244,9 @@ impl Setup<'_> {
                 let check = format!("{} {}", row.agent.name(), one.kind.name());
                 let place = directory(&one.path);
                 if !one.current {
-                    // Whatever program that names: it is not run.
-                    let says = format!("what is in {place} is not of this touchmark");
-                    return Finding::wrong(check, says, "`touchmark setup` puts its own there");
+                    // The entry may name any program, so it is not run.
+                    let says = format!("the entry in {place} was not written by this touchmark");
+                    return Finding::wrong(check, says, "`touchmark setup` replaces it");
                 }
                 match prove::run(self, row.agent, &one) {
                     Ok(said) => Finding::good(check, format!("in {place}; {said}")),

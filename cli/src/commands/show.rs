@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::proto::Reply;
 use touchmark_client::proto::files::TextEncoding;
 use touchmark_client::proto::history::FileContent;
-use touchmark_client::proto::{At, Reply};
 
 use crate::commands::call::result_json;
 use crate::complete;
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::hunks::decoded;
 use crate::output::Outcome;
 use crate::pager::Page;
-use crate::versions::{file_and_version, version};
+use crate::versions::{Said, file_and_version, version};
 
 /// Print a version of a file.
 #[derive(Debug, Args)]
@@ -25,13 +25,19 @@ pub(crate) struct Options {
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<At>,
+    at: Option<Said>,
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
-    let (path, at) = file_and_version(context, &workspace, &options.file, options.at)?;
     let client = context.connect(&workspace)?;
+    let (path, at) = file_and_version(
+        context,
+        &workspace,
+        &client,
+        &options.file,
+        options.at.as_ref(),
+    )?;
     let content = client.call(FileContent { path, at })?;
     if context.global.json {
         return context.json(&result_json(Reply::FileContent(content), &workspace.root));

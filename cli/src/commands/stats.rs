@@ -7,8 +7,9 @@ use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::context::{self, Context};
-use crate::output::{self, Outcome, table};
+use crate::output::{self, Outcome};
 use crate::style;
+use crate::table::{Table, View};
 use crate::text::bytes;
 
 /// Show counts of what was refused, repeated and saved.
@@ -27,20 +28,24 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if context.global.json {
         return context.json(&result_json(Reply::Stats(saved), &workspace.root));
     }
-    let rows: Vec<_> = lines(&saved)
-        .into_iter()
-        .map(|(number, what)| {
-            let shade = match number {
-                0 => style::DIM,
-                _ => style::BOLD,
-            };
-            vec![(shade, number.to_string()), (style::DIM, what)]
-        })
-        .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    let lines = lines(&saved, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
 }
 
-fn lines(saved: &Savings) -> [(u64, String); 8] {
+/// Returns one text for each number.
+pub(crate) fn lines(saved: &Savings, view: &View) -> Vec<String> {
+    let rows = counted(saved).into_iter().map(|(number, what)| {
+        let shade = match number {
+            0 => style::DIM,
+            _ => style::BOLD,
+        };
+        vec![(shade, number.to_string()), (style::DIM, what)]
+    });
+    let table = Table::new(&[]).with_remarks();
+    table.lines(rows.collect(), view.columns)
+}
+
+fn counted(saved: &Savings) -> [(u64, String); 8] {
     [
         (
             saved.repeats,
@@ -66,12 +71,12 @@ fn lines(saved: &Savings) -> [(u64, String); 8] {
         ),
         (
             saved.conflicts,
-            "guarded writes that found bytes nobody had seen, and kept them".into(),
+            "guarded writes that found unseen content and stored it".into(),
         ),
-        (saved.notices, "changes of others told".into()),
+        (saved.notices, "changes by others that were reported".into()),
         (
             saved.unanswered_hooks,
-            "hooks that had to let their agent go on before they knew".into(),
+            "hooks that got no answer in time and did not block their agent".into(),
         ),
         (
             saved.unclear_hooks,

@@ -13,12 +13,17 @@ use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport};
 
 use crate::commands::call::result_json;
 use crate::context::{Context, directory, hello};
-use crate::output::{self, Outcome, table};
+use crate::output::{self, Outcome};
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, bytes, count, duration, escaped, now, path};
+use crate::table::{Cell, Step, Table, View};
+use crate::text::{MAX_NAME, bytes, count, cut, duration, escaped, path};
 
-/// The most that is shown of what is wrong in the configuration, in
-/// characters.
+/// Workspace, process, files, sessions, time since the start, what is wrong.
+const ALL: Table =
+    Table::new(&[Step::Middle(0, 24), Step::Out(1), Step::Middle(0, 12)]).with_remarks();
+
+/// The maximum number of characters shown of what is wrong in the
+/// configuration.
 const MOST_REASONS: usize = 2_000;
 
 /// The state of the daemon.
@@ -38,13 +43,14 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if context.global.json {
         return context.json(&result_json(Reply::Status(status), &workspace.root));
     }
-    for line in screen(&status) {
+    for line in screen(&status, &View::here()) {
         output::line(&line)?;
     }
     Ok(())
 }
 
 fn all(context: &Context) -> Outcome {
+    let plain = || (Style::new(), String::new());
     let mut rows = Vec::new();
     let mut found: Vec<Value> = Vec::new();
     for socket in find::sockets(&context.environment) {
@@ -63,6 +69,10 @@ fn all(context: &Context) -> Outcome {
             })),
             Err(error) => rows.push(vec![
                 (style::WARN, escaped(&socket.to_string_lossy(), MAX_NAME)),
+                plain(),
+                plain(),
+                plain(),
+                plain(),
                 (Style::new(), escaped(&error.to_string(), MAX_NAME)),
             ]),
         }
@@ -73,10 +83,16 @@ fn all(context: &Context) -> Outcome {
     if rows.is_empty() {
         return context.say("no daemon runs");
     }
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    ALL.print(rows)
 }
 
-fn row(status: &StatusReport) -> Vec<(Style, String)> {
+/// Returns one text for each daemon.
+#[cfg(test)]
+pub(crate) fn all_lines(all: &[StatusReport], view: &View) -> Vec<String> {
+    ALL.lines(all.iter().map(row).collect(), view.columns)
+}
+
+fn row(status: &StatusReport) -> Vec<Cell> {
     let plain = Style::new();
     vec![
         (style::BOLD, directory(Path::new(&status.workspace))),
@@ -91,8 +107,8 @@ fn row(status: &StatusReport) -> Vec<(Style, String)> {
     ]
 }
 
-/// One screen about one daemon.
-fn screen(status: &StatusReport) -> Vec<String> {
+/// Returns the lines about one daemon.
+pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
     let counters = &status.counters;
     let mut facts = vec![
         (
@@ -150,7 +166,7 @@ fn screen(status: &StatusReport) -> Vec<String> {
                 escaped(&status.store.durability, 20)
             ),
         ),
-        ("contents", contents(status.store.contents.as_ref())),
+        ("contents", contents(status.store.contents.as_ref(), view)),
         ("memory", bytes(status.rss_bytes)),
         ("clock", status.clock.to_string()),
     ]
@@ -179,21 +195,25 @@ fn screen(status: &StatusReport) -> Vec<String> {
             (style::WARN, cause),
         ]);
     }
-    let mut lines = vec![paint(style::BOLD, &directory(Path::new(&status.workspace)))];
-    lines.extend(table(&facts));
+    let workspace = directory(Path::new(&status.workspace));
+    let workspace = view
+        .columns
+        .map_or(workspace.clone(), |most| cut(&workspace, most));
+    let mut lines = vec![paint(style::BOLD, &workspace)];
+    lines.extend(Table::new(&[]).with_remarks().lines(facts, view.columns));
     lines
 }
 
-/// What is kept of contents, and how far back.
-fn contents(kept: Option<&KeptContents>) -> String {
+/// Returns how much of files' contents is stored, and how far back.
+fn contents(kept: Option<&KeptContents>, view: &View) -> String {
     let Some(kept) = kept else {
         return "not known".into();
     };
     let far = match kept.since {
-        None => "none had to go".into(),
+        None => "no version was removed".into(),
         Some(since) => format!(
             "every version of the last {}",
-            duration(now().saturating_sub(since))
+            duration(view.now.saturating_sub(since))
         ),
     };
     format!(

@@ -1,23 +1,33 @@
 //! `touchmark stop`: ends the daemon, or all of them.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
-use touchmark_client::proto::daemon::Shutdown;
-use touchmark_client::{Workspace, start};
+use serde_json::{Value, json};
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::daemon::{Shutdown, Status};
+use touchmark_client::{Error, Workspace, find, start};
 
 use crate::context::{Context, directory, hello};
-use crate::output::Outcome;
+use crate::output::{Failure, Outcome};
+use crate::text::{MAX_NAME, count, escaped};
 
 /// How long a daemon may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Ends the daemon.
 #[derive(Debug, Args)]
-pub(crate) struct Options {}
+pub(crate) struct Options {
+    /// Every workspace's daemon of this user
+    #[arg(long, conflicts_with = "workspace")]
+    all: bool,
+}
 
-pub(crate) fn run(context: &Context) -> Outcome {
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    if options.all {
+        return all(context);
+    }
     let workspace = context.workspace()?;
     let ran = end(&workspace)?;
     if context.global.json {
@@ -31,8 +41,56 @@ pub(crate) fn run(context: &Context) -> Outcome {
     })
 }
 
-/// Asks the workspace's daemon to end and waits until it has; `false` if none
-/// ran.
+/// Ends every daemon of this user. One that does not end does not keep the
+/// others running.
+fn all(context: &Context) -> Outcome {
+    let mut ended: Vec<Value> = Vec::new();
+    let mut failed: Vec<String> = Vec::new();
+    for socket in find::sockets(&context.environment) {
+        match end_at(context, &socket) {
+            Ok(Some(root)) => {
+                if !context.global.json {
+                    context.say(&format!("ended: the daemon for {}", directory(&root)))?;
+                }
+                ended.push(root.to_string_lossy().into());
+            }
+            Ok(None) => {}
+            Err(failure) => {
+                let socket = escaped(&socket.to_string_lossy(), MAX_NAME);
+                failed.push(format!("{socket}: {failure}"));
+            }
+        }
+    }
+    if context.global.json {
+        context.json(&json!({ "stopped": ended }))?;
+    } else if ended.is_empty() && failed.is_empty() {
+        context.say("no daemon runs")?;
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::No(format!(
+            "{} did not end:\n{}",
+            count(failed.len() as u64, "daemon"),
+            failed.join("\n")
+        ))),
+    }
+}
+
+/// Ends the daemon that listens on a socket. Returns its workspace, or `None`
+/// if a daemon that was killed has left the socket.
+fn end_at(context: &Context, socket: &Path) -> Outcome<Option<PathBuf>> {
+    let asked = Client::connect(socket, &hello()).and_then(|client| client.call(Status {}));
+    let root = match asked {
+        Ok(status) => PathBuf::from(status.workspace),
+        Err(Error::NoDaemon { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let workspace = Workspace::at(&root, &context.environment)?;
+    Ok(end(&workspace)?.then_some(root))
+}
+
+/// Asks the workspace's daemon to end, and waits until it has. Returns `false`
+/// if none ran.
 pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
     if workspace.is_asleep() {
         return Ok(false);

@@ -6,12 +6,22 @@ use touchmark_client::proto::tasks::{TaskList, TaskRow, TaskRows, TaskType};
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
-use crate::context::{self, Context, pages, zone};
-use crate::output::{self, Outcome, table};
+use crate::context::{self, Context, pages};
+use crate::output::{self, Outcome};
 use crate::style;
-use crate::text::{MAX_NAME, called, date, escaped};
+use crate::table::{Step, Table, View};
+use crate::text::{MAX_NAME, called, escaped};
 
-/// Background tasks.
+/// State, session, id, type, process, time, command.
+const TABLE: Table = Table::new(&[
+    Step::Start(2, 8),
+    Step::Out(3),
+    Step::Middle(1, 12),
+    Step::Out(4),
+])
+.with_remarks();
+
+/// List background tasks that agents have saved.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Include tasks whose process has exited
@@ -46,29 +56,31 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             _ => "no task runs; --all shows those that did",
         });
     }
-    let zone = zone();
-    let rows: Vec<_> = tasks
-        .iter()
-        .map(|task| {
-            let (state, state_style) = state(task);
-            vec![
-                (state_style, state.to_owned()),
-                (style::AGENT, called(&task.session, task.label.as_deref())),
-                (style::BOLD, escaped(&task.id, 60)),
-                (Style::new(), kind(task.task_type).to_owned()),
-                (Style::new(), process(task)),
-                (style::DIM, date(task.start_time, &zone)),
-                (Style::new(), command(task)),
-            ]
-        })
-        .collect();
-    table(&rows).iter().try_for_each(|line| output::line(line))
+    let lines = lines(&tasks, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Returns one text for each task.
+pub(crate) fn lines(tasks: &[TaskRow], view: &View) -> Vec<String> {
+    let rows = tasks.iter().map(|task| {
+        let (state, state_style) = state(task);
+        vec![
+            (state_style, state.to_owned()),
+            (style::AGENT, called(&task.session, task.label.as_deref())),
+            (style::BOLD, escaped(&task.id, 60)),
+            (Style::new(), kind(task.task_type).to_owned()),
+            (Style::new(), process(task)),
+            (style::DIM, view.ago(task.start_time)),
+            (Style::new(), command(task)),
+        ]
+    });
+    TABLE.lines(rows.collect(), view.columns)
 }
 
 fn state(task: &TaskRow) -> (&'static str, Style) {
     match task.alive {
         Some(true) => ("runs", style::GOOD),
-        Some(false) => ("gone", style::DIM),
+        Some(false) => ("exited", style::DIM),
         None => ("unknown", style::UNKNOWN),
     }
 }

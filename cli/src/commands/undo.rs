@@ -7,19 +7,28 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::undo::{
-    Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, Undone, UndoneFile,
+    Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, UndoRow, Undone, UndoneFile,
 };
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
+use crate::commands::checkpoint;
 use crate::complete;
 use crate::confirm;
-use crate::context::{self, Context, zone};
-use crate::output::{self, Failure, Outcome, fitting};
+use crate::context::{self, Context};
+use crate::output::{self, Failure, Outcome};
 use crate::style;
-use crate::text::{MAX_NAME, author, authors, count, date, escaped, path};
+use crate::table::{Step, Table, View};
+use crate::text::{MAX_NAME, author, authors, count, cut, escaped, path};
+use crate::versions::{Said, version};
 
-/// What is asked of an undo.
+/// What was done, path, remarks.
+const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
+
+/// Id, time, what was undone, files.
+const UNDOS: Table = Table::new(&[Step::Middle(2, 16), Step::Middle(2, 8)]);
+
+/// The verb of the question before an undo.
 const UNDO: &str = "Undo";
 
 /// The maximum number of lines of a conflict that are shown.
@@ -115,11 +124,22 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     {
         Some((_, Some((file, at)))) if !file.is_empty() => {
             ask.path = Some(context.path(&workspace, file.as_ref())?);
-            ask.at = Some(at.to_owned());
+            ask.at = Some(match version(at) {
+                Ok(said @ Said::Label(_)) => Said::resolved(Some(&said), &client)?
+                    .map_or_else(|| at.to_owned(), |at| at.to_string()),
+                _ => at.to_owned(),
+            });
         }
         Some((name, _)) => {
             let name = SessionId::new(name).map_err(|error| Failure::Usage(error.to_string()))?;
-            ask.session = Some(context::meant(&client, &name)?);
+            let session = context::meant(&client, &name)?;
+            ask.prompt = match ask.prompt.take() {
+                Some(prompt) if prompt != "last" => {
+                    Some(checkpoint::meant(&client, &session, prompt)?)
+                }
+                prompt => prompt,
+            };
+            ask.session = Some(session);
         }
         None => {}
     }
@@ -176,7 +196,7 @@ fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     let question = format!("{verb} the changes by {by} in {files}?");
     confirm::agreed(
         &question,
-        "say --yes, or --dry-run to see what would be done",
+        "use --yes, or --dry-run to see what would be done",
     )
 }
 
@@ -191,7 +211,7 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
     show(&undone, planned, is_redo)?;
     match undone.undo {
         Some(name) => context.say(&format!(
-            "take it back with: touchmark redo {}",
+            "reverse it with: touchmark redo {}",
             escaped(&name, MAX_NAME)
         )),
         None if planned => context.say("nothing was written"),
@@ -201,28 +221,35 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
 
 /// Prints a line for each file, and lines for each change that stays.
 fn show(undone: &Undone, planned: bool, is_redo: bool) -> Outcome {
-    let rows: Vec<_> = undone
-        .files
-        .iter()
-        .map(|file| {
-            let (mut word, colour) = word(file.outcome, planned);
-            if is_redo && file.outcome == UndoOutcome::Undone {
-                word = "put back";
-            }
-            vec![
-                (colour, word.to_owned()),
-                (Style::new(), path(&file.path)),
-                (style::DIM, about(file)),
-            ]
-        })
-        .collect();
-    for (line, file) in fitting(rows, 1, 0).iter().zip(&undone.files) {
+    let lines = lines(&undone.files, planned, is_redo, &View::here());
+    for (line, file) in lines.iter().zip(&undone.files) {
         output::line(line)?;
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
         }
     }
     Ok(())
+}
+
+/// Returns one text for each file.
+pub(crate) fn lines(
+    files: &[UndoneFile],
+    planned: bool,
+    is_redo: bool,
+    view: &View,
+) -> Vec<String> {
+    let rows = files.iter().map(|file| {
+        let (mut word, colour) = word(file.outcome, planned);
+        if is_redo && file.outcome == UndoOutcome::Undone {
+            word = "put back";
+        }
+        vec![
+            (colour, word.to_owned()),
+            (Style::new(), path(&file.path)),
+            (style::DIM, about(file)),
+        ]
+    });
+    FILES.lines(rows.collect(), view.columns)
 }
 
 fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {
@@ -267,8 +294,10 @@ fn show_conflict(conflict: &UndoConflict) -> Outcome {
         author(&conflict.by)
     ))?;
     let before: Vec<&str> = conflict.before.lines().collect();
+    let columns = View::here().columns.unwrap_or(usize::MAX);
     for line in before.iter().take(SHOWN) {
-        output::line(&format!("      before: {}", escaped(line, 60)))?;
+        let line = format!("      before: {}", escaped(line, 60));
+        output::line(&cut(&line, columns))?;
     }
     if before.len() > SHOWN {
         output::line(&format!("      and {} lines more", before.len() - SHOWN))?;
@@ -287,24 +316,23 @@ fn list(context: &Context, client: &Client) -> Outcome {
     if undos.undos.is_empty() {
         return context.say("nothing was undone");
     }
-    let zone = zone();
-    let rows: Vec<_> = undos
-        .undos
-        .iter()
-        .map(|undo| {
-            let what = match &undo.redo_of {
-                Some(of) => format!("redo of {}", escaped(of, MAX_NAME)),
-                None => escaped(&undo.what, MAX_NAME),
-            };
-            vec![
-                (style::AGENT, escaped(&undo.undo, MAX_NAME)),
-                (style::DIM, date(undo.time, &zone)),
-                (Style::new(), what),
-                (style::DIM, count(undo.paths.len() as u64, "file")),
-            ]
-        })
-        .collect();
-    fitting(rows, 2, 0)
-        .iter()
-        .try_for_each(|line| output::line(line))
+    let lines = list_lines(&undos.undos, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Returns one line for each undo.
+pub(crate) fn list_lines(undos: &[UndoRow], view: &View) -> Vec<String> {
+    let rows = undos.iter().map(|undo| {
+        let what = match &undo.redo_of {
+            Some(of) => format!("redo of {}", escaped(of, MAX_NAME)),
+            None => escaped(&undo.what, MAX_NAME),
+        };
+        vec![
+            (style::AGENT, escaped(&undo.undo, MAX_NAME)),
+            (style::DIM, view.ago(undo.time)),
+            (Style::new(), what),
+            (style::DIM, count(undo.paths.len() as u64, "file")),
+        ]
+    });
+    UNDOS.lines(rows.collect(), view.columns)
 }

@@ -32,7 +32,9 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let Action::Take { session } = options.action;
     let session = context::named(session)?;
     let workspace = context.workspace()?;
-    let taken = context.connect(&workspace)?.call(WarningTake { session })?;
+    let client = context.connect(&workspace)?;
+    let session = context::meant(&client, &session)?;
+    let taken = client.call(WarningTake { session })?;
     if context.global.json {
         return context.json(&result_json(Reply::WarningTake(taken), &workspace.root));
     }

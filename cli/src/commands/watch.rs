@@ -3,174 +3,400 @@
 //! On a terminal the header and the newest lines are redrawn: times age. In a
 //! pipe each line is written once, with the time of day.
 
-use std::time::Duration;
+mod past;
 
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
-use touchmark_client::Workspace;
 use touchmark_client::feed::{Feed, Next};
 use touchmark_client::proto::codec::ServerMessage;
 use touchmark_client::proto::codec::json::server_to_json;
-use touchmark_client::proto::daemon::{Status, StatusReport, Subscribe};
+use touchmark_client::proto::commands::CommandList;
+use touchmark_client::proto::daemon::{Status, Subscribe};
 use touchmark_client::proto::events::{Event, Happening};
-use touchmark_client::proto::{Clock, SessionId, native};
+use touchmark_client::proto::review::ReviewList;
+use touchmark_client::proto::{At, SessionId, native};
+use touchmark_client::{Error, Workspace, blocking};
 
-use crate::context::{self, Context, directory, hello, is_terminal, zone};
-use crate::feed::{Fold, Layout};
-use crate::output::{self, Outcome};
+use crate::complete;
+use crate::context::{self, Context, all_sessions, directory, hello};
+use crate::feed::{Entry, Fold, Frame, Header, Layout, Note, Size, Time, Verb, Who};
+use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
-use crate::system::terminal::columns;
-use crate::text::{count, now};
+use crate::system::terminal;
+use crate::table::View;
+use crate::text::{now, wrapped};
+use crate::versions::{Said, version};
 
-/// How long to wait for what may belong to the line before it. What caused
-/// it and what it causes leave the daemon together.
-const GATHER: Duration = Duration::from_millis(15);
+/// How often a terminal is looked at: times age, and its size changes.
+const PACE: Duration = Duration::from_secs(1);
 
-/// How long to wait when no line is open; any length does.
+/// The least time between two pictures: a flood of events is drawn together.
+const PICTURE: Duration = Duration::from_millis(40);
+
+/// The least time between two queries for the header.
+const HEADER: Duration = Duration::from_secs(2);
+
+/// A query for the header that took long is not repeated before this many times
+/// its duration have passed.
+const REST: u32 = 20;
+
+/// How long to wait for events in a pipe. It has no effect beside waking up.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// How long a daemon may be away, as in a restart, before the feed ends.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The live feed.
+/// Shown while nothing has happened.
+const HINT: &str =
+    "No agent has read a file yet. What agents read, and who changes it, will appear here.";
+
+/// What happened lately, and what happens.
 #[derive(Debug, Args)]
+#[command(after_help = super::log::VERSIONS)]
 pub(crate) struct Options {
     /// Only what concerns this session
-    #[arg(long, short, value_name = "S", value_parser = context::session)]
+    #[arg(long, short, value_name = "S", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
     session: Option<SessionId>,
     /// Only these types of events
     #[arg(long, value_name = "TYPE", value_delimiter = ',', value_parser = PossibleValuesParser::new(Happening::KINDS))]
     only: Vec<String>,
-    /// First what happened since this clock, as an earlier answer gave it
-    #[arg(long, value_name = "CLOCK")]
-    since: Option<Clock>,
+    /// Begin with what changed since then: a time (10m, 14:30), a clock, a checkpoint; `now` for nothing [default: 10m, with --json now]
+    #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
+    since: Option<Said>,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
-    let wanted = Subscribe {
-        session: options.session.clone(),
-        kinds: options.only.clone(),
-        since: options.since,
+    let session = match &options.session {
+        Some(said) => Some(context::meant(&client, said)?),
+        None => None,
     };
-    let mut feed = Feed::open(workspace.clone(), hello(), wanted, PATIENCE)?;
-    let mut screen = Screen::new(context, &workspace);
-    screen.header(&client.call(Status {})?)?;
-    // The feed has a connection of its own; this one would only keep the
-    // daemon from counting it as gone.
+    let since = Said::resolved(options.since.as_ref(), &client)?;
+    let is_json = context.global.json;
+    let mut wanted = Subscribe {
+        session,
+        kinds: options.only.clone(),
+        since: None,
+    };
+    if is_json {
+        wanted.since = past::clock(&client, since.as_ref())?;
+    }
+    let mut feed = Feed::open(workspace.clone(), hello(), wanted.clone(), PATIENCE)?;
+    // With a second connection the daemon would stay longer than needed.
     drop(client);
+    let mut screen = Screen::new(context, &workspace);
+    if !is_json {
+        let since = since.unwrap_or_else(past::lately);
+        let client = feed.client().ok_or_else(lost)?;
+        screen.begin(client, &wanted, &since)?;
+    }
     loop {
-        let wait = if screen.is_open() { GATHER } else { IDLE };
-        match feed.next(wait) {
+        match feed.next(screen.wait()) {
             Ok(Next::Event(event)) => screen.event(&event)?,
-            Ok(Next::Quiet) => screen.flush()?,
+            Ok(Next::Quiet) => {}
             Ok(Next::Reconnected) => {
-                screen.remark("another daemon took over; nothing was missed")?
+                let text = "another daemon took over; nothing was missed";
+                screen.remark(Verb::Restarted, text)?;
             }
             Ok(Next::Missed) => {
-                screen.remark("another daemon took over; what happened meanwhile is not known")?;
+                let text = "another daemon took over; changes in between are not known";
+                screen.remark(Verb::Restarted, text)?;
             }
             Err(error) if error.is_disconnected() => {
-                return screen.remark("the daemon has ended");
+                screen.remark(Verb::Ended, "the daemon has ended")?;
+                return screen.last();
             }
             Err(error) => {
-                screen.flush()?;
+                screen.last()?;
                 return Err(error.into());
             }
+        }
+        match screen.tick(feed.client()) {
+            // The feed finds out by itself.
+            Err(Failure::Client(error)) if error.is_disconnected() => {}
+            done => done?,
         }
     }
 }
 
+fn lost() -> Failure {
+    Error::Gone {
+        reason: String::new(),
+    }
+    .into()
+}
+
 /// Where the feed is written.
+enum Out {
+    /// A pipe or a file: each line once.
+    Lines,
+    /// A terminal: the newest lines again and again.
+    Frame(Frame),
+}
+
+/// The feed as it is written.
 struct Screen<'a> {
     context: &'a Context,
     workspace: &'a Workspace,
+    out: Out,
     fold: Fold,
-    open: bool,
+    /// When the newest event came.
+    newest: Instant,
+    /// When the oldest event that `fold` holds back came.
+    held: Option<Instant>,
+    /// Events up to this fact were shown as the past.
+    shown: u64,
+    /// Whether the header may have changed, and when to ask next.
+    changed: bool,
+    due: Instant,
+    /// When the terminal was drawn last.
+    drawn: Option<Instant>,
 }
 
 impl<'a> Screen<'a> {
     fn new(context: &'a Context, workspace: &'a Workspace) -> Self {
+        let redraws = !context.global.json && terminal::redraws();
         Self {
             context,
             workspace,
+            out: match redraws {
+                true => Out::Frame(Frame::default()),
+                false => Out::Lines,
+            },
             fold: Fold::default(),
-            open: false,
+            newest: Instant::now(),
+            held: None,
+            shown: 0,
+            changed: false,
+            due: Instant::now(),
+            drawn: None,
         }
     }
 
-    fn is_open(&self) -> bool {
-        self.open
+    /// Shows the header, and what changed since a moment.
+    fn begin(&mut self, client: &blocking::Client, wanted: &Subscribe, since: &At) -> Outcome {
+        let header = match self.context.global.quiet {
+            true => None,
+            false => Some(self.header(client)?),
+        };
+        let past = past::changes(client, wanted, since)?;
+        self.shown = past.newest;
+        for command in past.commands {
+            self.fold.know(command);
+        }
+        let mut entries = Vec::new();
+        for (event, time) in past.events {
+            entries.extend(self.fold.push(&event, time));
+        }
+        entries.extend(self.fold.flush());
+        match &mut self.out {
+            Out::Frame(frame) => frame.header = header,
+            Out::Lines => {
+                if let Some(header) = header {
+                    output::line(&header.line(None))?;
+                    if header.files == 0 && entries.is_empty() {
+                        output::line(&paint(style::DIM, HINT))?;
+                    }
+                }
+            }
+        }
+        self.write(entries)?;
+        self.draw()
     }
 
-    fn header(&self, status: &StatusReport) -> Outcome {
-        if self.context.global.json || self.context.global.quiet {
-            return Ok(());
-        }
-        let end = if is_terminal() { "  (Ctrl-C ends)" } else { "" };
-        output::line(&format!(
-            "{} {}{}",
-            paint(style::BOLD, &directory(&self.workspace.root)),
-            paint(
-                style::DIM,
-                &format!(
-                    "· {} tracked · {}",
-                    count(status.tracked_files, "file"),
-                    count(status.sessions, "session")
-                )
-            ),
-            paint(style::DIM, end),
-        ))?;
-        if status.tracked_files == 0 {
-            output::line(&paint(
-                style::DIM,
-                "No agent has read a file yet. What agents read, and who changes it, will appear here.",
-            ))?;
-        }
-        Ok(())
+    fn header(&self, client: &blocking::Client) -> Outcome<Header> {
+        let status = client.call(Status {})?;
+        let sessions = all_sessions(client)?;
+        let queue = client.call(ReviewList::default()).ok();
+        let name = directory(&self.workspace.root);
+        Ok(Header::new(name, &status, &sessions, queue.as_ref()))
+    }
+
+    /// Returns how long to wait for the next event.
+    fn wait(&self) -> Duration {
+        let idle = match self.out {
+            Out::Frame(_) => PACE,
+            Out::Lines => IDLE,
+        };
+        let drawn = self.drawn.map(|drawn| drawn.elapsed());
+        let undrawn = drawn.and_then(|past| PICTURE.checked_sub(past));
+        let held = self.fold.wait();
+        let held = held.map(|wait| wait.saturating_sub(self.newest.elapsed()));
+        let waits = [Some(idle), undrawn, held];
+        waits.into_iter().flatten().min().unwrap_or(idle)
     }
 
     fn event(&mut self, event: &Event) -> Outcome {
         if self.context.global.json {
             return output::json(&event_json(event, self.workspace), false);
         }
+        self.changed = true;
+        if event.clock.n <= self.shown {
+            return Ok(());
+        }
+        self.newest = Instant::now();
+        self.held.get_or_insert(self.newest);
         let done = self.fold.push(event, now());
-        self.open = true;
-        match done {
-            Some(entry) => output::line(&self.layout().line(&entry)),
-            None => Ok(()),
+        if !done.is_empty() {
+            self.held = Some(self.newest);
         }
+        self.write(done)
     }
 
-    fn flush(&mut self) -> Outcome {
-        self.open = false;
-        match self.fold.flush() {
-            Some(entry) => output::line(&self.layout().line(&entry)),
-            None => Ok(()),
-        }
-    }
-
-    fn remark(&mut self, text: &str) -> Outcome {
-        self.flush()?;
+    /// Shows entries that are complete by now, and keeps a terminal up to date.
+    fn tick(&mut self, client: Option<&blocking::Client>) -> Outcome {
         if self.context.global.json {
             return Ok(());
         }
-        self.context.say(&paint(style::DIM, &format!("— {text} —")))
+        if self.fold.lacks_command()
+            && let Some(client) = client
+        {
+            for command in client.call(CommandList::default())?.commands {
+                self.fold.know(command);
+            }
+        }
+        let is_quiet = self
+            .fold
+            .wait()
+            .is_some_and(|wait| self.newest.elapsed() >= wait);
+        let is_late = self.held.is_some_and(|held| held.elapsed() >= PACE);
+        if is_quiet || is_late {
+            self.flush()?;
+        }
+        self.refresh(client)?;
+        self.draw()
     }
 
-    /// Asked for each line, since terminals change their size.
-    fn layout(&self) -> Layout {
-        Layout::new(columns(), zone())
+    /// Asks for the header's numbers, if they may have changed.
+    fn refresh(&mut self, client: Option<&blocking::Client>) -> Outcome {
+        let begun = Instant::now();
+        let (Some(client), true) = (client, self.changed && begun >= self.due) else {
+            return Ok(());
+        };
+        if matches!(&self.out, Out::Frame(frame) if frame.header.is_some()) {
+            let header = self.header(client)?;
+            if let Out::Frame(frame) = &mut self.out {
+                frame.header = Some(header);
+            }
+        }
+        self.changed = false;
+        self.due = Instant::now() + HEADER.max(begun.elapsed() * REST);
+        Ok(())
+    }
+
+    /// Shows everything before the feed ends.
+    fn last(&mut self) -> Outcome {
+        self.flush()?;
+        self.drawn = None;
+        self.draw()
+    }
+
+    fn flush(&mut self) -> Outcome {
+        self.held = None;
+        let done = self.fold.flush();
+        self.write(done)
+    }
+
+    fn write(&mut self, entries: Vec<Entry>) -> Outcome {
+        let layout = Layout::new(View {
+            columns: None,
+            ..View::here()
+        });
+        for entry in entries {
+            match &mut self.out {
+                Out::Frame(frame) => frame.push(entry),
+                Out::Lines => output::line(&layout.line(&entry, Time::OfDay))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self, verb: Verb, text: &str) -> Outcome {
+        if self.context.global.json {
+            return Ok(());
+        }
+        self.flush()?;
+        self.changed = true;
+        if self.context.global.quiet {
+            return self.draw();
+        }
+        let mut entry = Entry::new(now(), Who::Touchmark, verb);
+        entry.notes.push(Note::Text(text.to_owned()));
+        self.write(vec![entry])?;
+        self.draw()
+    }
+
+    /// Brings the terminal up to date, unless it was drawn just now.
+    fn draw(&mut self) -> Outcome {
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < PICTURE) {
+            return Ok(());
+        }
+        let (Out::Frame(frame), Some((columns, rows))) = (&mut self.out, terminal::size()) else {
+            return Ok(());
+        };
+        let hint = wrapped(HINT, columns, "");
+        let hint: Vec<String> = match &frame.header {
+            Some(header) if header.files == 0 => {
+                hint.iter().map(|line| paint(style::DIM, line)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let text = frame.draw(&View::here(), Size { rows, columns }, &hint);
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.drawn = Some(Instant::now());
+        // `anstream` would take the movements of the cursor out together with
+        // the colours.
+        let mut out = std::io::stdout().lock();
+        match AutoStream::choice(&out) {
+            ColorChoice::Never => out.write_all(colourless(&text).as_bytes())?,
+            _ => out.write_all(text.as_bytes())?,
+        }
+        Ok(out.flush()?)
     }
 }
 
-/// The event as the JSON wires send it.
-fn event_json(event: &Event, workspace: &Workspace) -> Value {
+/// Returns the text without colours, but with all other control sequences.
+fn colourless(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for (number, part) in text.split("\u{1b}[").enumerate() {
+        let end = part.find(|c: char| c.is_ascii_alphabetic());
+        match end {
+            _ if number == 0 => plain.push_str(part),
+            Some(end) if part[end..].starts_with('m') => plain.push_str(&part[end + 1..]),
+            _ => {
+                plain.push_str("\u{1b}[");
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+/// Returns the event as the JSON wires send it.
+pub(crate) fn event_json(event: &Event, workspace: &Workspace) -> Value {
     let message = ServerMessage::Event(event.clone());
     match server_to_json(&message, &native::bytes(&workspace.root)) {
         Value::Object(mut message) => message.remove("params").unwrap_or_default(),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_colours_the_cursor_still_moves() {
+        let text = format!("\r\u{1b}[3A{}\u{1b}[K\n\u{1b}[J", paint(style::USER, "you"));
+        assert_eq!(colourless(&text), "\r\u{1b}[3Ayou\u{1b}[K\n\u{1b}[J");
     }
 }

@@ -2,155 +2,179 @@
 //! made stale, and the commit that confirms it; the versions of one command;
 //! many versions by one author at once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
 
 use touchmark_client::proto::commands::CommandRow;
 use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
 use touchmark_client::proto::files::Verdict;
-use touchmark_client::proto::quoting::restore_command;
 use touchmark_client::proto::{
-    Author, Clock, Evidence, FileState, LineCounts, LineRange, Millis, RelPath, SessionId, State,
-    Version, VersionKind,
+    Author, Clock, FileState, LineCounts, Millis, State, Version, VersionKind,
 };
 
+use super::entry::{Entry, Note, Verb, Who, agent, marks};
 use crate::text;
 
 /// The number of versions whose authors are remembered, so that a correction
 /// can name the author that was shown before.
 const REMEMBERED: usize = 4096;
 
-/// Who did it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
-    /// The author of a version, or a session.
-    Author(Author),
-    /// The daemon itself.
-    Touchmark,
-}
+/// The number of changes at once that are shown one by one. More become one
+/// entry.
+const ONE_BY_ONE: usize = 5;
 
-/// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Created,
-    Edited,
-    Deleted,
-    Renamed,
-    /// An earlier version has another author than was said.
-    Corrected,
-    /// An earlier version's author is certain now.
-    Confirmed,
-    Read,
-    Reread,
-    Editing,
-    Committed,
-    Aborted,
-    Lapsed,
-    Opened,
-    Closed,
-    Forgotten,
-    Stale,
-    Kept,
-    Degraded,
-    Overflow,
-    /// A command has ended.
-    Ran,
-}
-
-/// What else is to say about it, in the order it is said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Note {
-    /// The name it had before.
-    From(RelPath),
-    /// Only these lines were read.
-    Lines(LineRange),
-    /// The content differs from what was read before.
-    SinceChanged,
-    /// More paths than the one named.
-    More(usize),
-    /// The correction's earlier author, if still known.
-    Was(Option<Author>),
-    /// The mark was not bound to a content.
-    Marked,
-    /// Written in a command window.
-    Command,
-    /// An editor reported it.
-    Editor,
-    /// The kernel named the process.
-    Process,
-    /// Found after touchmark could not watch.
-    Gap,
-    /// Declared after the write.
-    Late,
-    /// The edit it belongs to is still open.
-    Provisional,
-    /// Replaced before anybody saw it; with the command that brings it back.
-    Overwritten(Option<String>),
-    /// Declared by its writer, never read from disk.
-    Unobserved,
-    /// By a formatter, after an edit.
-    Formatted,
-    /// These sessions' copies are out of date now.
-    StaleFor(Vec<Author>),
-    /// These sessions read a file that is gone now.
-    GoneFor(Vec<Author>),
-    /// Free text of the daemon's.
-    Text(String),
-}
-
-/// One line to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) time: Millis,
-    pub(crate) who: Who,
-    pub(crate) verb: Verb,
-    pub(crate) path: Option<RelPath>,
-    pub(crate) lines: Option<LineCounts>,
-    pub(crate) notes: Vec<Note>,
-    /// The command in whose window it was written.
-    command: Option<String>,
-}
+/// Two changes by one author with more time between them, in milliseconds, are
+/// not at once.
+const AT_ONCE: Millis = 1_000;
 
 /// Gathers events into entries.
 #[derive(Debug, Default)]
 pub(crate) struct Fold {
-    open: Option<Entry>,
+    /// The newest entries, which later events may still belong to. Several are
+    /// all changes by one author.
+    open: Vec<Entry>,
+    /// The time of the newest change in `open`.
+    newest: Millis,
     authors: HashMap<Clock, Author>,
     order: VecDeque<Clock>,
+    /// Commands whose text is known, by their ids.
+    commands: HashMap<String, CommandRow>,
+    /// Commands of which an entry was returned.
+    told: HashSet<String>,
 }
 
 impl Fold {
-    /// Takes an event that came at `now`. Hands out the entry before it, if
-    /// that is complete now.
-    pub(crate) fn push(&mut self, event: &Event, now: Millis) -> Option<Entry> {
-        if let Some(open) = &mut self.open
-            && open.absorb(&event.happening)
-        {
-            return None;
+    /// Takes an event that came at `now`. Returns the entries before it that
+    /// are complete.
+    pub(crate) fn push(&mut self, event: &Event, now: Millis) -> Vec<Entry> {
+        if let Happening::Command { command } = &event.happening {
+            self.know(command.clone());
+            let is_open = |entry: &Entry| entry.command.as_ref() == Some(&command.command);
+            if command.versions == 0
+                || self.told.remove(&command.command)
+                || self.open.iter().any(is_open)
+            {
+                return Vec::new();
+            }
         }
-        if let Happening::Command { command } = &event.happening
-            && command.versions == 0
+        let mut open = self.open.iter_mut().rev();
+        if open.any(|entry| entry.is_version() && entry.absorb(&event.happening))
+            || self.confirm(&event.happening)
         {
-            return None;
+            return Vec::new();
         }
         let entry = self.entry(event, now);
-        self.open.replace(entry)
+        let done = match self.follows(&entry) {
+            true => Vec::new(),
+            false => self.flush(),
+        };
+        self.newest = entry.time;
+        match self.open.first_mut() {
+            Some(first) if first.command.is_some() || first.burst.is_some() => first.join(entry),
+            _ => self.open.push(entry),
+        }
+        if self.open.len() > ONE_BY_ONE {
+            let mut all = std::mem::take(&mut self.open).into_iter();
+            self.open.extend(all.next());
+            for entry in all {
+                self.open[0].join(entry);
+            }
+        }
+        done
     }
 
-    /// The last entry, when nothing more is waiting to be folded into it.
-    pub(crate) fn flush(&mut self) -> Option<Entry> {
-        self.open.take()
+    /// Takes in the commit of the edit that wrote the open versions. It adds
+    /// nothing, but that the versions are confirmed. Returns `false` if the
+    /// event is another one.
+    fn confirm(&mut self, happening: &Happening) -> bool {
+        let Happening::Edit {
+            session,
+            phase: EditPhase::Committed,
+            paths,
+            ..
+        } = happening
+        else {
+            return false;
+        };
+        let by = self.open.iter();
+        let by = by.filter(|entry| entry.is_version() && entry.is_by(session));
+        let is_written = |path| by.clone().any(|entry| entry.names(path));
+        if paths.is_empty() || !paths.iter().all(is_written) {
+            return false;
+        }
+        for entry in &mut self.open {
+            entry.notes.retain(|note| *note != Note::Provisional);
+        }
+        true
+    }
+
+    /// Returns whether an entry belongs to the open ones.
+    fn follows(&self, entry: &Entry) -> bool {
+        let Some(first) = self.open.first() else {
+            return true;
+        };
+        let is_at_once = entry.time.saturating_sub(self.newest) <= AT_ONCE;
+        first.is_version()
+            && entry.is_version()
+            && first.who == entry.who
+            && first.is_amendment() == entry.is_amendment()
+            && first.command == entry.command
+            && (is_at_once || first.command.is_some())
+    }
+
+    /// Stores the text of a command.
+    pub(crate) fn know(&mut self, command: CommandRow) {
+        self.commands.insert(command.command.clone(), command);
+    }
+
+    /// Returns whether the text of an open entry's command is not known.
+    pub(crate) fn lacks_command(&self) -> bool {
+        let mut commands = self.open.iter().filter_map(|entry| entry.command.as_ref());
+        commands.any(|command| !self.commands.contains_key(command))
+    }
+
+    /// Returns how long to wait for events that belong to the open entries;
+    /// `None` if no entry is open.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        let first = self.open.first()?;
+        Some(Duration::from_millis(
+            match (&first.command, first.is_version()) {
+                // The end of a command names the branches.
+                (Some(_), _) => 250,
+                (None, true) => 100,
+                // What an event causes leaves the daemon together with it.
+                (None, false) => 15,
+            },
+        ))
+    }
+
+    /// Returns the open entries: no event belongs to them any more.
+    pub(crate) fn flush(&mut self) -> Vec<Entry> {
+        let mut done = std::mem::take(&mut self.open);
+        for entry in &mut done {
+            let Some(id) = entry.command.clone() else {
+                continue;
+            };
+            if let Some(command) = self.commands.get(&id) {
+                name(entry, command);
+            }
+            if self.told.len() > REMEMBERED {
+                self.told.clear();
+            }
+            self.told.insert(id);
+        }
+        if self.commands.len() > REMEMBERED {
+            self.commands.clear();
+        }
+        done
     }
 
     fn entry(&mut self, event: &Event, now: Millis) -> Entry {
         let by = |session, label| Who::Author(agent(session, label));
-        let entry = |who, verb, path: Option<&RelPath>, notes| Entry {
-            time: now,
-            who,
-            verb,
+        let entry = |who, verb, path: Option<&_>, notes| Entry {
             path: path.cloned(),
-            lines: None,
             notes,
-            command: None,
+            ..Entry::new(now, who, verb)
         };
         match &event.happening {
             Happening::Version { version, lines } => self.version(version, *lines),
@@ -195,11 +219,7 @@ impl Fold {
                     EditPhase::Lapsed => Verb::Lapsed,
                 };
                 let more = paths.len().saturating_sub(1);
-                let notes = if more > 0 {
-                    vec![Note::More(more)]
-                } else {
-                    Vec::new()
-                };
+                let notes = (more > 0).then_some(Note::More(more)).into_iter().collect();
                 entry(by(session, label), verb, paths.first(), notes)
             }
             Happening::Session {
@@ -226,15 +246,16 @@ impl Fold {
                 path.as_ref(),
                 vec![Note::Text(cause.clone())],
             ),
-            Happening::Command { command } => entry(
-                by(&command.session, &command.session_label),
-                Verb::Ran,
-                None,
-                vec![
-                    ran(command),
-                    Note::Text(text::count(command.versions, "change")),
-                ],
-            ),
+            Happening::Command { command } => {
+                let what = ran(command).unwrap_or_else(|| "a command".into());
+                let changes = text::count(command.versions, "change");
+                entry(
+                    by(&command.session, &command.session_label),
+                    Verb::Ran,
+                    None,
+                    vec![Note::Text(format!("{what}: {changes}"))],
+                )
+            }
             Happening::Overflow {} => entry(
                 Who::Touchmark,
                 Verb::Overflow,
@@ -265,39 +286,14 @@ impl Fold {
             self.remember(amended, &version.author);
         }
         self.remember(version.clock, &version.author);
-        notes.extend(match version.evidence {
-            Evidence::Marked => Some(Note::Marked),
-            Evidence::Command if version.formatted != Some(true) => Some(Note::Command),
-            Evidence::Editor => Some(Note::Editor),
-            Evidence::Process => Some(Note::Process),
-            Evidence::Gap => Some(Note::Gap),
-            Evidence::Declared | Evidence::Unmarked | Evidence::Command => None,
-        });
-        let marks = [
-            (version.late, Note::Late),
-            (version.provisional, Note::Provisional),
-            (
-                version.overwritten,
-                Note::Overwritten(restore_command(&version.path, version.clock)),
-            ),
-            (version.unobserved, Note::Unobserved),
-            (version.formatted, Note::Formatted),
-        ];
-        notes.extend(
-            marks
-                .into_iter()
-                .filter(|(said, _)| *said == Some(true))
-                .map(|(_, note)| note),
-        );
+        notes.extend(marks(version));
         Entry {
-            time: version.time,
-            who: Who::Author(version.author.clone()),
-            verb,
             path: Some(version.path.clone()),
             // A renamed file has no earlier lines under its new name.
             lines: lines.filter(|_| verb != Verb::Renamed),
             notes,
             command: version.command.clone(),
+            ..Entry::new(version.time, Who::Author(version.author.clone()), verb)
         }
     }
 
@@ -313,131 +309,37 @@ impl Fold {
     }
 }
 
-/// A command, with the branches that it went from and to.
-fn ran(command: &CommandRow) -> Note {
-    let label = command.label.as_deref().unwrap_or("a command");
-    let [before, after] = [&command.branch_before, &command.branch_after];
-    Note::Text(match (before, after) {
-        (Some(before), Some(after)) if before != after => {
-            format!("by {label} ({before} to {after})")
-        }
-        _ => format!("by {label}"),
-    })
+/// Returns a command's text between backticks; `None` if it is not known.
+fn ran(command: &CommandRow) -> Option<String> {
+    let label = command.label.as_deref()?;
+    Some(format!("`{}`", text::escaped(label, 60)))
 }
 
-impl Entry {
-    /// Takes in an event that this entry caused; `false` if it did not.
-    fn absorb(&mut self, happening: &Happening) -> bool {
-        if !self.is_version() {
-            return false;
+/// Adds what is known of its command to an entry.
+fn name(entry: &mut Entry, command: &CommandRow) {
+    match &mut entry.burst {
+        Some(burst) => {
+            burst.label = ran(command);
+            let branches = [&command.branch_before, &command.branch_after];
+            if let [Some(before), Some(after)] = branches
+                && before != after
+            {
+                burst.branches = Some((before.clone(), after.clone()));
+            }
         }
-        let is_same = |command| self.command.is_some() && self.command.as_ref() == command;
-        match happening {
-            // What one command did to many files is one line.
-            Happening::Version { version, .. } if is_same(version.command.as_ref()) => {
-                if !self.names(&version.path) {
-                    self.one_more();
+        None => {
+            for note in &mut entry.notes {
+                if let Note::Command(label) = note {
+                    *label = ran(command);
                 }
-                true
-            }
-            Happening::Command { command } if is_same(Some(&command.command)) => {
-                self.notes.retain(|note| *note != Note::Command);
-                self.notes.push(ran(command));
-                true
-            }
-            Happening::Stale {
-                session,
-                file,
-                label,
-            } if self.names(&file.path) => {
-                self.stale(agent(session, label), file.state == State::Deleted);
-                true
-            }
-            // The commit of the edit that wrote this version says nothing
-            // more: it is confirmed.
-            Happening::Edit {
-                session,
-                phase: EditPhase::Committed,
-                paths,
-                ..
-            } if self.is_by(session) && paths.iter().all(|path| self.names(path)) => {
-                self.notes.retain(|note| *note != Note::Provisional);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The same command has changed another file.
-    fn one_more(&mut self) {
-        let mut notes = self.notes.iter_mut();
-        match notes.find_map(|note| match note {
-            Note::More(more) => Some(more),
-            _ => None,
-        }) {
-            Some(more) => *more += 1,
-            None => self.notes.push(Note::More(1)),
-        }
-    }
-
-    fn is_version(&self) -> bool {
-        matches!(
-            self.verb,
-            Verb::Created
-                | Verb::Edited
-                | Verb::Deleted
-                | Verb::Renamed
-                | Verb::Corrected
-                | Verb::Confirmed
-        )
-    }
-
-    fn is_by(&self, session: &SessionId) -> bool {
-        matches!(&self.who, Who::Author(author) if author.is(session))
-    }
-
-    /// Whether the entry is about that path, by its new or its old name.
-    fn names(&self, path: &RelPath) -> bool {
-        self.path.as_ref() == Some(path)
-            || self
-                .notes
-                .iter()
-                .any(|note| matches!(note, Note::From(from) if from == path))
-    }
-
-    fn stale(&mut self, session: Author, gone: bool) {
-        for note in &mut self.notes {
-            match note {
-                Note::StaleFor(sessions) if !gone => return push_once(sessions, session),
-                Note::GoneFor(sessions) if gone => return push_once(sessions, session),
-                _ => {}
             }
         }
-        self.notes.push(if gone {
-            Note::GoneFor(vec![session])
-        } else {
-            Note::StaleFor(vec![session])
-        });
-    }
-}
-
-fn push_once(sessions: &mut Vec<Author>, session: Author) {
-    if !sessions.contains(&session) {
-        sessions.push(session);
-    }
-}
-
-/// A session as the one that does something.
-fn agent(session: &SessionId, label: &Option<String>) -> Author {
-    Author {
-        label: label.clone(),
-        ..Author::agent(session.clone())
     }
 }
 
 fn stale_alone(file: &FileState) -> Vec<Note> {
     let what = match file.state {
-        State::Deleted => "the file is gone",
+        State::Deleted => "the file was deleted",
         _ => "its copy is out of date",
     };
     vec![Note::Text(what.into())]

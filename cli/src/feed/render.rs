@@ -1,159 +1,246 @@
 //! An entry as a line in columns.
 
-use jiff::tz::TimeZone;
-use touchmark_client::proto::{Author, AuthorKind};
+use anstyle::Style;
+use touchmark_client::proto::{Author, AuthorKind, Millis};
 
-use super::{Entry, Note, Verb, Who};
+use super::{Burst, Entry, Note, Verb, Who};
 use crate::style::{self, paint};
-use crate::text::{self, MAX_NAME, author, cut, escaped, path, time_of_day};
+use crate::table::View;
+use crate::text::{
+    self, MAX_NAME, author, cut, date, escaped, path, time_of_day, time_or_day, width, wrapped,
+};
 
 /// The number of sessions that a remark names. The others are counted.
 const NAMED: usize = 3;
 
-/// Widths of the columns, in characters, and the time zone of the clock.
+/// The width of the longest verb.
+const VERB: usize = 9;
+
+/// The width of most line counts.
+const COUNTS: usize = 9;
+
+/// The gap between two columns.
+const GAP: usize = 2;
+
+/// The least room for a path beside its remarks. With less, they are put below.
+const LEAST: usize = 16;
+
+/// The least room for a path beside its line counts.
+const LEAST_PATH: usize = 8;
+
+/// A day in milliseconds.
+const DAY: Millis = 86_400_000;
+
+/// How the time of an entry is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// How long ago: the line will be drawn again.
+    Age,
+    /// The time of day: the line stays as it is.
+    OfDay,
+}
+
+/// The widths of the columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
+    time: usize,
     who: usize,
     path: usize,
-    /// Of the terminal: longer paths are cut to their column, and notes go on
-    /// below, so that lines do not wrap.
-    columns: Option<usize>,
-    zone: TimeZone,
+    view: View,
 }
-
-/// Time, verb, line counts and the gaps between all columns.
-const FIXED: usize = 8 + 2 + 2 + VERB + 2 + 2 + COUNTS + 2;
-const VERB: usize = 9;
-const COUNTS: usize = 9;
-/// What is left for notes on a narrow terminal.
-const NOTES: usize = 22;
 
 impl Layout {
-    /// For a terminal of that many columns, or for a file.
-    pub(crate) fn new(columns: Option<usize>, zone: TimeZone) -> Self {
-        let who = 14;
-        match columns {
+    /// Returns the layout for a terminal, or for a pipe or a file.
+    pub(crate) fn new(view: View) -> Self {
+        match view.columns {
             None => Self {
-                who,
+                time: 8,
+                who: 14,
                 path: 32,
-                columns: None,
-                zone,
+                view,
             },
             Some(columns) => Self {
-                who,
-                path: columns.saturating_sub(FIXED + who + NOTES).clamp(16, 48),
-                columns: Some(columns),
-                zone,
+                time: 6,
+                who: if columns < 72 { 10 } else { 14 },
+                path: (columns * 2 / 9).clamp(LEAST, 32),
+                view,
             },
         }
     }
 
-    /// One line, without its end; on a terminal more, where its notes are long. Names from outside are made harmless
-    /// (SEC-4).
-    pub(crate) fn line(&self, entry: &Entry) -> String {
-        let who = cut(&who(&entry.who), self.who);
+    /// Returns an entry as one line without a line break at its end, or as
+    /// several if remarks do not fit. No line is wider than the terminal. Names
+    /// from outside are escaped (SEC-4).
+    pub(crate) fn line(&self, entry: &Entry, time: Time) -> String {
         let (verb, verb_style) = verb(entry.verb);
-        let file = entry.path.as_ref().map(path).unwrap_or_default();
-        let file = match self.columns {
-            Some(_) => cut(&file, self.path),
-            None => file,
-        };
-        let (added, removed) = match entry.lines {
-            Some(lines) => (format!("+{}", lines.added), format!("-{}", lines.removed)),
-            None => (String::new(), String::new()),
-        };
-        let counts = if entry.lines.is_some() {
-            format!(
-                "{} {}",
-                paint(style::GOOD, &added),
-                paint(style::BAD, &removed)
-            )
-        } else {
-            String::new()
-        };
-        let columns = [
-            Column::new(
-                paint(style::DIM, &time_of_day(entry.time, &self.zone)),
-                8,
-                8,
-            ),
-            Column::new(paint(who_style(&entry.who), &who), length(&who), self.who),
-            Column::new(paint(verb_style, verb), length(verb), VERB),
-            Column::new(file.clone(), length(&file), self.path),
-            Column::new(
-                counts,
-                entry
-                    .lines
-                    .map_or(0, |_| length(&added) + 1 + length(&removed)),
-                COUNTS,
-            ),
-        ];
-        let notes: Vec<String> = entry.notes.iter().map(note).collect();
-        let mut line = String::new();
-        let mut gap = 0;
-        for column in &columns {
-            if column.width > 0 {
-                line.push_str(&" ".repeat(gap));
-                line.push_str(&column.text);
-                gap = 0;
+        let who = cut(&who(&entry.who), self.who);
+        let mut line = Line::default();
+        line.cell(style::DIM, &self.time(entry.time, time), self.time);
+        line.cell(who_style(&entry.who), &who, self.who);
+        line.cell(verb_style, verb, VERB);
+        let at = line.next();
+        let counts = entry.lines.map(|lines| {
+            let (added, removed) = (lines.added, lines.removed);
+            [
+                (style::GOOD, format!("+{added}")),
+                (style::BAD, format!("-{removed}")),
+            ]
+        });
+        let counted =
+            |[added, removed]: &[(Style, String); 2]| GAP + width(&added.1) + 1 + width(&removed.1);
+        let mut notes: Vec<(Style, String)> = entry.burst.iter().map(many).collect();
+        notes.extend(entry.notes.iter().map(note));
+        // Counts that leave too little room for the path are a remark.
+        let beside = self
+            .view
+            .columns
+            .map_or(usize::MAX, |all| all.saturating_sub(at + LEAST_PATH));
+        let (counts, remark) = match counts {
+            Some(counts) if entry.path.is_some() && counted(&counts) <= beside => {
+                (Some(counts), None)
             }
-            // Gaps are written before the next text, so that no line ends
-            // in spaces.
-            gap += column.room.saturating_sub(column.width) + 2;
+            counts => (None, counts),
+        };
+        if let Some([(_, added), (_, removed)]) = remark {
+            let first = usize::from(entry.burst.is_some());
+            notes.insert(first, (Style::new(), format!("{added} {removed}")));
         }
-        self.add(&mut line, gap, &notes);
-        line
-    }
-
-    /// Adds notes: behind the line, or below it where they do not fit. One that
-    /// is too long by itself, as a command to be copied, wraps.
-    fn add(&self, line: &mut String, gap: usize, notes: &[String]) {
-        let mut at = shown(line);
-        for (number, note) in notes.iter().enumerate() {
-            let (comma, gap) = match number {
-                0 => ("", gap),
-                _ => (",", 1),
+        if let Some(file) = &entry.path {
+            let counted = counts.as_ref().map_or(0, counted);
+            let room = self.room(at, counted, &notes).unwrap_or(usize::MAX);
+            line.cell(Style::new(), &cut(&path(file), room), self.path.min(room));
+            // A narrow terminal has no column for the counts.
+            let counts_room = match self.view.columns {
+                Some(columns) if columns < 100 => 0,
+                _ => COUNTS,
             };
-            let needed =
-                at + comma.len() + gap + shown(note) + usize::from(number + 1 < notes.len());
-            line.push_str(comma);
-            if self.columns.is_some_and(|columns| needed > columns) {
-                line.push('\n');
-                at = BELOW;
-                line.push_str(&" ".repeat(BELOW));
-            } else {
-                at += comma.len() + gap;
-                line.push_str(&" ".repeat(gap));
+            match counts {
+                Some([added, removed]) => line.pair(added, removed, counts_room),
+                None if counts_room > 0 => line.skip(counts_room),
+                None => {}
             }
-            line.push_str(note);
-            at += shown(note);
+        }
+        line.notes(&notes, self.view.columns);
+        line.text
+    }
+
+    /// Returns the room for a path that begins at a column; `None` if there is
+    /// no limit. Remarks that leave too little room are put below the line.
+    fn room(&self, at: usize, counted: usize, notes: &[(Style, String)]) -> Option<usize> {
+        let columns = self.view.columns?;
+        let noted: usize = notes.iter().map(|(_, text)| GAP + width(text)).sum();
+        let beside = columns.saturating_sub(at + counted + noted);
+        let alone = columns.saturating_sub(at + counted);
+        Some(if beside >= LEAST { beside } else { alone })
+    }
+
+    fn time(&self, at: Millis, time: Time) -> String {
+        let View { now, zone, columns } = &self.view;
+        let is_old = now.saturating_sub(at) >= DAY;
+        let text = match (time, columns) {
+            (Time::Age, Some(_)) => self.view.age(at),
+            (_, Some(_)) => time_or_day(at, is_old, zone),
+            (_, None) if is_old => return date(at, zone),
+            (_, None) => return time_of_day(at, zone),
+        };
+        format!("{text:>width$}", width = self.time)
+    }
+}
+
+/// A line that is being written.
+#[derive(Debug, Default)]
+struct Line {
+    text: String,
+    /// The width of the text.
+    width: usize,
+    /// The blanks before the next text. They are added with it, so that no line
+    /// ends in blanks.
+    gap: usize,
+}
+
+/// The indentation of remarks below their line: behind the time.
+const BELOW: usize = 8;
+
+impl Line {
+    /// Returns the column at which the next text begins.
+    fn next(&self) -> usize {
+        self.width + self.gap
+    }
+
+    fn cell(&mut self, style: Style, text: &str, room: usize) {
+        self.push(style, text);
+        let used = width(text);
+        self.gap += room.saturating_sub(used) + GAP;
+    }
+
+    fn pair(&mut self, one: (Style, String), other: (Style, String), room: usize) {
+        let used = width(&one.1) + 1 + width(&other.1);
+        self.push(one.0, &one.1);
+        self.gap = 1;
+        self.push(other.0, &other.1);
+        self.gap = room.saturating_sub(used) + GAP;
+    }
+
+    fn skip(&mut self, room: usize) {
+        self.gap += room + GAP;
+    }
+
+    fn push(&mut self, style: Style, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(&" ".repeat(self.gap));
+        self.text.push_str(&paint(style, text));
+        self.width += self.gap + width(text);
+        self.gap = 0;
+    }
+
+    /// Adds remarks, divided by commas. One that does not fit begins a line
+    /// below. One that is wider than the terminal is wrapped between words, and
+    /// a wider word loses its middle.
+    fn notes(&mut self, notes: &[(Style, String)], columns: Option<usize>) {
+        let Some(columns) = columns else {
+            for (number, (style, text)) in notes.iter().enumerate() {
+                self.comma(number);
+                self.push(*style, text);
+            }
+            return;
+        };
+        let room = columns.saturating_sub(BELOW + 1);
+        let all: usize = notes.iter().map(|(_, text)| width(text) + GAP).sum();
+        let all = all.saturating_sub(GAP);
+        // Columns need not align if all remarks fit without that.
+        if self.next() + all > columns {
+            self.gap = columns.saturating_sub(self.width + all).max(GAP);
+        }
+        for (number, (style, text)) in notes.iter().enumerate() {
+            let comma = usize::from(number + 1 < notes.len());
+            self.comma(number);
+            if self.next() + width(text) + comma <= columns {
+                self.push(*style, text);
+                continue;
+            }
+            // A name with one word before it is cut like the name alone.
+            let parts = match text.split(' ').count() {
+                0..=2 => vec![cut(text, room)],
+                _ => wrapped(text, room, ""),
+            };
+            for part in parts {
+                self.text.push('\n');
+                self.width = 0;
+                self.gap = BELOW;
+                self.push(*style, &cut(&part, room));
+            }
         }
     }
-}
 
-/// Where notes begin that stand below their line: behind the time.
-const BELOW: usize = 10;
-
-/// The characters that a painted text shows.
-fn shown(text: &str) -> usize {
-    length(&anstream::adapter::strip_str(text).to_string())
-}
-
-/// A painted text, the characters it shows, and the room it has.
-struct Column {
-    text: String,
-    width: usize,
-    room: usize,
-}
-
-impl Column {
-    fn new(text: String, width: usize, room: usize) -> Self {
-        Self { text, width, room }
+    fn comma(&mut self, number: usize) {
+        if number > 0 {
+            self.gap = 0;
+            self.push(Style::new(), ",");
+            self.gap = 1;
+        }
     }
-}
-
-fn length(text: &str) -> usize {
-    text.chars().count()
 }
 
 fn who(who: &Who) -> String {
@@ -163,7 +250,7 @@ fn who(who: &Who) -> String {
     }
 }
 
-fn who_style(who: &Who) -> anstyle::Style {
+fn who_style(who: &Who) -> Style {
     match who {
         Who::Touchmark => style::DIM,
         Who::Author(by) => match by.kind {
@@ -174,12 +261,13 @@ fn who_style(who: &Who) -> anstyle::Style {
     }
 }
 
-fn verb(verb: Verb) -> (&'static str, anstyle::Style) {
+fn verb(verb: Verb) -> (&'static str, Style) {
     match verb {
         Verb::Created => ("created", style::GOOD),
         Verb::Edited => ("edited", style::BOLD),
         Verb::Deleted => ("deleted", style::BAD),
         Verb::Renamed => ("renamed", style::BOLD),
+        Verb::Changed => ("changed", style::BOLD),
         Verb::Corrected => ("corrected", style::UNKNOWN),
         Verb::Confirmed => ("confirmed", style::DIM),
         Verb::Read => ("read", style::DIM),
@@ -195,37 +283,72 @@ fn verb(verb: Verb) -> (&'static str, anstyle::Style) {
         Verb::Kept => ("kept", style::WARN),
         Verb::Degraded => ("degraded", style::WARN),
         Verb::Overflow => ("overflow", style::WARN),
-        Verb::Ran => ("ran", style::DIM),
+        Verb::Ran => ("ran", style::BOLD),
+        Verb::Restarted => ("restarted", style::DIM),
+        Verb::Ended => ("ended", style::WARN),
     }
 }
 
-fn note(note: &Note) -> String {
-    let dim = |text: &str| paint(style::DIM, text);
+/// Returns what many changes have in common: the command, the number of files
+/// and their directory.
+fn many(burst: &Burst) -> (Style, String) {
+    let files = text::count(burst.files.len() as u64, "file");
+    let below = match directory(burst) {
+        Some(directory) => format!(" in {}", escaped(&directory, MAX_NAME)),
+        None => String::new(),
+    };
+    let branches = burst.branches.as_ref().map(|(before, after)| {
+        let [before, after] = [before, after].map(|branch| escaped(branch, 40));
+        format!(" ({before} to {after})")
+    });
+    let branches = branches.unwrap_or_default();
+    let label = burst.label.as_ref();
+    let label = label.map_or_else(String::new, |label| format!("{label}: "));
+    (Style::new(), format!("{label}{files}{below}{branches}"))
+}
+
+/// Returns the innermost directory of all files; `None` if it is the workspace.
+fn directory(burst: &Burst) -> Option<String> {
+    // What the first and the last name in order have in common, all have.
+    let (first, last) = (burst.files.first()?, burst.files.last()?);
+    let (first, last) = (first.to_string_lossy(), last.to_string_lossy());
+    let same = first.split('/').zip(last.split('/'));
+    let same: Vec<&str> = same
+        .take_while(|(one, other)| one == other)
+        .map(|(one, _)| one)
+        .collect();
+    (!same.is_empty()).then(|| same.join("/"))
+}
+
+fn note(note: &Note) -> (Style, String) {
+    let dim = |text: &str| (style::DIM, text.to_owned());
+    let plain = |text: String| (Style::new(), text);
     match note {
-        Note::From(from) => format!("from {}", path(from)),
+        Note::From(from) => plain(format!("from {}", path(from))),
         Note::Lines(range) if range.start == range.end => dim(&format!("line {}", range.start)),
         Note::Lines(range) => dim(&format!("lines {}-{}", range.start, range.end)),
-        Note::SinceChanged => paint(style::GOOD, "up to date again"),
+        Note::SinceChanged => (style::GOOD, "up to date again".into()),
         Note::More(more) => dim(&format!("and {}", text::count(*more as u64, "other file"))),
-        Note::Was(Some(was)) => format!("an earlier change was not by {}", author(was)),
-        Note::Was(None) => "an earlier change has another author".into(),
+        Note::Was(Some(was)) => plain(format!("an earlier change was not by {}", author(was))),
+        Note::Was(None) => plain("an earlier change has another author".into()),
         Note::Marked => dim("marked"),
-        Note::Command => dim("by a command"),
+        Note::Command(None) => dim("by a command"),
+        Note::Command(Some(command)) => dim(&format!("by {command}")),
         Note::Editor => dim("saved in an editor"),
         Note::Process => dim("seen by the kernel"),
-        Note::Gap => dim("while nobody watched"),
+        Note::Gap => dim("while not watched"),
         Note::Late => dim("declared afterwards"),
         Note::Provisional => dim("its edit is open"),
         Note::Overwritten(back) => {
             let back = back.as_ref();
             let back = back.map_or_else(String::new, |command| format!(": {command}"));
-            paint(style::WARN, "replaced before it was seen") + &back
+            (style::WARN, format!("replaced before it was seen{back}"))
         }
         Note::Unobserved => dim("never seen on disk"),
         Note::Formatted => dim("by a formatter after the edit"),
-        Note::StaleFor(sessions) => paint(style::WARN, &format!("stale for {}", named(sessions))),
-        Note::GoneFor(sessions) => paint(style::WARN, &format!("gone for {}", named(sessions))),
-        Note::Text(said) => escaped(said, MAX_NAME),
+        Note::StaleFor(sessions) => (style::WARN, format!("stale for {}", named(sessions))),
+        Note::GoneFor(sessions) => (style::WARN, format!("gone for {}", named(sessions))),
+        Note::Text(said) => plain(escaped(said, MAX_NAME)),
     }
 }
 

@@ -10,7 +10,9 @@ use touchmark_client::proto::{
     VersionKind,
 };
 
-use super::{Fold, Layout};
+use super::{Entry, Fold, Layout, Note, Time, Who};
+use crate::table::View;
+use crate::text::width;
 
 fn path(name: &str) -> RelPath {
     RelPath::new(name.as_bytes()).unwrap()
@@ -138,6 +140,7 @@ fn version(n: u64, words: &[String]) -> Happening {
         command: None,
         mode: None,
         mode_before: None,
+        before_unknown: None,
     };
     let mut lines: Option<LineCounts> = None;
     for word in &words[3..] {
@@ -193,24 +196,94 @@ fn state(name: &str, gone: bool) -> FileState {
     }
 }
 
-/// Every event a second after the one before; styles taken out.
-fn feed(layout: &Layout, events: &str) -> String {
+/// A feed of every kind of entry, by two sessions and the user.
+pub(crate) fn sample(one: &str, two: &str, paths: [&str; 5], now: u64) -> Vec<Entry> {
+    let [short, long, wide, combined, hidden] = paths;
+    let quote = |name: &str| name.replace('\n', "\\n").replace(' ', "_");
+    let hidden = quote(hidden);
+    let events = [
+        format!("session {one}"),
+        format!("read {one} {short} first 1-200"),
+        format!("read {two} {long} first 1-200"),
+        format!("version {long} modified user lines=12/3 overwritten"),
+        format!("stale {two} {long}"),
+        format!("version {wide} modified {one} lines=1234567/1234567 provisional"),
+        format!("stale {two} {wide}"),
+        format!("edit {two} begun {combined} {short} {wide}"),
+        format!("version {combined} renamed {two} from={long}"),
+        format!("version {hidden} deleted unknown gap"),
+        format!("read {two} {long} changed"),
+        "overflow".to_owned(),
+        format!("kept {wide}"),
+        format!("degraded {long}"),
+    ];
     let mut fold = Fold::default();
-    let mut out = String::new();
+    let mut all = Vec::new();
+    for (n, line) in (1..).zip(&events) {
+        all.extend(fold.push(&event(n, line), n * 60_000));
+    }
+    for n in 0..400 {
+        let burst = format!("version src/ui/f{n} modified {one} command=c1");
+        all.extend(fold.push(&event(20, &burst), 20_000));
+    }
+    let ran = format!("ran c1 {one} 400 main topic/with/a/long/name");
+    all.extend(fold.push(&event(20, &ran), 20_000));
+    for n in 0..40 {
+        let burst = format!("version {wide}/{n} created user lines=3/0");
+        all.extend(fold.push(&event(20, &burst), 20_000));
+    }
+    all.extend(fold.flush());
+    let labels = [(one, "claude-1"), (two, "codex-1")];
+    for (age, entry) in all.iter_mut().rev().enumerate() {
+        entry.time = now - 7_000 * (age as u64 * age as u64);
+        if let Who::Author(author) = &mut entry.who {
+            labelled(author, &labels);
+        }
+        for note in &mut entry.notes {
+            if let Note::StaleFor(sessions) | Note::GoneFor(sessions) = note {
+                sessions.iter_mut().for_each(|one| labelled(one, &labels));
+            }
+        }
+    }
+    all
+}
+
+fn labelled(author: &mut Author, labels: &[(&str, &str)]) {
+    let id = author.session.as_ref().map(SessionId::as_str);
+    let label = labels.iter().find(|(session, _)| Some(*session) == id);
+    author.label = label.map(|(_, label)| (*label).to_owned());
+}
+
+fn view(columns: Option<usize>) -> View {
+    View {
+        now: 60_000,
+        zone: TimeZone::UTC,
+        columns,
+    }
+}
+
+/// The entries of events, each a second after the one before.
+fn entries(events: &str) -> Vec<Entry> {
+    let mut fold = Fold::default();
     let mut entries = Vec::new();
     for (n, line) in (1..).zip(events.lines().map(str::trim)) {
         entries.extend(fold.push(&event(n, line), n * 1000));
     }
     entries.extend(fold.flush());
-    for entry in entries {
-        out.push_str(&anstream::adapter::strip_str(&layout.line(&entry)).to_string());
-        out.push('\n');
-    }
-    out
+    entries
 }
 
+/// The lines of the feed without styles.
+fn feed(columns: Option<usize>, time: Time, events: &str) -> String {
+    let layout = Layout::new(view(columns));
+    let lines = entries(events);
+    let lines = lines.iter().map(|entry| layout.line(entry, time) + "\n");
+    anstream::adapter::strip_str(&lines.collect::<String>()).to_string()
+}
+
+/// The lines in a pipe.
 fn plain(events: &str) -> String {
-    feed(&Layout::new(None, TimeZone::UTC), events)
+    feed(None, Time::OfDay, events)
 }
 
 #[test]
@@ -233,9 +306,9 @@ fn one_line_an_event_in_columns() {
 00:00:03  you             edited     src/parser.rs                     +3 -1
 00:00:04  fix-42          editing    src/parser.rs                                and 1 other file
 00:00:05  fix-42          edited     src/lib.rs                        +12 -40
-00:00:06  unknown         created    new.txt                                      while nobody watched
+00:00:06  unknown         created    new.txt                                      while not watched
 00:00:07  touchmark       kept       src/lib.rs                                   in /state/kept/1
-00:00:08  touchmark       overflow                                                too much at once: every tracked file is compared with the disk
+00:00:08  touchmark       overflow   too much at once: every tracked file is compared with the disk
 "
     );
 }
@@ -272,7 +345,7 @@ fn the_copies_made_stale_stand_on_the_line_of_their_cause() {
 fn what_does_not_follow_directly_stands_alone() {
     let told = plain(
         "version a modified user
-         version b modified user
+         read two b first
          stale one a
          read one a changed
          stale two a gone",
@@ -281,10 +354,10 @@ fn what_does_not_follow_directly_stands_alone() {
         told,
         "\
 00:00:01  you             edited     a
-00:00:02  you             edited     b
+00:00:02  two             read       b
 00:00:03  one             is stale   a                                            its copy is out of date
 00:00:04  one             re-read    a                                            up to date again
-00:00:05  two             is stale   a                                            the file is gone
+00:00:05  two             is stale   a                                            the file was deleted
 "
     );
 }
@@ -339,18 +412,63 @@ fn names_write_no_lines_of_their_own() {
 
 #[test]
 fn a_terminal_gets_no_longer_lines_than_it_has_room_for() {
-    let layout = Layout::new(Some(80), TimeZone::UTC);
     let long = format!("{}parser.rs", "deep/".repeat(30));
-    let told = feed(
-        &layout,
-        &format!("version {long} modified a-session-with-a-long-name lines=1/0\nstale one {long}"),
+    let events =
+        format!("version {long} modified a-session-with-a-long-name lines=1/0\nstale one {long}");
+    assert_eq!(
+        feed(Some(80), Time::Age, &events),
+        "  59 s  a-se…long-name  edited     deep/de…/deep/parser.rs  +1 -0  stale for one\n"
     );
     // A path keeps the room that the other columns leave.
     assert_eq!(
-        told,
-        "00:00:01  a-se…long-name  edited     deep/…/parser.rs  +1 -0      stale for one\n"
+        feed(
+            Some(80),
+            Time::Age,
+            "version src/feed/terminal/render.rs created you"
+        ),
+        "  59 s  you             created    src/feed/terminal/render.rs\n"
     );
-    assert!(told.trim_end().chars().count() <= 80);
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let names = [
+        "a",
+        "目録/目録/目録/目録/目録/目録/e\u{301}.rs",
+        "deep/deep/deep/deep/deep.rs",
+    ];
+    let sessions = [
+        "6f1c2d3e-8a4b-4c5d-9e6f-708192a3b4c5",
+        "目録目録目録目録目録",
+        "x",
+    ];
+    let mut events = String::from("overflow\nkept src/lib.rs\nran c9 x 3 main topic\n");
+    for (name, session) in names.iter().zip(sessions) {
+        events += &format!(
+            "session {session}\nread {session} {name} changed 1-200\n\
+             version {name} modified {session} lines=123456/1234567 overwritten marked\n\
+             stale {session} {name}\nstale x {name}\nstale y {name}\nstale z {name}\n\
+             version {name} deleted unknown gap\nedit {session} begun {name} b c\n"
+        );
+    }
+    for number in 0..9 {
+        events += &format!(
+            "version 目録/目録/{number} created {} command=c1\n",
+            sessions[0]
+        );
+    }
+    events += "ran c1 x 9 main/with/a/long/name topic";
+    for columns in [40, 60, 80, 120] {
+        for time in [Time::Age, Time::OfDay] {
+            let told = feed(Some(columns), time, &events);
+            for line in told.lines() {
+                assert!(width(line) <= columns, "{columns}: {line}\n{told}");
+                assert!(!line.ends_with(' '), "{line:?}");
+            }
+            let burst = "9 files in 目録/目録";
+            assert!(columns < 80 || told.contains(burst), "{told}");
+        }
+    }
 }
 
 #[test]
@@ -364,24 +482,53 @@ fn what_one_command_did_is_one_line_that_names_the_branches() {
          version d modified x command=c3
          version e modified x command=c4
          ran c4 x 1 topic topic
-         ran c3 x 1 topic topic",
+         ran c3 x 1 topic topic
+         ran c5 x 7 topic topic",
     );
     assert_eq!(
         told,
         "\
-00:00:01  x               edited     a                                            and 2 other files, by git checkout (main to topic)
+00:00:01  x               ran        `git checkout`: 3 files (main to topic)
 00:00:06  x               edited     d                                            by a command
-00:00:07  x               edited     e                                            by git checkout
-00:00:09  x               ran                                                     by git checkout, 1 change
+00:00:07  x               edited     e                                            by `git checkout`
+00:00:10  x               ran        `git checkout`: 7 changes
 "
     );
+}
+
+#[test]
+fn many_changes_at_once_are_one_line() {
+    let at_once = |many: u64, kind: &str| {
+        let mut fold = Fold::default();
+        let mut done = Vec::new();
+        for n in 1..=many {
+            let line = format!("version src/ui/f{n} {kind} user lines=2/1");
+            done.extend(fold.push(&event(n, &line), 1000));
+            let stale = format!("stale one src/ui/f{n}");
+            done.extend(fold.push(&event(n, &stale), 1000));
+        }
+        done.extend(fold.flush());
+        done
+    };
+    // The times of these versions are a second apart, as their numbers are.
+    let many = at_once(1000, "modified");
+    let layout = Layout::new(view(Some(80)));
+    let line = |entry| anstream::adapter::strip_str(&layout.line(entry, Time::Age)).to_string();
+    assert_eq!(many.len(), 1);
+    assert_eq!(
+        line(&many[0]),
+        "  59 s  you             edited  1000 files in src/ui, +2000 -1000, stale for one"
+    );
+    // A few are worth a line each.
+    assert_eq!(at_once(5, "created").len(), 5);
+    assert_eq!(at_once(6, "created").len(), 1);
 }
 
 #[test]
 fn colours_say_the_same_as_words() {
     let mut fold = Fold::default();
     fold.push(&event(1, "version a modified user lines=1/2"), 0);
-    let line = Layout::new(None, TimeZone::UTC).line(&fold.flush().unwrap());
+    let line = Layout::new(view(None)).line(&fold.flush()[0], Time::OfDay);
     assert!(line.contains("\u{1b}["));
     assert!(line.contains("you"));
 }
@@ -390,16 +537,16 @@ fn colours_say_the_same_as_words() {
 fn long_notes_stand_below_their_line() {
     let long = "packages/service/src/components/navigation/sidebar/panel.rs";
     let told = feed(
-        &Layout::new(Some(80), TimeZone::UTC),
-        &format!(
-            "version {long} created unknown gap
-             edit fix-42 begun {long} src/lib.rs
-             overflow"
-        ),
+        Some(80),
+        Time::OfDay,
+        &format!("read fix-42 {long} changed 1-200\noverflow"),
     );
-    for line in told.lines() {
-        assert!(line.chars().count() <= 80, "{told}");
-    }
-    assert!(told.contains("while nobody watched\n"), "{told}");
-    assert!(told.contains("\n          too much at once"), "{told}");
+    assert_eq!(
+        told,
+        " 00:00  fix-42          re-read    packages/servi…ts/navigation/sidebar/panel.rs
+        lines 1-200, up to date again
+ 00:00  touchmark       overflow
+        too much at once: every tracked file is compared with the disk
+"
+    );
 }

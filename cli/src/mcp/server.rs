@@ -21,9 +21,9 @@ use super::link::{Call, Link};
 use super::transport::Wires;
 
 const INSTRUCTIONS: &str = "Files of this workspace are also changed by the user and by other \
-agents. Read and write them with these tools: an edit of a file that somebody has changed since \
-you read it is refused instead of overwriting that change. Ask changed_files at the beginning of \
-a turn; read again what it names before relying on it.";
+agents. Read and write them with these tools: an edit of a file that was changed since you read it \
+is refused instead of overwriting that change. Ask changed_files at the beginning of a turn; \
+read again what it names before relying on it.";
 
 /// The server for one client.
 #[derive(Clone)]
@@ -161,7 +161,7 @@ impl ServerHandler for Server {
         let resource = Resource::new(URI, "changes")
             .with_title("Changes by others")
             .with_description(
-                "What others changed in files of this session and it was not told yet. Reading it tells nothing: that is what the tool changed_files does.",
+                "Changes by others in this session's files that were not reported to it yet. Reading this resource does not mark them as reported; the tool changed_files does.",
             )
             .with_mime_type("application/json");
         Ok(ListResourcesResult::with_all_items(vec![resource]))

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 /// and in packages.
 pub(super) const SOCKET: (&str, &str) = (
     "touchmark@.socket",
-    include_str!("../../../systemd/touchmark@.socket"),
+    include_str!("../../parts/touchmark@.socket"),
 );
 
 /// The template of the services: name and text.
 pub(super) const SERVICE: (&str, &str) = (
     "touchmark@.service",
-    include_str!("../../../systemd/touchmark@.service"),
+    include_str!("../../parts/touchmark@.service"),
 );
 
 /// The program that [`SERVICE`] names.
@@ -66,7 +66,7 @@ pub(super) fn drop_in(instance: &Instance<'_>) -> Result<String, String> {
         let value = value
             .to_str()
             .filter(|value| is_sayable(value))
-            .ok_or_else(|| format!("{name} holds what systemd does not take"))?;
+            .ok_or_else(|| format!("{name} contains what systemd does not accept"))?;
         text.push_str(&format!(
             "Environment={}\n",
             word(&format!("{name}={value}"))

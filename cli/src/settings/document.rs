@@ -137,7 +137,7 @@ fn member<'a, 'b>(
     let first = found.next();
     // Agents use the last member of this name, and people see the first.
     if let Some(second) = found.next() {
-        let reason = format!("{name:?} stands there a second time");
+        let reason = format!("{name:?} is there twice");
         return Err(wrong(text, second.start(), reason));
     }
     Ok(first.map(|property| &property.value))

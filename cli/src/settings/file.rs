@@ -43,7 +43,7 @@ impl Target {
         let leads_out = |root: &Path| !above.is_some_and(|above| above.starts_with(root));
         if project.is_some_and(leads_out) {
             return Err(target.left(&format!(
-                "it leads out of the workspace, to {}",
+                "it resolves to {}, outside the workspace",
                 crate::context::directory(&target.real)
             )));
         }
@@ -431,7 +431,7 @@ mod tests {
         let refused = |path: &Path| {
             let error = Target::of(path, Some(&project)).unwrap_err();
             assert!(
-                error.to_string().contains("out of the workspace"),
+                error.to_string().contains("outside the workspace"),
                 "{error}"
             );
             Target::of(path, None).unwrap();

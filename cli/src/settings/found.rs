@@ -1,5 +1,6 @@
 //! Which agents are on this machine, and what touchmark has installed for them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
@@ -103,6 +104,27 @@ pub(crate) fn installed(
         }
     }
     Ok(all)
+}
+
+/// Returns the workspaces whose own settings something was added to.
+///
+/// # Errors
+/// There is no home directory.
+pub(crate) fn projects(environment: &Environment) -> Outcome<BTreeSet<PathBuf>> {
+    // With the root as the workspace, a file's path is its path within the
+    // project.
+    let around = Around::of(environment, Path::new("/"))?;
+    let written = Records::of(environment).paths();
+    let mut found = BTreeSet::new();
+    for agent in Agent::value_variants() {
+        for (file, _) in files(*agent, Scope::Project, &around)? {
+            let within = file.strip_prefix("/").unwrap_or(&file);
+            let depth = within.components().count();
+            let of = written.iter().filter(|path| path.ends_with(within));
+            found.extend(of.filter_map(|path| Some(path.ancestors().nth(depth)?.to_owned())));
+        }
+    }
+    Ok(found)
 }
 
 impl Part {

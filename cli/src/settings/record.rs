@@ -42,7 +42,12 @@ impl Records {
         self.all().remove(&of.to_string_lossy().into_owned())
     }
 
-    /// The directories that were made for any file.
+    /// Returns the files that something was added to.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.all().into_keys().map(PathBuf::from).collect()
+    }
+
+    /// Returns the directories that were created for any file.
     pub(super) fn directories(&self) -> BTreeSet<PathBuf> {
         let records = self.all().into_values();
         records.flat_map(|record| record.directories).collect()

@@ -220,7 +220,7 @@ pub(super) static AGENTS: &[Agent] = &[
             entry: Entry::Table(PLACES),
         }),
         note: Some(
-            "Codex passes over hooks in silence before you have approved them: say /hooks in Codex, and again whenever they change; for a run without anybody, `codex exec --dangerously-bypass-hook-trust`",
+            "Codex skips hooks without a message until you approve them: enter /hooks in Codex, and again whenever they change; for an unattended run, `codex exec --dangerously-bypass-hook-trust`",
         ),
     }),
     // AfterModel is left out: it is sent for every part of an answer, and each
@@ -299,18 +299,16 @@ pub(super) static AGENTS: &[Agent] = &[
         name: "opencode",
         title: "opencode",
         programs: &["opencode"],
-        user: Place::Config("opencode/plugins/touchmark.ts"),
-        project: ".opencode/plugins/touchmark.ts",
-        what: What::File(include_str!(
-            "../../../bindings/typescript/opencode/touchmark.ts"
-        )),
+        user: Place::Config("opencode/plugins/touchmark.js"),
+        project: ".opencode/plugins/touchmark.js",
+        what: What::File(include_str!("../../parts/touchmark.js")),
         servers: Some(Servers {
             user: Place::Config("opencode/opencode.json"),
             project: "opencode.json",
             entry: Entry::List,
         }),
         note: Some(
-            "opencode takes the plug-in up when it starts the next time. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
+            "opencode loads the plug-in at its next start. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
         ),
     }),
     // Newer versions take seconds, older ones milliseconds. All versions treat
@@ -418,7 +416,7 @@ pub(super) static AGENTS: &[Agent] = &[
             project: ".factory/mcp.json",
             entry: Entry::Json(Some("stdio")),
         }),
-        note: Some("Droid does not read these hooks where a hooks.json stands beside the settings"),
+        note: Some("Droid does not read these hooks if a hooks.json is next to the settings"),
     }),
     Agent(&Row {
         name: "grok",
@@ -460,7 +458,7 @@ pub(super) static AGENTS: &[Agent] = &[
             project: ".grok/config.toml",
             entry: Entry::Table(&[]),
         }),
-        note: Some("Grok Build passes over the hooks of a project until you say /hooks-trust"),
+        note: Some("Grok Build skips the hooks of a project until you enter /hooks-trust"),
     }),
     Agent(&Row {
         name: "windsurf",

@@ -1,16 +1,30 @@
 //! The terminal, and the current user.
 
-/// The width of the terminal that standard output is; `None` if it is none.
+use std::io::IsTerminal as _;
+
+/// Returns the width of the terminal that is standard output; `None` if it is
+/// none.
 pub(crate) fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    // A terminal that does not know its size says 0.
-    Some(match usize::from(size.ws_col) {
-        0 => 80,
-        columns => columns,
-    })
+    size().map(|(columns, _)| columns)
 }
 
-/// This user's number.
+/// Returns the columns and rows of the terminal that is standard output; `None`
+/// if it is none.
+pub(crate) fn size() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    // A terminal that does not know its size returns 0.
+    let or = |number: u16, unknown| if number == 0 { unknown } else { number.into() };
+    Some((or(size.ws_col, 80), or(size.ws_row, 24)))
+}
+
+/// Returns whether standard output is a terminal on which the cursor can be
+/// moved.
+pub(crate) fn redraws() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !is_dumb && std::io::stdout().is_terminal()
+}
+
+/// Returns this user's id.
 pub(crate) fn user() -> Option<u32> {
     Some(rustix::process::getuid().as_raw())
 }

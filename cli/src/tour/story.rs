@@ -43,7 +43,7 @@ pub(super) fn tell(world: &World, narrator: &mut Narrator) -> Outcome {
         narrator,
     };
     tour.reads()?;
-    tour.behind_its_back()?;
+    tour.edited_after_read()?;
     tour.refused()?;
     tour.declared()?;
     tour.yours()?;
@@ -96,8 +96,8 @@ impl Tour<'_> {
         self.touchmark(&message)
     }
 
-    fn behind_its_back(&mut self) -> Outcome {
-        self.chapter("You edit a file behind its back")?;
+    fn edited_after_read(&mut self) -> Outcome {
+        self.chapter("You edit a file that the agent has read")?;
         self.you(&format!("save {NOTES} in your editor"))?;
         self.world.write(NOTES, NOTES_YOURS)?;
         // Requested immediately, without waiting for anything to settle
@@ -108,14 +108,14 @@ impl Tour<'_> {
         self.check(states == said, "one copy is stale, one is fresh", &files)?;
         let by = changed_by(&files, 0);
         self.check(by == [Author::USER], "the change is the user's", &by)?;
-        self.agent("asks which of its copies are still good")?;
+        self.agent("asks which of its copies are up to date")?;
         self.touchmark(&format!("{NOTES}: stale, changed by {}", authors(&by)))?;
         self.touchmark(&format!("{CODE}: fresh"))
     }
 
     fn refused(&mut self) -> Outcome {
         self.chapter("A stale edit is refused")?;
-        self.agent(&format!("wants to edit {NOTES} from its old copy"))?;
+        self.agent(&format!("tries to edit {NOTES} from its old copy"))?;
         let refusal = match self.session.edit_to(NOTES, NOTES_AGENT.as_bytes()) {
             Ok(edit) => {
                 drop(edit);
@@ -194,7 +194,7 @@ impl Tour<'_> {
             "{NOTES}: edited by you{counts}; nothing of the agent's own"
         ))?;
         let again = self.session.changed()?;
-        self.check(again.is_empty(), "a change is told once", &again)
+        self.check(again.is_empty(), "a change is reported once", &again)
     }
 
     fn race(&mut self) -> Outcome {
@@ -225,7 +225,7 @@ impl Tour<'_> {
             &changes,
         )?;
         self.touchmark(&format!(
-            "{}: a version of yours was overwritten; the agent is told",
+            "{}: your version was overwritten; the agent receives a report",
             paint(style::WARN, "clobbered")
         ))?;
         let by_agent = self.newest(CODE)?;
@@ -238,14 +238,16 @@ impl Tour<'_> {
         })?;
         let now = self.world.read(CODE)?;
         self.check(now == CODE_YOURS, "the line is back", &(undone, now))?;
-        self.touchmark(&format!("{CODE}: your line is back, from what was kept"))
+        self.touchmark(&format!(
+            "{CODE}: your line is back, from the stored content"
+        ))
     }
 
     fn undo(&mut self) -> Outcome {
         self.chapter("An undo keeps your edits")?;
         let label = self.newest_of_agent(NOTES)?.author;
         self.you(&format!(
-            "take the agent's work in {NOTES} away, and keep your own"
+            "undo the agent's work in {NOTES}, and keep your own"
         ))?;
         let undone = self.world.client().call(Undo {
             session: Some(self.session.id().clone()),
@@ -259,25 +261,25 @@ impl Tour<'_> {
             &(&undone, now),
         )?;
         self.touchmark(&format!(
-            "{NOTES}: {}'s line is gone, yours are as they were",
+            "{NOTES}: {}'s line is removed, yours are unchanged",
             author(&label)
         ))?;
         self.you("think again: touchmark redo")?;
         self.world.client().call(Redo::default())?;
         let now = self.world.read(NOTES)?;
         self.check(now == NOTES_LAST, "the agent's line is back", &now)?;
-        self.touchmark("every undo can be taken back")
+        self.touchmark("every undo can be reversed")
     }
 
     fn checkpoint(&mut self) -> Outcome {
-        self.chapter("A checkpoint knows what came after it")?;
-        self.agent("remembers this moment, to come back to it")?;
+        self.chapter("A checkpoint shows what changed after it")?;
+        self.agent("creates a checkpoint, to come back to it")?;
         let made = self
             .session
             .checkpoint_create(Some("before the change"), None, None)?;
         self.you(&format!("save {CODE}"))?;
         self.world.write(CODE, CODE_LAST)?;
-        self.agent("goes back: its conversation forgets what came since, the files do not")?;
+        self.agent("goes back: its conversation returns to the checkpoint, the files do not")?;
         let since = self
             .session
             .checkpoint_detect(&made.checkpoint, &[], true)?;
@@ -288,9 +290,13 @@ impl Tour<'_> {
             "one file was edited since, by the user, and differs",
             &since,
         )?;
-        self.touchmark(&format!("{CODE}: edited by you since, and not what it was"))?;
+        self.touchmark(&format!("{CODE}: edited by you since; its content differs"))?;
         let warned = self.session.warning_take()?;
-        self.check(warned.warning.is_some(), "a warning of it is kept", &warned)?;
+        self.check(
+            warned.warning.is_some(),
+            "a warning about it is stored",
+            &warned,
+        )?;
         let again = self.session.warning_take()?;
         self.check(again.warning.is_none(), "a warning is given once", &again)?;
         self.touchmark("the agent is warned of that, once")
@@ -327,7 +333,7 @@ impl Tour<'_> {
     fn summary(&mut self) -> Outcome {
         let checked = self.narrator.checked;
         crate::output::line(&format!(
-            "\n{} {checked} answers of the daemon, each what the tour said.",
+            "\n{} {checked} answers of the daemon were checked, each was as the tour says.",
             paint(style::GOOD, "Done:")
         ))?;
         self.narrator.told(

@@ -53,7 +53,7 @@ fn finding(
             "no event since the daemon started {} ago",
             duration(status.uptime_ms)
         ),
-        (None, None) => "no daemon runs that could have heard an event".into(),
+        (None, None) => "no daemon runs, so no event was received".into(),
     };
     let places: Vec<String> = hooks.iter().map(|one| directory(&one.path)).collect();
     let places = places.join(" and ");
@@ -63,11 +63,13 @@ fn finding(
         return match heard.filter(|heard| !is_try(heard)) {
             Some(_) => Finding::good(
                 name,
-                format!("{last}, without hooks in its settings: a plug-in's, or taken out since"),
+                format!(
+                    "{last}; its settings have no hooks: a plug-in has them, or they were removed since"
+                ),
             ),
             None => Finding::note(
                 name,
-                format!("it is here{at}, without hooks of touchmark's"),
+                format!("installed{at}, without touchmark's hooks"),
                 again,
             ),
         };
@@ -76,15 +78,15 @@ fn finding(
     if hooks.len() > 1 && !(name == "claude" && is_same) {
         return Finding::note(
             name,
-            format!("{last}; hooks in {places}, so that each event is told twice"),
-            "`touchmark setup --remove` takes the user's out, with --project the workspace's",
+            format!("{last}; hooks in {places}, so each event is sent twice"),
+            "`touchmark setup --remove` removes the user's, with --project the workspace's",
         );
     }
     match hooks.iter().all(|one| one.current) {
         true => Finding::good(name, format!("{last}; hooks in {places}")),
         false => Finding::note(
             name,
-            format!("{last}; the hooks in {places} are not those of this touchmark"),
+            format!("{last}; the hooks in {places} were not written by this touchmark"),
             again,
         ),
     }
@@ -93,7 +95,9 @@ fn finding(
 fn last_event(heard: &AgentHeard) -> String {
     let ago = duration(heard.last_ago_ms);
     match is_try(heard) {
-        true => format!("no event of its own yet, but `touchmark setup` tried it {ago} ago"),
+        true => {
+            format!("no event from the agent yet, but `touchmark setup` tried the hooks {ago} ago")
+        }
         false => format!("last event {} {ago} ago", escaped(&heard.last_event, 60)),
     }
 }

@@ -7,13 +7,21 @@ use crate::commands::daemon::doctor::Finding;
 use crate::commands::doctor::{facts, print};
 use crate::commands::hook_settings::coloured;
 use crate::context::directory;
-use crate::output::{self, Outcome, table};
+use crate::output::{self, Outcome};
 use crate::settings::{Action, Scope, difference};
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
-use crate::text::{count, wrapped};
+use crate::table::{Step, Table, View};
+use crate::text::{count, width, wrapped};
 
-/// So much of a difference is shown; only a plug-in has more.
+/// Agent, places.
+const FOUND: Table = Table::new(&[]).with_remarks();
+
+/// Agent, what it is about, file.
+const CHANGES: Table = Table::new(&[Step::Middle(2, 20)]);
+
+/// The maximum number of lines of a difference that are shown. Only a plug-in
+/// has more.
 const MOST_LINES: usize = 200;
 
 impl Setup<'_> {
@@ -23,7 +31,7 @@ impl Setup<'_> {
             return Ok(());
         }
         if self.action == Action::Install {
-            for line in table(&rows.iter().map(found).collect::<Vec<_>>()) {
+            for line in FOUND.lines(rows.iter().map(found).collect(), columns()) {
                 output::line(&line)?;
             }
         }
@@ -66,9 +74,9 @@ impl Setup<'_> {
         output::line("")?;
         output::line(match self.action {
             Action::Install => "To be written:",
-            Action::Uninstall => "To be taken out:",
+            Action::Uninstall => "To be removed:",
         })?;
-        for line in table(&changes) {
+        for line in CHANGES.lines(changes, View::here().without(2).columns) {
             output::line(&format!("  {line}"))?;
         }
         output::line("")
@@ -96,11 +104,11 @@ impl Setup<'_> {
             (_, true, false) => self.context.say("nothing is written"),
             (Action::Install, true, true) => self
                 .context
-                .say("Agents that run already take this up at their next start."),
+                .say("Agents that are already running load this at their next start."),
             (Action::Install, false, _) => self.context.say("nothing had to be written"),
             (Action::Uninstall, false, _) => self
                 .context
-                .say("nothing to do: nothing of touchmark's is in these settings"),
+                .say("nothing to do: touchmark has no entry in these settings"),
             (Action::Uninstall, true, true) => Ok(()),
         }
     }
@@ -155,18 +163,18 @@ fn facts_of(row: &Row) -> serde_json::Value {
     })
 }
 
-/// A line of a difference in lines that fit, each with its sign.
-fn folded(line: &str, width: usize) -> Vec<String> {
+/// Wraps a line of a difference to a width. Each part keeps the sign.
+fn folded(line: &str, columns: usize) -> Vec<String> {
     let Some(sign) = line.chars().next().filter(|sign| "+- ".contains(*sign)) else {
         return vec![line.to_owned()];
     };
-    if line.chars().count() <= width || line.starts_with("+++") || line.starts_with("---") {
+    if width(line) <= columns || line.starts_with("+++") || line.starts_with("---") {
         return vec![line.to_owned()];
     }
     let text = &line[1..];
     let blank = &text[..text.len() - text.trim_start().len()];
     let indent = format!("{blank}    ");
-    let lines = wrapped(text, width.saturating_sub(1), &indent);
+    let lines = wrapped(text, columns.saturating_sub(1), &indent);
     lines
         .into_iter()
         .map(|line| format!("{sign}{line}"))

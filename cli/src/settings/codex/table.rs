@@ -62,7 +62,7 @@ pub(in crate::settings) fn put(
         // `mcp_servers = { ... }` cannot be extended with tables.
         _ => Err(Unreadable {
             line: line_of(text, text.find(SERVERS).unwrap_or_default()),
-            reason: format!("{SERVERS:?} is closed there: add touchmark to it by hand"),
+            reason: format!("{SERVERS:?} is an inline table: add touchmark to it by hand"),
         }),
     }
 }
@@ -83,7 +83,7 @@ pub(in crate::settings) fn take(text: &str, made: &Made) -> Result<String, Unrea
         None => Ok(text),
         Some(_) => Err(Unreadable {
             line: line_of(&text, text.find(SERVERS).unwrap_or_default()),
-            reason: format!("{SERVERS}.{NAME} is no table of its own: take it out by hand"),
+            reason: format!("{SERVERS}.{NAME} is not a separate table: remove it by hand"),
         }),
     }
 }

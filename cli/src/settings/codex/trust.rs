@@ -13,7 +13,7 @@ use crate::settings::hooks::Hooks;
 
 const CHECK: &str = "Codex's trust";
 
-const HINT: &str = "say /hooks in Codex and approve them; for a run without anybody, \
+const HINT: &str = "enter /hooks in Codex and approve them; for an unattended run, \
                     `codex exec --dangerously-bypass-hook-trust`";
 
 /// Returns a finding about touchmark's hooks in this file; `None` if it has
@@ -43,7 +43,7 @@ pub(super) fn examine(hooks: &Hooks, file: &Path, configuration: &Path) -> Optio
         return Some(Finding::note(
             CHECK,
             format!("Codex runs no hooks: {} says so", directory(configuration)),
-            "take `hooks = false` out of its [features]",
+            "remove `hooks = false` from its [features]",
         ));
     }
     Some(match places.iter().filter(approved).count() {
@@ -52,13 +52,13 @@ pub(super) fn examine(hooks: &Hooks, file: &Path, configuration: &Path) -> Optio
         }
         0 => Finding::note(
             CHECK,
-            format!("Codex passes over the hooks in {shown} in silence: nobody has approved them"),
+            format!("Codex skips the hooks in {shown} without a message: they were not approved"),
             HINT,
         ),
         some => Finding::note(
             CHECK,
             format!(
-                "Codex passes over {} of the {} hooks in {shown} in silence: nobody has approved them",
+                "Codex skips {} of the {} hooks in {shown} without a message: they were not approved",
                 places.len() - some,
                 places.len()
             ),

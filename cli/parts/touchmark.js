@@ -1,0 +1,1 @@
+../../bindings/typescript/opencode/touchmark.js

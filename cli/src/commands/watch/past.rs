@@ -1,0 +1,133 @@
+//! What happened before `touchmark watch` began.
+
+use std::collections::HashSet;
+
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::at::When;
+use touchmark_client::proto::commands::{CommandList, CommandRow};
+use touchmark_client::proto::daemon::Subscribe;
+use touchmark_client::proto::events::{Event, Happening};
+use touchmark_client::proto::files::FileStatus;
+use touchmark_client::proto::history::{FileLog, LogEntry};
+use touchmark_client::proto::{At, Clock, Millis, RelPath, SessionId};
+
+use crate::output::Outcome;
+
+/// How far back the feed begins, in seconds, unless the user says otherwise.
+const LATELY: u64 = 600;
+
+/// The changes before the feed.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// The changes as events, oldest first, each with its time.
+    pub(super) events: Vec<(Event, Millis)>,
+    /// The number of the newest fact among them; 0 if there is none.
+    pub(super) newest: u64,
+    /// The newest commands, which name what many changes have in common.
+    pub(super) commands: Vec<CommandRow>,
+}
+
+/// Returns the moment at which the feed begins, unless the user names one.
+pub(super) fn lately() -> At {
+    At::Time(When::Ago(LATELY))
+}
+
+/// Returns the newest changes since a moment, at most as many as the daemon
+/// returns at once.
+pub(super) fn changes(client: &Client, wanted: &Subscribe, since: &At) -> Outcome<Past> {
+    let is_wanted = wanted.kinds.is_empty() || wanted.kinds.iter().any(|kind| kind == "version");
+    if *since == At::Now || !is_wanted {
+        return Ok(Past::default());
+    }
+    let mut entries = log(client, since)?;
+    let newest = entries.first().map_or(0, |entry| entry.version.clock.n);
+    if let Some(session) = &wanted.session {
+        let known = known(client, session)?;
+        entries.retain(|LogEntry { version, .. }| {
+            version.author.is(session) || known.contains(&version.path)
+        });
+    }
+    let commands = match entries.iter().any(|entry| entry.version.command.is_some()) {
+        true => {
+            let limit = Some(1_000);
+            client
+                .call(CommandList {
+                    session: None,
+                    limit,
+                })?
+                .commands
+        }
+        false => Vec::new(),
+    };
+    let events = entries
+        .into_iter()
+        .rev()
+        .map(|LogEntry { version, lines }| {
+            let time = version.time;
+            let event = Event {
+                subscription: 0,
+                clock: version.clock,
+                happening: Happening::Version { version, lines },
+            };
+            (event, time)
+        });
+    Ok(Past {
+        events: events.collect(),
+        newest,
+        commands,
+    })
+}
+
+/// Returns the clock after which events are wanted as JSON; `None` if only new
+/// ones are. For a moment that is no clock, it is the one before the first
+/// change after that moment.
+pub(super) fn clock(client: &Client, since: Option<&At>) -> Outcome<Option<Clock>> {
+    match since {
+        None | Some(At::Now) => Ok(None),
+        Some(At::Clock {
+            epoch: Some(epoch),
+            n,
+        }) => Ok(Some(Clock {
+            epoch: *epoch,
+            n: *n,
+        })),
+        Some(since) => {
+            let first = log(client, since)?.pop();
+            Ok(first.map(|entry| Clock {
+                n: entry.version.clock.n.saturating_sub(1),
+                ..entry.version.clock
+            }))
+        }
+    }
+}
+
+fn log(client: &Client, since: &At) -> Outcome<Vec<LogEntry>> {
+    let answer = client.call(FileLog {
+        since: Some(since.clone()),
+        lines: true,
+        ..FileLog::default()
+    })?;
+    Ok(answer.entries)
+}
+
+/// Returns the files that a session has read.
+fn known(client: &Client, session: &SessionId) -> Outcome<HashSet<RelPath>> {
+    let mut known = HashSet::new();
+    let mut cursor = None;
+    loop {
+        let page = client.call(FileStatus {
+            session: session.clone(),
+            paths: None,
+            state: Vec::new(),
+            sync: Some(false),
+            verify: None,
+            limit: None,
+            cursor,
+        })?;
+        known.extend(page.files.into_iter().map(|file| file.path));
+        cursor = page.more;
+        if cursor.is_none() {
+            return Ok(known);
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Every table at 60, 80 and 120 columns, with sessions whose ids are UUIDs,
+//! with long and non-Latin names, and with hidden characters.
+//!
+//! The expected texts are in `snapshots/`. `TOUCHMARK_BLESS=1 cargo test -p
+//! touchmark-cli snapshots` writes them; read them before you commit them.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::path::Path;
+
+use anstream::adapter::strip_str;
+use jiff::tz::TimeZone;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use touchmark_client::proto::{Author, Hash, RelPath, SessionId};
+
+use crate::commands::{
+    audit, checkpoint, files, history, log, models, modified, recovered, sessions, stats, status,
+    tasks, undo,
+};
+use crate::feed::{Header, Layout};
+use crate::hunks;
+use crate::table::View;
+use crate::text::{is_hidden, width};
+
+/// The current time: 2026-11-22, 12:00.
+const NOW: u64 = 1_795_348_800_000;
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+const CLAUDE: &str = "6f1c2d3e-8a4b-4c5d-9e6f-708192a3b4c5";
+/// Two ids that begin alike, as those that contain the time do.
+const CODEX: &str = "019a8f00-1111-7aaa-8bbb-0123456789ab";
+const GEMINI: &str = "019a8f00-2222-7aaa-8bbb-0123456789ab";
+
+const SHORT: &str = "src/a.rs";
+const LONG: &str = "packages/service/src/components/navigation/sidebar/collapsed/panel_header.rs";
+const WIDE: &str = "文档/设计/导航栏/侧边栏/折叠面板/标题组件的说明文档.md";
+const COMBINED: &str = "Re\u{301}sume\u{301}s/e\u{301}te\u{301}.txt";
+const HIDDEN: &str = "src/\u{1b}[2J\u{202e}name\nnew line.rs";
+
+fn of<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error}: {value}"))
+}
+
+fn path(name: &str) -> RelPath {
+    RelPath::new(name.as_bytes()).unwrap()
+}
+
+fn author(session: &str, label: &str) -> Author {
+    Author {
+        label: Some(label.to_owned()),
+        ..Author::agent(SessionId::new(session).unwrap())
+    }
+}
+
+fn claude() -> Author {
+    author(CLAUDE, "claude-1")
+}
+
+fn hash(text: &str) -> Hash {
+    Hash::of(text.as_bytes())
+}
+
+/// Compares what a command prints at each width with the expected text.
+fn matches(name: &str, lines: impl Fn(&View) -> Vec<String>) {
+    let mut text = String::new();
+    for columns in [60, 80, 120] {
+        let view = View {
+            now: NOW,
+            zone: TimeZone::UTC,
+            columns: Some(columns),
+        };
+        text += &format!("--- {columns} columns\n");
+        for line in lines(&view).join("\n").lines() {
+            let line = strip_str(line).to_string();
+            assert!(width(&line) <= columns, "{name}, {columns}: {line}");
+            assert!(!line.chars().any(is_hidden), "{name}, {columns}: {line:?}");
+            assert!(!line.ends_with(' '), "{name}, {columns}: {line:?}");
+            text += &line;
+            text.push('\n');
+        }
+    }
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots");
+    let file = place.join(format!("{name}.txt"));
+    if std::env::var_os("TOUCHMARK_BLESS").is_some() {
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::write(&file, &text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, expected, "{}", file.display());
+}
+
+fn session(id: &str, label: &str, more: Value) -> Value {
+    let mut row = json!({
+        "session": id, "label": label, "agent": {"name": "claude-code", "version": "2.1.104"},
+        "parent": null, "openedAt": NOW - HOUR, "lastActive": NOW - 3 * MINUTE, "open": true,
+        "reads": 12, "edits": 3, "stale": 0, "modified": 0,
+    });
+    for (key, value) in more.as_object().unwrap() {
+        row[key] = value.clone();
+    }
+    row
+}
+
+#[test]
+fn snapshots_of_sessions() {
+    let rows: Vec<_> = [
+        session(CLAUDE, "claude-1", json!({"stale": 1, "modified": 2})),
+        session(
+            CODEX,
+            "codex-1",
+            json!({"agent": {"name": "codex", "version": "0.99.0-alpha.12"}, "reads": 1204,
+                "open": false, "lastActive": NOW - 3 * DAY}),
+        ),
+        session(
+            GEMINI,
+            "gemini-12",
+            json!({"parent": CLAUDE, "lastActive": NOW - 12 * SECOND}),
+        ),
+        session(
+            "助手会话",
+            "助手-1",
+            json!({"agent": null, "lastActive": NOW - 40 * DAY}),
+        ),
+    ]
+    .into_iter()
+    .map(of)
+    .collect();
+    matches("sessions", |view| sessions::lines(&rows, view));
+}
+
+fn state(name: &str, state: &str, by: Option<Vec<Author>>, unsaved: bool) -> Value {
+    json!({
+        "path": path(name), "state": state, "mayEdit": false, "resident": true, "hash": null,
+        "seenHash": null, "readCount": 12, "readAt": NOW - HOUR, "lineCount": 1, "size": 1,
+        "mtimeMs": 0, "changedBy": by, "unsaved": unsaved,
+    })
+}
+
+#[test]
+fn snapshots_of_files() {
+    let codex = author(CODEX, "codex-1");
+    let found = vec![
+        (
+            "claude-1".to_owned(),
+            vec![
+                of(state(SHORT, "fresh", None, false)),
+                of(state(LONG, "stale", Some(vec![Author::USER, codex]), true)),
+                of(state(WIDE, "stale", Some(vec![Author::UNKNOWN]), false)),
+                of(state(HIDDEN, "deleted", Some(vec![Author::USER]), false)),
+            ],
+        ),
+        (
+            "codex-1".to_owned(),
+            vec![of(state(COMBINED, "unreadable", None, false))],
+        ),
+    ];
+    matches("files", |view| files::lines(&found, view));
+    let one = vec![(String::new(), found[0].1.clone())];
+    matches("files-of-one-session", |view| files::lines(&one, view));
+}
+
+fn version(n: u64, name: &str, by: &Author, more: Value) -> Value {
+    let mut version = json!({
+        "clock": format!("1795000000000:{n}"), "path": path(name), "kind": "modified",
+        "hash": hash(name), "size": 4_200_000, "time": NOW - n * n * MINUTE, "author": by,
+        "evidence": "declared",
+    });
+    for (key, value) in more.as_object().unwrap() {
+        version[key] = value.clone();
+    }
+    version
+}
+
+fn versions() -> Vec<Value> {
+    vec![
+        version(2, SHORT, &claude(), json!({})),
+        version(
+            3,
+            LONG,
+            &Author::USER,
+            json!({"evidence": "unmarked", "overwritten": true}),
+        ),
+        version(
+            9,
+            WIDE,
+            &author(CODEX, "codex-1"),
+            json!({"evidence": "command", "kind": "created", "formatted": true}),
+        ),
+        version(
+            40,
+            COMBINED,
+            &author("助手会话", "助手会话-1234567"),
+            json!({"kind": "renamed", "from": path(LONG), "amends": "1795000000000:7"}),
+        ),
+        version(
+            400,
+            HIDDEN,
+            &Author::UNKNOWN,
+            json!({"kind": "deleted", "hash": null, "evidence": "gap"}),
+        ),
+    ]
+}
+
+#[test]
+fn snapshots_of_log() {
+    let counts = json!({"added": 12, "removed": 3});
+    let entries: Vec<_> = versions()
+        .into_iter()
+        .map(|version| of(json!({"version": version, "lines": counts})))
+        .collect();
+    matches("log", |view| log::lines(&entries, false, view));
+    matches("log-stat", |view| log::lines(&entries, true, view));
+}
+
+#[test]
+fn snapshots_of_history() {
+    let history = of(json!({"versions": versions(), "more": null}));
+    matches("history", |view| history::lines(&history, view));
+}
+
+#[test]
+fn snapshots_of_modified() {
+    let change = |name: &str, by: Vec<Author>, lost: Value| {
+        json!({
+            "path": path(name), "kind": "modified", "hash": null, "changedBy": by,
+            "evidence": ["declared"], "firstTime": NOW - HOUR, "lastTime": NOW - 90 * SECOND,
+            "versions": 3, "lines": {"added": 1200, "removed": 37}, "lost": lost,
+            "writing": true,
+        })
+    };
+    let lost = version(7, LONG, &Author::USER, json!({}));
+    let changes: Vec<_> = [
+        change(SHORT, vec![claude()], Value::Null),
+        change(
+            LONG,
+            vec![Author::USER, claude(), author(CODEX, "codex-1")],
+            lost,
+        ),
+        change(WIDE, vec![Author::USER], Value::Null),
+        change(HIDDEN, vec![Author::UNKNOWN], Value::Null),
+    ]
+    .into_iter()
+    .map(of)
+    .collect();
+    matches("modified", |view| modified::lines(&changes, view));
+}
+
+#[test]
+fn snapshots_of_checkpoints() {
+    let row = |n: u64, label: Option<&str>, message: Option<&str>| {
+        of(json!({
+            "checkpoint": format!("k{n}"), "clock": format!("1795000000000:{n}"),
+            "time": NOW - n * HOUR, "label": label, "message": message, "step": null,
+        }))
+    };
+    let rows = [
+        row(
+            1,
+            Some("before the refactoring of the parser and of all its callers"),
+            None,
+        ),
+        row(2, None, Some(CODEX)),
+        row(
+            12,
+            Some("重构之前：解析器和所有调用者，以及它们的测试和文档"),
+            Some(GEMINI),
+        ),
+        row(300, Some("hidden \u{1b}[2J\n"), None),
+    ];
+    matches("checkpoint-list", |view| {
+        checkpoint::list_lines(&rows, view)
+    });
+    let file = |name: &str, by: Vec<Author>, differs: Option<bool>| {
+        of(json!({
+            "path": path(name), "editedBy": by, "firstEdit": NOW - DAY, "lastEdit": NOW - HOUR,
+            "versions": 7, "differs": differs, "fromDeletedMessages": false,
+        }))
+    };
+    let files = [
+        file(SHORT, vec![claude()], Some(false)),
+        file(
+            LONG,
+            vec![Author::USER, claude(), author(CODEX, "codex-1")],
+            Some(true),
+        ),
+        file(WIDE, vec![Author::USER], None),
+    ];
+    matches("checkpoint-detect", |view| {
+        checkpoint::detected_lines(&files, view)
+    });
+}
+
+#[test]
+fn snapshots_of_recovered() {
+    let item = |id: &str, name: &str, size: u64, by: Option<Author>| {
+        of(json!({
+            "id": id, "path": path(name), "hash": hash(name), "author": by,
+            "time": NOW - 5 * HOUR, "size": size, "file": "/kept",
+        }))
+    };
+    let items = [
+        item("1795330800000-1", SHORT, 1, Some(Author::USER)),
+        item("1795330800000-2", LONG, 4_200_000, Some(claude())),
+        item("1795330800000-3", WIDE, 999_999, None),
+    ];
+    matches("recovered", |view| recovered::lines(&items, view));
+}
+
+#[test]
+fn snapshots_of_tasks_and_models() {
+    let task = |id: &str, command: &str, alive: Option<bool>| {
+        of(json!({
+            "session": CLAUDE, "id": id, "type": "shell", "command": command, "pid": 1_234_567,
+            "startTime": NOW - 2 * DAY, "workingDirectory": "/home/user/projects/shop",
+            "alive": alive, "label": "claude-1",
+        }))
+    };
+    let rows = [
+        task("bash_1", "make", Some(true)),
+        task(
+            CODEX,
+            "npm run build -- --watch --config packages/service/vite.ts",
+            Some(false),
+        ),
+        task("任务", "构建\u{1b}[2J", None),
+    ];
+    matches("tasks", |view| tasks::lines(&rows, view));
+    let entry = |model: &str, provider: &str| {
+        of(json!({
+            "time": NOW - MINUTE, "modelId": model, "providerId": provider, "mode": "acceptEdits",
+        }))
+    };
+    let used = [(
+        SessionId::new(CLAUDE).unwrap(),
+        Some("claude-1".to_owned()),
+        vec![
+            entry(
+                "claude-opus-4-8-20260901-with-extended-context",
+                "anthropic",
+            ),
+            entry("通义千问", "阿里云"),
+        ],
+    )];
+    matches("models", |view| models::lines(&used, view));
+}
+
+#[test]
+fn snapshots_of_stats() {
+    let saved = of(json!({
+        "repeats": 12, "bytesNotSent": 4_200_000, "staleRefused": 3, "notReadRefused": 0,
+        "conflicts": 1, "duplicateCalls": 1_234_567, "duplicateBytes": 12, "notices": 99,
+        "unansweredHooks": 2, "unclearHooks": 0,
+    }));
+    matches("stats", |view| stats::lines(&saved, view));
+}
+
+fn report(workspace: &str, degraded: Value) -> Value {
+    json!({
+        "pid": 1_234_567, "version": "0.1.0", "protocol": 1, "workspace": workspace,
+        "clock": "1795000000000:1234", "uptimeMs": 90_061_000, "trackedFiles": 1234,
+        "watchedDirectories": 1, "sessions": 12, "connections": 1, "openEdits": 2,
+        "backend": "inotify", "rssBytes": 42_000_000,
+        "counters": {"events": 1_234_567, "versions": 12_345, "fences": 1_234_567, "overflows": 0,
+                     "rescans": 1, "requests": 1_234_567},
+        "store": {"path": format!("/var/state/touchmark/{}/store.db", "0".repeat(32)),
+                  "sizeBytes": 512_000_000, "durability": "process",
+                  "contents": {"bytes": 100_000_000, "originalBytes": 4_200_000_000_u64,
+                               "pinnedBytes": 0, "since": NOW - 3 * DAY}},
+        "configuration": {"refused": ".touchmark.toml:3: `guard.protect` is not for a repository to set", "atRestart": []},
+        "degraded": degraded,
+        "agents": [],
+    })
+}
+
+#[test]
+fn snapshots_of_status() {
+    let cause = "the limit of watches is reached: raise fs.inotify.max_user_watches";
+    let degraded = json!([{"path": path(LONG), "cause": cause}]);
+    let all = [
+        of(report("/srv/shop", json!([]))),
+        of(report(
+            "/srv/projects/with/a/very/long/name/of/a/workspace/shop",
+            degraded,
+        )),
+        of(report(
+            "/srv/文档/设计/导航栏/侧边栏/折叠面板/标题组件的说明文档",
+            json!([]),
+        )),
+    ];
+    matches("status", |view| status::screen(&all[1], view));
+    matches("status-all", |view| status::all_lines(&all, view));
+}
+
+#[test]
+fn snapshots_of_audit() {
+    let difference = |name: &str| {
+        let believed = json!({"file": hash("one")});
+        of(json!({"path": path(name), "believed": believed, "disk": "absent"}))
+    };
+    let all = [SHORT, LONG, WIDE, HIDDEN].map(difference);
+    matches("audit", |view| audit::lines(&all, view));
+}
+
+#[test]
+fn snapshots_of_undo() {
+    let file = |name: &str, outcome: &str, cause: Option<&str>, to: Option<&str>| {
+        of(json!({
+            "path": path(name), "outcome": outcome, "hunks": 2, "conflicts": null,
+            "to": to.map(path), "cause": cause,
+        }))
+    };
+    let files = [
+        file(SHORT, "undone", None, None),
+        file(LONG, "renamed", None, Some(COMBINED)),
+        file(
+            WIDE,
+            "notKept",
+            Some("its content was larger than `contents.file`"),
+            None,
+        ),
+        file(HIDDEN, "conflict", None, None),
+    ];
+    matches("undo", |view| undo::lines(&files, false, false, view));
+    let row = |n: u64, what: &str, redo_of: Option<&str>| {
+        of(json!({
+            "undo": format!("u{n}"), "time": NOW - n * DAY, "what": what, "redoOf": redo_of,
+            "paths": [path(SHORT), path(LONG)],
+        }))
+    };
+    let rows = [
+        row(
+            1,
+            "claude-1 since its last prompt, in packages/service/src/components",
+            None,
+        ),
+        row(2, "", Some("u1")),
+        row(
+            30,
+            "助手会话-1234567 自上次提示以来的所有更改，包括文档和测试",
+            None,
+        ),
+    ];
+    matches("undo-list", |view| undo::list_lines(&rows, view));
+}
+
+#[test]
+fn snapshots_of_diff_stat() {
+    let file = |name: &str, added: u32, cause: Option<&str>| {
+        let file = of(json!({
+            "path": path(name), "kind": "modified", "fromClock": null, "fromHash": null,
+            "toClock": null, "toHash": null, "lines": {"added": added, "removed": 7},
+            "binary": null, "cause": cause, "hunks": null,
+        }));
+        (file, Vec::new())
+    };
+    let files = [
+        file(SHORT, 3, None),
+        file(LONG, 400, None),
+        file(WIDE, 1, Some("its content is not kept")),
+    ];
+    matches("diff-stat", |view| hunks::stat_lines(&files, view));
+}
+
+#[test]
+fn snapshots_of_watch() {
+    let header = Header {
+        directory: "~/projects/with/a/long/name/of/a/workspace/shop".into(),
+        files: 1234,
+        sessions: 12,
+        stale: 1,
+        review: Some((1000, true)),
+    };
+    let short = Header {
+        directory: "~/shop".into(),
+        ..Header::default()
+    };
+    let entries = crate::feed::sample(CLAUDE, CODEX, [SHORT, LONG, WIDE, COMBINED, HIDDEN], NOW);
+    matches("watch", |view| {
+        let layout = Layout::new(view.clone());
+        let headers = [&header, &short].map(|header| header.line(view.columns));
+        let lines = entries.iter().enumerate();
+        let lines = lines.map(|(number, entry)| {
+            let time = match number < 3 {
+                true => crate::feed::Time::OfDay,
+                false => crate::feed::Time::Age,
+            };
+            layout.line(entry, time)
+        });
+        headers.into_iter().chain(lines).collect()
+    });
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Authors, COLOURS, markOf } from "../src/model/authors.js";
+import { bins, extent, lanes, ticks } from "../src/model/day.js";
+import { spans } from "../src/model/lines.js";
+import { following, lineCount, queue } from "../src/model/queue.js";
+import { timeline } from "../src/model/timeline.js";
+import { address, parse } from "../src/router.js";
+import { addDays, ago, atTime, bytes, dayName, dayStart } from "../src/times.js";
+import { agent, did, hunk, lines, session, user, version } from "./made.js";
+
+test("sessions have their colours by the order in which they were opened, also after a reload", () => {
+  const [one, other] = [new Authors(), new Authors()];
+  const rows = Array.from({ length: COLOURS + 1 }, (_, n) => session(`claude-${n + 1}`, n));
+  one.learn(rows);
+  other.learn([...rows].reverse());
+  for (const { session } of rows) assert.equal(one.agent(session).colour, other.agent(session).colour);
+  assert.equal(one.agent("claude-1").colour, one.agent(`claude-${COLOURS + 1}`).colour);
+  assert.notEqual(one.agent("claude-1").mark, one.agent(`claude-${COLOURS + 1}`).mark);
+  assert.deepEqual(["claude-1", "codex-12", "fix", "文件-3"].map(markOf), ["cl1", "co12", "fi", "文件3"]);
+});
+
+test("a label that comes later keeps the colour", () => {
+  const authors = new Authors();
+  authors.agent("x");
+  const before = authors.agent("7f3a").colour;
+  assert.deepEqual([authors.agent("7f3a", "claude-2").name, authors.agent("7f3a").name, authors.agent("7f3a").colour], ["claude-2", "claude-2", before]);
+});
+
+test("a correction is merged into the version that it corrects, and the user's lane is the first", () => {
+  const rows = [
+    version(4, "a", agent("s"), { amends: "1:2" }),
+    version(3, "a", user),
+    version(2, "a", user),
+    version(1, "a", agent("t")),
+  ];
+  const { stops, lanes } = timeline(rows, new Authors(), true);
+  assert.deepEqual(stops.map(({ version, who, lane, corrected, baseline }) => [version.clock, who.key, lane, corrected, baseline]), [
+    ["1:1", "t", 1, false, true], ["1:2", "s", 2, true, false], ["1:3", "user", 0, false, false],
+  ]);
+  assert.deepEqual(lanes.map((who) => who.key), ["user", "t", "s"]);
+});
+
+test("the queue is ordered by file or session, what is left for later comes last", () => {
+  const authors = new Authors();
+  const all = [hunk("a", "1", agent("s")), hunk("a", "3", agent("t")), hunk("b", "2", agent("t"))];
+  const ids = (by: "file" | "session", later: string[] = []) => queue(all, by, new Set(later), authors).rows.map((row) => (row.kind === "group" ? row.title : row.item.hunk.id));
+  assert.deepEqual(ids("file"), ["a", "1", "3", "b", "2"]);
+  assert.deepEqual(ids("session"), ["s", "1", "t", "3", "2"]);
+  assert.deepEqual(ids("file", ["a\u00001"]), ["a", "3", "b", "2", "a (later)", "1"]);
+});
+
+test("after a hunk has left the queue the next one is looked at", () => {
+  const authors = new Authors();
+  const items = (ids: string[]) => queue(ids.map((id) => hunk("a", id, agent("s"))), "file", new Set(), authors).items;
+  const after = (ids: string[], current: string) => following(items(["1", "2", "3"]), items(ids), `a\0${current}`)?.slice(2);
+  assert.equal(after(["1", "3"], "2"), "3");
+  assert.equal(after(["1", "2"], "3"), "2");
+  assert.equal(after(["1", "2", "3"], "2"), "2");
+  assert.equal(after([], "2"), undefined);
+});
+
+test("the daemon's hunks are positions in the two texts", () => {
+  const [a, b] = ["1\n2\n3\n4\n", "1\ntwo\n3\n4\n5\n"];
+  const cut = (found: ReturnType<typeof spans>) => found?.map(({ fromA, toA, fromB, toB }) => [a.slice(fromA, toA), b.slice(fromB, toB)]);
+  assert.deepEqual(cut(spans([lines(2, 1, 2, 1), lines(4, 0, 5, 1)], a, b)), [["2\n", "two\n"], ["", "5\n"]]);
+  // Of another moment.
+  assert.equal(spans([lines(40, 1, 40, 1)], a, b), undefined);
+  assert.deepEqual([lineCount(""), lineCount("a"), lineCount("a\n"), lineCount("a\nb")], [0, 1, 1, 2]);
+});
+
+test("a day has what was read, changed, refused, overwritten and brought back, by author", () => {
+  const authors = new Authors();
+  const log = [
+    version(5, "a", user, { hash: "x" }),
+    version(4, "a", agent("s"), { hash: "y" }),
+    version(2, "a", user, { hash: "x" }),
+    version(1, "b", user),
+  ].map((version) => ({ version, lines: { added: 1, removed: 0 } }));
+  const deeds = [did("s", 9000, "read", "a"), did("s", 500, "stale"), did("s", 450, "notRead"), did("s", 400, "overwrote", "a"), did("s", 300, "read", "a")];
+  const found = lanes(log, deeds, [], authors, 150, 1000);
+  assert.deepEqual(found.map(({ who, counts, files }) => [who.key, counts, files]), [
+    ["user", { read: 0, changed: 1, refused: 0, overwrote: 0, back: 1 }, 1],
+    ["s", { read: 1, changed: 1, refused: 2, overwrote: 1, back: 0 }, 1],
+  ]);
+  assert.equal(found[1]!.marks.at(-1)!.cause, "its copy was out of date");
+  const [lane] = found;
+  assert.deepEqual(Array.from(bins(lane!, 0, 1000, 10), (bin) => bin?.marks.length ?? 0), [0, 0, 1, 0, 0, 1, 0, 0, 0, 0]);
+});
+
+test("an undo has brought back one version, not the saves around it", () => {
+  const log = [version(5, "a", user), version(4, "a", user, { evidence: "editor" }), version(3, "a", user)].map((version) => ({ version }));
+  const undo = { undo: "u1", time: 420, what: "", paths: ["a"] };
+  const [lane] = lanes(log, [], [undo], new Authors(), 0, 1000);
+  assert.deepEqual(lane!.marks.map(({ kind }) => kind), ["changed", "back", "changed"]);
+});
+
+test("the plot shows round moments around what happened", () => {
+  const start = dayStart("2026-11-24")!;
+  const hour = (n: number) => start + n * 3_600_000;
+  const lane = { ...lanes([], [did("s", hour(9) + 5, "read", "a")], [], new Authors(), start, hour(24))[0]! };
+  assert.deepEqual(extent([lane], start, hour(24), hour(100)), [hour(9), hour(9.5)]);
+  assert.deepEqual(extent([lane], start, hour(24), hour(12) + 9), [hour(9), hour(13)]);
+  assert.deepEqual(extent([], start, hour(24), hour(12)), [start, hour(24)]);
+  assert.deepEqual(ticks(hour(9), hour(11), 5), [0, 30, 60, 90, 120].map((minutes) => hour(9) + minutes * 60_000));
+});
+
+test("addresses are read as they were written", () => {
+  const file = "a b/ü?#%.rs";
+  const { view, rest, query } = parse(address("file", file, { to: "1:17", from: undefined }));
+  assert.deepEqual([view, rest, query.get("to"), query.get("from")], ["file", file, "1:17", null]);
+  assert.deepEqual([parse("#/nothing").view, parse("#/file/").view, parse("#/file/%E0%A4%A").view], ["now", "files", "files"]);
+});
+
+test("times and sizes are as people read them", () => {
+  assert.deepEqual([1000, 30_000, 120_000, 7_200_000, 200_000_000].map((past) => ago(0, past)), ["now", "30 s", "2 min", "2 h", "2 d"]);
+  assert.deepEqual([812, 4200, 42_000, 3_100_000].map(bytes), ["812 B", "4.2 kB", "42 kB", "3.1 MB"]);
+  assert.equal(atTime(0), "@1970-01-01T00:00:00Z");
+  assert.equal(dayStart("2026-02-30"), undefined);
+  assert.equal(dayName(addDays(dayStart("2026-02-28")!, 1)), "2026-03-01");
+});
