@@ -13,3 +13,8 @@ end, {
     return require('touchmark.command').complete(lead, line)
   end,
 })
+
+-- For the user's own mappings: `nmap ]a <Plug>(touchmark-next)`.
+for _, name in ipairs({ 'review', 'keep', 'undo', 'redo', 'later', 'next', 'previous', 'blame' }) do
+  vim.keymap.set('n', ('<Plug>(touchmark-%s)'):format(name), ('<Cmd>Touchmark %s<CR>'):format(name))
+end

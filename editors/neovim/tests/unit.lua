@@ -142,6 +142,37 @@ function tests.unsaved_lines_are_those_between_what_is_the_same()
   same(unsaved.lines(unsaved.changed(nil, 11, 10, 10, 11)), { start = 10, ['end'] = 10 }, 'at the end')
 end
 
+function tests.lines_of_the_saved_file_are_found_in_the_buffer()
+  local unsaved = require('touchmark.unsaved')
+  -- The third of ten lines becomes three.
+  local edit = unsaved.changed(nil, 12, 2, 3, 5)
+  local shown, saved = {}, {}
+  for _, line in ipairs({ 1, 2, 3, 4, 10 }) do
+    shown[#shown + 1] = unsaved.shown(edit, 12, line) or 'none'
+  end
+  for _, line in ipairs({ 1, 2, 3, 5, 6, 12 }) do
+    saved[#saved + 1] = unsaved.saved(edit, 12, line) or 'none'
+  end
+  same(shown, { 1, 2, 'none', 6, 12 }, 'in the buffer')
+  same(saved, { 1, 2, 'none', 'none', 4, 10 }, 'in the saved file')
+  same(unsaved.shown(nil, 12, 1), nil, 'nothing known')
+end
+
+function tests.long_paths_show_their_end()
+  local names = require('touchmark.names')
+  same(names.tail('src/a.lua', 9), 'src/a.lua', 'it fits')
+  same(names.tail('a/long/päth/file', 8), '…th/file', 'it does not')
+  same(names.tail('a\27[31m', 20), 'a?[31m', 'harmless')
+end
+
+function tests.how_long_ago()
+  local names = require('touchmark.names')
+  local now = os.time()
+  for text, seconds in pairs({ ['just now'] = 30, ['2 min ago'] = 150, ['3 h ago'] = 3 * 3600 + 5, ['1 day ago'] = 90000 }) do
+    same(names.ago((now - seconds) * 1000), text, text)
+  end
+end
+
 function tests.options_are_checked()
   local config = require('touchmark.config')
   same(config.apply({ start = 'when git', signs = false }), {}, 'right')

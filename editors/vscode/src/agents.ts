@@ -6,7 +6,6 @@ import * as vscode from "vscode";
 import type { Event, Version } from "../../../bindings/typescript/src/generated/protocol";
 import type { Daemon } from "./daemon";
 import { changedLines } from "./lines";
-import { nameOf } from "./views";
 
 export class Agents implements vscode.Disposable {
   readonly #daemon: Daemon;
@@ -50,11 +49,6 @@ export class Agents implements vscode.Disposable {
     this.#newest.set(version.path, version);
     const document = vscode.workspace.textDocuments.find(({ uri }) => this.#daemon.nameOf(uri) === version.path);
     if (document !== undefined && version.author.kind !== "agent" && !document.isDirty) this.#keep(document);
-    if (document !== undefined && version.author.kind === "agent" && document.isDirty) {
-      void vscode.window.showWarningMessage(
-        `${nameOf(version.author) ?? "An agent"} changed ${version.path}, in which you have unsaved changes.`,
-      );
-    }
     if (document !== undefined) this.#draw(document);
     this.#changed.fire();
   }

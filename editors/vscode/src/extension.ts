@@ -3,18 +3,24 @@
 import * as vscode from "vscode";
 
 import { Agents } from "./agents";
+import { Authors } from "./authors";
 import { Daemon } from "./daemon";
+import { Queue, redo, undoSession } from "./queue";
 import { Reports } from "./reports";
+import { Review } from "./review";
 import { Saves } from "./saves";
-import { Sessions, describe, history, holders } from "./views";
+import { Shown } from "./shown";
+import { type Row, Sessions, describe, history, holders } from "./views";
 
 interface Parts extends vscode.Disposable {
   daemon: Daemon;
+  reports: Reports;
 }
 
 export function activate(context: vscode.ExtensionContext): void {
   const folders = new Map<string, Parts>();
-  const sessions = new Sessions(() => [...folders.values()].map(({ daemon }) => daemon));
+  const daemons = () => [...folders.values()].map(({ daemon }) => daemon);
+  const sessions = new Sessions(daemons);
   const item = vscode.window.createStatusBarItem("touchmark", vscode.StatusBarAlignment.Left, 0);
   item.name = "touchmark";
   item.command = "touchmark.history";
@@ -25,6 +31,14 @@ export function activate(context: vscode.ExtensionContext): void {
     const path = uri && parts?.daemon.nameOf(uri);
     return parts !== undefined && path !== undefined ? { ...parts, path } : undefined;
   };
+
+  const edit = (document: vscode.TextDocument) => around(document.uri)?.reports.edit(document);
+  const queue = new Queue(daemons);
+  const shown = new Shown(queue, edit);
+  const authors = new Authors((uri) => {
+    const here = around(uri);
+    return here && { daemon: here.daemon, path: here.path, edit };
+  });
 
   // Answers may overtake each other; the last question's is shown.
   let asked = 0;
@@ -41,15 +55,26 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const refresh = () => {
     sessions.refresh();
+    authors.refresh();
     void show();
+  };
+  const lookAgain = () => {
+    queue.nothingIsLater();
+    queue.refresh();
+    refresh();
   };
 
   const open = (folder: vscode.WorkspaceFolder) => {
     if (folder.uri.scheme !== "file") return;
     const daemon = new Daemon(folder);
     const agents = new Agents(daemon, vscode.Uri.joinPath(context.extensionUri, "media"));
-    const all = vscode.Disposable.from(daemon, agents, new Reports(daemon), new Saves(agents), daemon.happened(refresh));
-    folders.set(folder.uri.toString(), { daemon, dispose: () => all.dispose() });
+    const reports = new Reports(daemon);
+    const heard = daemon.happened((next) => {
+      refresh();
+      if (next.kind !== "event" || next.event.type === "version") queue.refresh();
+    });
+    const all = vscode.Disposable.from(daemon, agents, reports, new Saves(daemon, agents), heard);
+    folders.set(folder.uri.toString(), { daemon, reports, dispose: () => all.dispose() });
   };
   const close = (folder: vscode.WorkspaceFolder) => {
     folders.get(folder.uri.toString())?.dispose();
@@ -60,7 +85,7 @@ export function activate(context: vscode.ExtensionContext): void {
       close(folder);
       open(folder);
     }
-    refresh();
+    lookAgain();
   };
 
   const onFile = (run: (here: NonNullable<ReturnType<typeof around>>) => Promise<void>) => async () => {
@@ -73,20 +98,29 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(
     item,
     sessions,
+    queue,
+    shown,
+    authors,
+    new Review(queue, shown),
     { dispose: () => folders.forEach((parts) => parts.dispose()) },
     vscode.window.registerTreeDataProvider("touchmark.sessions", sessions),
-    vscode.commands.registerCommand("touchmark.refresh", refresh),
+    vscode.commands.registerCommand("touchmark.refresh", lookAgain),
+    vscode.commands.registerCommand("touchmark.undoSession", (row?: Row) => row?.kind === "session" && undoSession(row.daemon, row.id, row.session)),
+    vscode.commands.registerCommand("touchmark.redo", () => Promise.all(daemons().map(redo))),
     vscode.commands.registerCommand("touchmark.history", onFile(({ daemon, path }) => history(daemon, path))),
     vscode.commands.registerCommand("touchmark.tell", onFile(({ daemon, path }) => tell(daemon, path))),
     vscode.window.onDidChangeActiveTextEditor(() => void show()),
     vscode.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
       removed.forEach(close);
       added.forEach(open);
-      refresh();
+      lookAgain();
     }),
+    // A commit by the user keeps what it contains, and makes no event.
+    vscode.window.onDidChangeWindowState(({ focused }) => focused && queue.refresh()),
     vscode.workspace.onDidGrantWorkspaceTrust(again),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("touchmark.path") || change.affectsConfiguration("touchmark.start")) again();
+      if (change.affectsConfiguration("touchmark.reviewInEditor")) shown.draw();
     }),
   );
   vscode.workspace.workspaceFolders?.forEach(open);

@@ -31,6 +31,11 @@ export class Reports implements vscode.Disposable {
     );
   }
 
+  /** What is known of a document's unsaved changes; null or undefined if nothing is. */
+  edit(document: vscode.TextDocument): Edit | null | undefined {
+    return this.#edits.get(document);
+  }
+
   #all(): void {
     this.#dirty.clear();
     for (const document of vscode.workspace.textDocuments) {

@@ -40,3 +40,15 @@ export function unsavedLines({ above, below, saved }: Edit): { start: number; en
   const start = Math.min(above + 1, saved);
   return { start, end: Math.max(start, saved - below) };
 }
+
+/** The line of the document that has a line of the saved file; undefined if that line may have changed. Both from 0. */
+export function inDocument({ above, below, saved, now }: Edit, line: number): number | undefined {
+  if (line < above) return line;
+  return line >= saved - below ? line + now - saved : undefined;
+}
+
+/** The line of the saved file that a line of the document is; undefined if it may have changed. Both from 0. */
+export function inSavedFile({ above, below, saved, now }: Edit, line: number): number | undefined {
+  if (line < above) return line;
+  return line >= now - below ? line - now + saved : undefined;
+}

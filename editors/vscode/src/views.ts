@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 
 import type { FileState, Version, Versions } from "../../../bindings/typescript/src/generated/protocol";
 import type { Daemon } from "./daemon";
+import { authorOf, nameOf } from "./words";
 
 const ICONS: Record<FileState["state"], string> = {
   fresh: "check",
@@ -16,20 +17,8 @@ const ICONS: Record<FileState["state"], string> = {
 
 const ICONS_OF_AUTHORS: Record<Version["author"]["kind"], string> = { agent: "robot", user: "account", unknown: "question" };
 
-/** A session's name for people, which requests take as well: its label, or its id where it has none. */
-export function nameOf({ session, label }: { session?: string | null; label?: string | null }): string | undefined {
-  return label ?? session ?? undefined;
-}
-
-/** Who wrote, in a few words. Only an editor's word tells the user from programs that declare nothing. */
-export function authorOf({ author, evidence }: Pick<Version, "author"> & Partial<Pick<Version, "evidence">>): string {
-  if (author.kind === "agent") return nameOf(author) ?? "an agent";
-  if (author.kind === "user") return evidence === "editor" ? "you" : "you or another program";
-  return "unknown";
-}
-
-type Row =
-  | { kind: "session"; daemon: Daemon; session: string; stale: number }
+export type Row =
+  | { kind: "session"; daemon: Daemon; id: string; session: string; stale: number }
   | { kind: "file"; daemon: Daemon; file: FileState };
 
 /** Sessions, each with its files, the stale ones first. */
@@ -54,7 +43,7 @@ export class Sessions implements vscode.TreeDataProvider<Row> {
   async getChildren(row?: Row): Promise<Row[]> {
     if (row === undefined) return (await Promise.all(this.#daemons().map((daemon) => this.#sessions(daemon)))).flat();
     if (row.kind === "file") return [];
-    const answer = await row.daemon.ask((client) => client.fileStatus({ session: row.session }));
+    const answer = await row.daemon.ask((client) => client.fileStatus({ session: row.id }));
     const rank = (file: FileState) => (file.state === "stale" ? 0 : 1);
     const files = [...(answer?.files ?? [])].sort((one, other) => rank(one) - rank(other) || one.path.localeCompare(other.path));
     return files.map((file) => ({ kind: "file", daemon: row.daemon, file }));
@@ -62,13 +51,14 @@ export class Sessions implements vscode.TreeDataProvider<Row> {
 
   async #sessions(daemon: Daemon): Promise<Row[]> {
     const answer = await daemon.ask((client) => client.sessionList());
-    return (answer?.sessions ?? []).filter(({ open }) => open).map((row) => ({ kind: "session", daemon, session: nameOf(row) ?? row.session, stale: row.stale }));
+    return (answer?.sessions ?? []).filter(({ open }) => open).map((row) => ({ kind: "session", daemon, id: row.session, session: nameOf(row) ?? row.session, stale: row.stale }));
   }
 
   getTreeItem(row: Row): vscode.TreeItem {
     if (row.kind === "session") {
       const item = new vscode.TreeItem(row.session, vscode.TreeItemCollapsibleState.Expanded);
       item.iconPath = new vscode.ThemeIcon("robot");
+      item.contextValue = "session";
       if (row.stale > 0) item.description = `${row.stale} stale`;
       return item;
     }

@@ -54,6 +54,9 @@ export function total(items) {
 `,
 );
 writeFileSync(join(root, "src/tax.js"), "export const tax = (sum) => sum * 0.19;\n");
+/** A file with a word in each line, of which some were changed. */
+const words = (...changed) => `${["one", "two", "three", "four", "five", "six", "seven", "eight"].map((word, at) => changed[at] ?? word).map((word) => `export const ${word} = "${word}";`).join("\n")}\n`;
+writeFileSync(join(root, "src/list.js"), words());
 writeFileSync(join(base, "config.yaml"), "");
 writeFileSync(
   join(base, "data/User/settings.json"),
@@ -170,6 +173,24 @@ class Window {
     return this.page.locator(".notifications-toasts .notification-list-item").filter({ hasText: text });
   }
 
+  /** The lines above the changes to review, in the editor that is open. */
+  async changes(...texts) {
+    await until(`the changes [${texts.join("; ")}]`, async () => {
+      const rows = this.lens("claude-1");
+      const seen = await rows.evaluateAll((all) => all.sort((one, other) => parseInt(one.style.top) - parseInt(other.style.top)).map((row) => row.textContent));
+      return seen.length === texts.length && texts.every((text, at) => seen[at].includes(text));
+    });
+  }
+
+  /** The line above a change. */
+  lens(text) {
+    return this.page.locator(".codelens-decoration").filter({ hasText: text });
+  }
+
+  async dialog(button) {
+    await this.page.locator(".monaco-dialog-box").getByRole("button", { name: button, exact: true }).click();
+  }
+
   async openFile(name) {
     await this.page.keyboard.press("Control+P");
     await this.page.locator(".quick-input-widget input").first().fill(name);
@@ -240,6 +261,7 @@ async function scenario(connect, window) {
   await window.sees(window.line("item.count"));
   await window.bars("item.count");
   await window.tree("codex-1 1 stale", "src/cart.js stale", "src/tax.js fresh", "claude-1", "src/cart.js fresh");
+  await window.sees(window.lens("claude-1, just now: line 6 changed"));
   await window.picture("edited-by-the-agent");
 
   await window.command("History of This File by Author");
@@ -260,14 +282,15 @@ async function scenario(connect, window) {
   await until("unsaved again", async () => (await state(fix)).unsaved);
   await window.bars();
   await edit("let sum = 0;", "let sum = 0; // in cents");
-  await window.sees(window.notice("in which you have unsaved changes"));
+  const warning = window.notice("You have unsaved changes in it");
+  await window.sees(warning);
   await window.picture("changed-while-dirty");
   const theirs = readFileSync(file, "utf8");
   await window.page.keyboard.press("Control+S");
-  const warning = window.notice(/claude-1 has written/);
-  await window.sees(warning);
   const refusal = window.notice(/content of the file is newer/);
   await window.sees(refusal);
+  // One warning, although the save came after it.
+  assert.equal(await warning.count(), 1);
   await window.picture("warned");
   // VS Code refuses: the agent's bytes stand, and the user's are unsaved still.
   assert.equal(readFileSync(file, "utf8"), theirs);
@@ -294,12 +317,97 @@ async function scenario(connect, window) {
   client.close();
 }
 
+/** The user reviews what an agent changed. The bytes on disk are the truth. */
+async function review(connect, window) {
+  const client = await connect({ workspace: root, start: false });
+  const [session, path, file] = ["fix-42", "src/list.js", join(root, "src/list.js")];
+  const disk = (what, ...changed) => until(what, () => readFileSync(file, "utf8") === words(...changed));
+  const edit = async (...pairs) => {
+    await client.fileReadText({ session, path });
+    for (const [from, to] of pairs) await client.fileEdit({ session, path, oldString: `export const ${from} = "${from}"`, newString: `export const ${to} = "${to}"` });
+  };
+  const queued = async () => (await client.reviewList({ paths: [path] })).hunks.map(({ lines }) => lines.start);
+  const click = (text, what) => window.lens(text).getByText(what).click();
+
+  await window.command("Notifications: Clear All Notifications");
+  // What was done before is kept, in one step.
+  await window.command("Focus on Agents' Changes View");
+  await window.command("Keep All Changes by Agents");
+  await window.dialog("Keep All");
+  await until("an empty queue", async () => (await client.reviewList({})).hunks.length === 0);
+  await window.sees(window.page.getByText("No agent's change waits for your review."));
+
+  await edit(["two", "zwei"], ["seven", "sieben"]);
+  await window.openFile("list.js");
+  await window.sees(window.lens("claude-1, just now: line 2 changed"));
+  await window.changes("line 2 changed", "line 7 changed");
+  await window.picture("review");
+  await window.line("zwei").hover({ position: { x: 120, y: 8 } });
+  await window.sees(window.page.locator(".monaco-hover").filter({ hasText: "claude-1 wrote this line, just now" }));
+  await window.picture("author");
+  await window.page.keyboard.press("Escape");
+
+  // Undone: the other change stays.
+  await click("line 7 changed", "Undo");
+  await disk("the undo", undefined, "zwei");
+  await window.changes("line 2 changed");
+  await window.command("Take Back the Last Undo");
+  await disk("the redo", undefined, "zwei", undefined, undefined, undefined, undefined, "sieben");
+  await window.changes("line 2 changed", "line 7 changed");
+  // Kept: nothing is written.
+  await click("line 2 changed", "Keep");
+  await window.changes("line 7 changed");
+  assert.deepEqual(await queued(), [7]);
+  await disk("what was kept", undefined, "zwei", undefined, undefined, undefined, undefined, "sieben");
+
+  // Another reviewer is faster: what is no longer in the list is not undone.
+  const { hunks } = await client.reviewList({ paths: [path] });
+  await client.reviewKeep({ hunks: hunks.map(({ id }) => ({ path, id })) });
+  await click("line 7 changed", "Undo");
+  await window.sees(window.notice("Conflict in src/list.js: the change is no longer as it was listed"));
+  await window.picture("conflict");
+  await disk("what the other kept", undefined, "zwei", undefined, undefined, undefined, undefined, "sieben");
+  await window.changes();
+
+  // With unsaved changes elsewhere in the file: they are saved first.
+  await edit(["four", "vier"]);
+  await window.sees(window.lens("line 4 changed"));
+  await window.type("// mine\n");
+  await click("line 4 changed", "Undo");
+  const unsaved = window.notice("You have unsaved changes in src/list.js");
+  await window.sees(unsaved);
+  await window.picture("undo-while-dirty");
+  await unsaved.getByRole("button", { name: "Save and Undo" }).click();
+  await until("both", () => readFileSync(file, "utf8") === `${words(undefined, "zwei", undefined, undefined, undefined, undefined, "sieben")}// mine\n`);
+
+  // All that a session did: the line that the user has changed since stays.
+  await edit(["five", "fünf"]);
+  await window.sees(window.line("fünf"));
+  writeFileSync(file, readFileSync(file, "utf8").replaceAll("fünf", "cinq"));
+  await window.sees(window.line("cinq"));
+  await client.sync();
+  await window.command("Focus on Agents' Copies View");
+  const row = window.page.locator(".pane", { hasText: "Agents' Copies" }).locator(".monaco-list-row").filter({ hasText: /^claude-1/ });
+  // The tree may be drawn again in between.
+  const undo = row.locator("[aria-label*='Undo What This Session Changed']");
+  await until("the session's undo", async () => {
+    await row.hover();
+    return undo.click({ timeout: 2_000 }).then(() => true, () => false);
+  });
+  await window.dialog("Undo");
+  await window.sees(window.notice(/Conflict in src\/list.js, line 5: changed since by you/));
+  await window.picture("undone-session");
+  await until("what is left", () => readFileSync(file, "utf8") === `${words(undefined, undefined, undefined, undefined, "cinq")}// mine\n`);
+  client.close();
+}
+
 const connect = install().connect;
 const { server, address } = await serve();
 const chrome = await chromium.launch({ executablePath: browser, args: ["--no-sandbox"] });
 const window = await Window.open(chrome, address);
 try {
   await scenario(connect, window);
+  await review(connect, window);
 } catch (error) {
   await window.picture("failed");
   throw error;

@@ -36,19 +36,29 @@ local function shown(method, params, render)
   end
 end
 
-local function ago(milliseconds)
-  local seconds = math.max(0, os.time() - math.floor(milliseconds / 1000))
-  if seconds < 60 then
-    return 'just now'
-  elseif seconds < 3600 then
-    return ('%d min ago'):format(math.floor(seconds / 60))
-  elseif seconds < 86400 then
-    return ('%d h ago'):format(math.floor(seconds / 3600))
-  end
-  return ('%d days ago'):format(math.floor(seconds / 86400))
-end
+local ago = names.ago
 
 local subcommands = {}
+
+--- Runs a function of `review`.
+local function reviews(name, ...)
+  local fixed = { ... }
+  return function(argument)
+    require('touchmark.review')[name](fixed[1] or argument)
+  end
+end
+
+subcommands.review = reviews('open')
+subcommands.keep = reviews('keep')
+subcommands.undo = reviews('undo')
+subcommands.redo = reviews('redo')
+subcommands.later = reviews('later')
+subcommands.next = reviews('go', 1)
+subcommands.previous = reviews('go', -1)
+
+function subcommands.blame()
+  require('touchmark.blame').toggle()
+end
 
 function subcommands.feed()
   local function fill(show)
@@ -78,8 +88,8 @@ function subcommands.history(argument)
         return show({ names.show(error.message, 200) })
       end
       local lines = { names.show(path, 200), '' }
-      for _, version in ipairs(history.versions) do
-        lines[#lines + 1] = feed.version_line(version, nil, ago(version.time)):gsub('%s+$', '')
+      for at, version in ipairs(history.versions) do
+        lines[#lines + 1] = feed.history_line(version, files.is_baseline(history, at))
       end
       if #history.versions == 0 then
         lines[#lines + 1] = 'No agent has read it yet, so nothing is kept of it.'
@@ -134,7 +144,7 @@ function subcommands.status()
     local file = path and files.known(owner, path)
     if file then
       local latest = file.version
-      local who = latest and ('%s, %s'):format(names.author(latest.author), ago(latest.time)) or 'nobody since it is tracked'
+      local who = latest and ('%s, %s'):format(names.author(latest.author), ago(latest.time)) or 'no one since it is tracked'
       lines[#lines + 1] = ''
       lines[#lines + 1] = ('%s'):format(names.show(path, 200))
       lines[#lines + 1] = ('  changed by  %s'):format(who)
@@ -142,7 +152,7 @@ function subcommands.status()
         return names.show(session, 24)
       end, vim.tbl_keys(file.stale))
       table.sort(stale)
-      lines[#lines + 1] = ('  stale for   %s'):format(#stale > 0 and table.concat(stale, ', ') or 'nobody')
+      lines[#lines + 1] = ('  stale for   %s'):format(#stale > 0 and table.concat(stale, ', ') or 'no session')
     end
     if notice.last then
       lines[#lines + 1] = ''

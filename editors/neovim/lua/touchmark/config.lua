@@ -17,8 +17,12 @@ M.defaults = {
     enabled = true,
     changed = '▎',
     removed = '▁',
+    -- On changes to review, once the user has begun to.
+    review = '┃',
     priority = 5,
   },
+  -- Whether to show who wrote the cursor's line, after its end.
+  blame = false,
   -- Lines kept of the feed.
   feed = 1000,
   -- Buffers larger than this many bytes get no signs.
@@ -33,6 +37,7 @@ local KINDS = {
   notify = { 'boolean', 'function' },
   reload = { 'boolean' },
   signs = { 'table', 'boolean' },
+  blame = { 'boolean' },
   feed = { 'number' },
   largest = { 'number' },
 }

@@ -14,7 +14,7 @@ local NOTES = {
   marked = 'marked',
   command = 'by a command',
   editor = 'saved in an editor',
-  gap = 'while nobody watched',
+  gap = 'while touchmark was not watching',
 }
 
 local function clock_time(milliseconds)
@@ -22,8 +22,8 @@ local function clock_time(milliseconds)
 end
 M.clock_time = clock_time
 
---- A version as one line; also of `:Touchmark history`.
-function M.version_line(version, lines, path)
+--- What is remarkable about a version, in a few words.
+local function notes_of(version)
   local notes = {}
   if version.amends then
     notes[#notes + 1] = 'corrected'
@@ -37,15 +37,26 @@ function M.version_line(version, lines, path)
       notes[#notes + 1] = mark
     end
   end
-  local counts = lines and ('+%d -%d'):format(lines.added, lines.removed) or ''
-  return ('%s  %-14s  %-9s  %-32s  %-9s %s'):format(
+  return table.concat(notes, ', ')
+end
+
+--- A version as a line of `:Touchmark history`. A baseline is what the file
+--- contained when touchmark first read it: no author's change.
+---@param version table
+---@param is_baseline boolean
+function M.history_line(version, is_baseline)
+  local who, did, notes = names.author(version.author), VERBS[version.kind] or version.kind, notes_of(version)
+  if is_baseline then
+    who, did, notes = '', 'baseline', 'as first seen'
+  end
+  local line = ('%s  %-11s  %-14s  %-9s  %s'):format(
     clock_time(version.time),
-    names.author(version.author),
-    VERBS[version.kind] or version.kind,
-    path,
-    counts,
-    table.concat(notes, ', ')
+    names.ago(version.time),
+    who,
+    did,
+    notes
   )
+  return (line:gsub('%s+$', ''))
 end
 
 local function line_of(event, root)
@@ -55,7 +66,15 @@ local function line_of(event, root)
   local now = os.time() * 1000
   local agent = event.session and names.show(names.session(event), 24)
   if event.type == 'version' then
-    return M.version_line(event.version, event.lines, names.show(names.path_of(root, event.version)))
+    local version, lines = event.version, event.lines
+    return ('%s  %-14s  %-9s  %-32s  %-9s %s'):format(
+      clock_time(version.time),
+      names.author(version.author),
+      VERBS[version.kind] or version.kind,
+      names.tail(names.path_of(root, version), 32),
+      lines and ('+%d -%d'):format(lines.added, lines.removed) or '',
+      notes_of(version)
+    )
   elseif event.type == 'read' then
     local verb = (event.verdict == 'first' or event.verdict == 'extends') and 'read' or 're-read'
     return line(now, agent, verb, names.show(names.path_of(root, event)))

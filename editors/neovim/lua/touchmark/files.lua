@@ -79,7 +79,7 @@ function M.ask(link, path, callback)
     -- The newest first. What corrects a version comes before it.
     local corrections = {}
     for i, version in ipairs(history.versions) do
-      local baseline = i == #history.versions and not history.more
+      local baseline = M.is_baseline(history, i)
       if version.amends then
         corrections[version.amends] = corrections[version.amends] or version
       elseif not baseline then
@@ -104,6 +104,14 @@ function M.ask(link, path, callback)
       end
     end
   end)
+end
+
+--- Whether a row of a history is what the file contained when it was first
+--- read, which is no change.
+function M.is_baseline(history, at)
+  local version = history.versions[at]
+  local is_oldest = at == #history.versions and not history.more
+  return is_oldest and version.author.kind == 'unknown' and version.evidence == 'gap'
 end
 
 --- Asks what one session's copy is worth.

@@ -10,19 +10,25 @@ function M.start()
     return
   end
   started = true
+  local blame = require('touchmark.blame')
   local buffers = require('touchmark.buffers')
   local errors = require('touchmark.errors')
   local feed = require('touchmark.feed')
   local files = require('touchmark.files')
   local link = require('touchmark.link')
   local reload = require('touchmark.reload')
+  local review = require('touchmark.review')
 
   link.on('connected', buffers.connected)
   link.on('lost', buffers.lost)
   link.on('event', function(owner, event)
     feed.event(owner, event)
+    if event.type == 'version' then
+      review.changed(owner)
+    end
     files.event(owner, event, function(path, file)
       if event.type == 'version' then
+        blame.moved()
         reload.version(owner, path, event.version)
       end
       for buffer, state in pairs(buffers.of(owner, path)) do
@@ -32,6 +38,8 @@ function M.start()
   end)
 
   vim.api.nvim_set_hl(0, 'TouchmarkAgent', { default = true, link = 'DiagnosticSignInfo' })
+  vim.api.nvim_set_hl(0, 'TouchmarkReview', { default = true, link = 'DiagnosticSignWarn' })
+  vim.api.nvim_set_hl(0, 'TouchmarkBlame', { default = true, link = 'Comment' })
   local group = vim.api.nvim_create_augroup('touchmark', {})
   local function on(events, callback)
     local what = type(events) == 'table' and events[1] or events
@@ -50,6 +58,7 @@ function M.start()
     buffers.entered(args.buf)
     reload.flush()
   end)
+  on({ 'CursorMoved', 'InsertLeave' }, blame.moved)
   on('BufModifiedSet', function(args)
     buffers.tell_dirty(args.buf)
   end)
@@ -89,6 +98,10 @@ function M.setup(options)
     require('touchmark.errors').once('option ' .. wrong, 'setup: ' .. wrong)
   end
   M.start()
+  local blame = require('touchmark.blame')
+  if blame.enabled ~= require('touchmark.config').options.blame then
+    blame.toggle()
+  end
 end
 
 --- What is known of a buffer's file: `{connected, path, author, session, time,

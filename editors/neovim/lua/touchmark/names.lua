@@ -43,6 +43,29 @@ function M.show(name, most)
   return shown
 end
 
+--- A path, harmless, of which the end is shown if it is long.
+---@param path string
+---@param most integer characters
+function M.tail(path, most)
+  local shown = M.show(path, 10000)
+  local length = vim.fn.strchars(shown)
+  return length > most and '…' .. vim.fn.strcharpart(shown, length - most + 1) or shown
+end
+
+--- How long ago a moment was, in milliseconds since 1970.
+function M.ago(milliseconds)
+  local seconds = math.max(0, os.time() - math.floor(milliseconds / 1000))
+  if seconds < 60 then
+    return 'just now'
+  elseif seconds < 3600 then
+    return ('%d min ago'):format(math.floor(seconds / 60))
+  elseif seconds < 86400 then
+    return ('%d h ago'):format(math.floor(seconds / 3600))
+  end
+  local days = math.floor(seconds / 86400)
+  return days == 1 and '1 day ago' or ('%d days ago'):format(days)
+end
+
 --- The name of a session for people, which requests take as well: its label,
 --- or its id where it has none.
 ---@param named table `{session, label}`

@@ -13,6 +13,14 @@ local waiting = {}
 --- What was said last, for tests and `:Touchmark status`.
 M.last = nil
 
+--- Shows one line immediately: the answer to a command.
+---@param text string
+function M.say(text)
+  M.last = text
+  -- A line that does not fit asks for Enter.
+  vim.notify(names.show(text, math.max(20, vim.o.columns - 15)), vim.log.levels.INFO, { title = 'touchmark' })
+end
+
 local function say()
   local list = waiting
   waiting = {}

@@ -29,4 +29,28 @@ function M.lines(edit)
   return { start = first, ['end'] = math.max(first, math.min(last, edit.saved)) }
 end
 
+--- The line of the saved file that line `line` of a buffer with `count` lines
+--- is; nil if it may have changed. Both from 1.
+---@return integer|nil
+function M.saved(edit, count, line)
+  if not edit then
+    return nil
+  elseif line <= edit.above then
+    return line
+  end
+  return line > count - edit.below and line - count + edit.saved or nil
+end
+
+--- The line of a buffer with `count` lines that has line `line` of the saved
+--- file; nil if that may have changed. Both from 1.
+---@return integer|nil
+function M.shown(edit, count, line)
+  if not edit then
+    return nil
+  elseif line <= edit.above then
+    return line
+  end
+  return line > edit.saved - edit.below and line + count - edit.saved or nil
+end
+
 return M

@@ -2,23 +2,33 @@
 
 local M = {}
 
---- Opens (or comes back to) a view. `fill(show)` is called now and for each
---- refresh; it calls `show(lines)` when it has them.
+local function title_of(name)
+  return 'touchmark://' .. name
+end
+
+--- The buffer of a view that is open, or nil.
 ---@param name string
----@param fill fun(show: fun(lines: string[]))
----@return integer buffer
-function M.open(name, fill)
-  local title = 'touchmark://' .. name
-  local buffer
-  for _, other in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_get_name(other) == title then
-      buffer = other
+---@return integer|nil
+function M.find(name)
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(buffer) == title_of(name) then
+      return buffer
     end
   end
+end
+
+--- Opens (or comes back to) a view. `fill(show)` is called now and for each
+--- refresh; it calls `show(lines)` when it has them. `keys` are more mappings.
+---@param name string
+---@param fill fun(show: fun(lines: string[]))
+---@param keys table<string, function>?
+---@return integer buffer
+function M.open(name, fill, keys)
+  local buffer = M.find(name)
   local fresh = not buffer
   if fresh then
     buffer = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buffer, title)
+    vim.api.nvim_buf_set_name(buffer, title_of(name))
     vim.bo[buffer].bufhidden = 'wipe'
     vim.bo[buffer].filetype = 'touchmark'
   end
@@ -37,8 +47,9 @@ function M.open(name, fill)
     end)
   end
   if fresh then
-    for keys, action in pairs({ q = '<Cmd>bwipeout<CR>', R = refresh }) do
-      vim.keymap.set('n', keys, action, { buffer = buffer, nowait = true })
+    local all = vim.tbl_extend('error', { q = '<Cmd>bwipeout<CR>', R = refresh }, keys or {})
+    for pressed, action in pairs(all) do
+      vim.keymap.set('n', pressed, action, { buffer = buffer, nowait = true })
     end
   end
   refresh()

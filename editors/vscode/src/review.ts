@@ -1,0 +1,202 @@
+// The queue as a tree in the source control view, and the commands that go
+// through it.
+
+import { posix } from "node:path";
+import * as vscode from "vscode";
+
+import { type Change, type Queue, uriOf } from "./queue";
+import { ago, authorsOf, what } from "./words";
+import { type Shown, without } from "./shown";
+
+type Row = { kind: "file"; uri: vscode.Uri; changes: Change[] } | { kind: "change"; change: Change };
+
+/** The scheme of the documents that show a file without a change. */
+const SCHEME = "touchmark-before";
+
+/** Lines of a change that a tooltip shows. */
+const MAX_LINES = 30;
+
+export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocumentContentProvider, vscode.Disposable {
+  readonly #queue: Queue;
+  readonly #shown: Shown;
+  readonly #view: vscode.TreeView<Row>;
+  readonly #listening: vscode.Disposable;
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeTreeData = this.#changed.event;
+  /** The change that was shown last. */
+  #last: Change | undefined;
+  /** The changes whose *Compare* is open, by the address of its left side. */
+  readonly #compared = new Map<string, Change>();
+
+  constructor(queue: Queue, shown: Shown) {
+    this.#queue = queue;
+    this.#shown = shown;
+    this.#view = vscode.window.createTreeView("touchmark.review", { treeDataProvider: this, showCollapseAll: true });
+    const on = (name: string, run: (changes: Change[]) => unknown) =>
+      vscode.commands.registerCommand(`touchmark.review.${name}`, (row?: Row | Change) => {
+        const changes = this.#meant(row);
+        if (changes.length > 0) return run(changes);
+        return vscode.window.showInformationMessage("No agent's change waits for your review here.");
+      });
+    this.#listening = vscode.Disposable.from(
+      this.#view,
+      queue.changed(() => this.#show()),
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.#compared.delete(uri.toString())),
+      on("keep", (changes) => this.#settle(changes, () => queue.keep(changes))),
+      on("undo", (changes) => this.#settle(changes, () => queue.undo(changes))),
+      on("later", (changes) => this.#settle(changes, async () => queue.later(changes))),
+      on("compare", ([change]) => change && this.#compare(change)),
+      on("open", ([change]) => change && this.#open(change)),
+      vscode.commands.registerCommand("touchmark.review.keepAll", () => this.#keepAll()),
+      vscode.commands.registerCommand("touchmark.review.next", () => this.#go(1)),
+      vscode.commands.registerCommand("touchmark.review.previous", () => this.#go(-1)),
+    );
+  }
+
+  getChildren(row?: Row): Row[] {
+    if (row?.kind === "change") return [];
+    if (row !== undefined) return row.changes.map((change) => ({ kind: "change", change }));
+    const files = new Map<string, Row & { kind: "file" }>();
+    for (const change of this.#queue.all()) {
+      const uri = uriOf(change);
+      const file = files.get(uri.toString()) ?? { kind: "file", uri, changes: [] };
+      file.changes.push(change);
+      files.set(uri.toString(), file);
+    }
+    return [...files.values()];
+  }
+
+  getTreeItem(row: Row): vscode.TreeItem {
+    if (row.kind === "file") {
+      const item = new vscode.TreeItem(row.uri, vscode.TreeItemCollapsibleState.Expanded);
+      item.description = dirname(vscode.workspace.asRelativePath(row.uri));
+      item.iconPath = vscode.ThemeIcon.File;
+      item.contextValue = "file";
+      return item;
+    }
+    const { change } = row;
+    const item = new vscode.TreeItem(what(change.hunk));
+    const later = this.#queue.isLater(change);
+    item.description = `${authorsOf(change.hunk)}, ${later ? "later" : ago(change.hunk.time)}`;
+    item.iconPath = new vscode.ThemeIcon(later ? "clock" : change.hunk.deleted ? "diff-removed" : change.hunk.created ? "diff-added" : "diff-modified");
+    item.tooltip = new vscode.MarkdownString().appendCodeblock(difference(change), "diff");
+    item.contextValue = "change";
+    item.command = { command: "touchmark.review.open", title: "Open", arguments: [change] };
+    return item;
+  }
+
+  /** The text of a file without one change. */
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+    const change = this.#compared.get(uri.toString());
+    return change === undefined ? "" : without(await contentOf(change), change.hunk);
+  }
+
+  #show(): void {
+    const count = this.#queue.all().length;
+    this.#view.badge = count === 0 ? undefined : { value: count, tooltip: `${count} changes by agents to review` };
+    this.#view.message = this.#queue.hasMore ? `The first ${count} changes. More follow when these are reviewed.` : undefined;
+    void vscode.commands.executeCommand("setContext", "touchmark.hasChanges", count > 0);
+    this.#changed.fire();
+  }
+
+  /** The changes that a command is about: those of the row, or the one at the cursor. */
+  #meant(row?: Row | Change): Change[] {
+    if (row !== undefined) return "kind" in row ? (row.kind === "file" ? row.changes : [row.change]) : [row];
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined) return [];
+    const own = this.#shown.at(editor.document, editor.selection.active.line);
+    return own === undefined ? [] : [own];
+  }
+
+  /** Does something with changes, and goes on to the next one if it was done in the editor. */
+  async #settle(changes: readonly Change[], work: () => Promise<void>): Promise<void> {
+    await work();
+    const editor = vscode.window.activeTextEditor;
+    const [first] = changes;
+    const isHere = first !== undefined && editor?.document.uri.toString() === uriOf(first).toString();
+    if (isHere && this.#queue.of(uriOf(first)).length > 0) await this.#go(1, first);
+  }
+
+  async #keepAll(): Promise<void> {
+    const changes = this.#queue.all();
+    if (changes.length === 0) return;
+    const keep = "Keep All";
+    const files = this.getChildren().length;
+    const question = `Keep ${changes.length} changes by agents in ${files} ${files === 1 ? "file" : "files"}?`;
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, keep)) === keep) await this.#queue.keep(changes);
+  }
+
+  /** Shows the next change or the one before, in this file or another. After the last comes the first. */
+  async #go(by: 1 | -1, from?: Change): Promise<void> {
+    const all = this.#queue.all().filter((change) => !this.#queue.isLater(change));
+    if (all.length === 0) {
+      void vscode.window.showInformationMessage("No agent's change waits for your review.");
+      return;
+    }
+    const editor = vscode.window.activeTextEditor;
+    const here = editor?.document.uri.toString();
+    const own = all.findIndex((change) => uriOf(change).toString() === here);
+    // Where the editor shows no file of the list, the last change says where the user is.
+    const last = all.findIndex(({ hunk }) => hunk.path === this.#last?.hunk.path && hunk.id === this.#last.hunk.id);
+    let to = last !== -1 ? (last + by + all.length) % all.length : by === 1 ? 0 : all.length - 1;
+    if (editor !== undefined && own !== -1) {
+      const line = from === undefined ? editor.selection.active.line + 1 : from.hunk.lines.start - 1;
+      const start = ({ hunk }: Change) => this.#shown.line(editor.document, hunk) + 1;
+      const inFile = all.filter((change) => uriOf(change).toString() === here);
+      const after = by === 1 ? inFile.findIndex((change) => start(change) > line) : inFile.findLastIndex((change) => start(change) < line);
+      if (after !== -1) to = own + after;
+      else to = (own + (by === 1 ? inFile.length : -1) + all.length) % all.length;
+    }
+    const next = all[to];
+    if (next !== undefined) await this.#open(next);
+  }
+
+  async #open(change: Change): Promise<void> {
+    this.#last = change;
+    if (change.hunk.deleted) return this.#compare(change);
+    const document = await vscode.workspace.openTextDocument(uriOf(change));
+    const line = Math.min(this.#shown.line(document, change.hunk), document.lineCount - 1);
+    const at = new vscode.Range(line, 0, line, 0);
+    const editor = await vscode.window.showTextDocument(document, { selection: at });
+    editor.revealRange(at, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+
+  /** Shows a file without a change next to the file. */
+  async #compare(change: Change): Promise<void> {
+    const { hunk } = change;
+    const uri = uriOf(change);
+    const left = uri.with({ scheme: SCHEME, query: hunk.id });
+    const right = hunk.deleted ? uri.with({ scheme: SCHEME, query: "" }) : uri;
+    this.#compared.set(left.toString(), change);
+    const title = `${vscode.workspace.asRelativePath(uri)}: ${what(hunk)} by ${authorsOf(hunk)}`;
+    const at = Math.max(0, hunk.lines.start - 1);
+    await vscode.commands.executeCommand("vscode.diff", left, right, title, { selection: new vscode.Range(at, 0, at, 0) });
+  }
+
+  dispose(): void {
+    this.#listening.dispose();
+    this.#changed.dispose();
+  }
+}
+
+function dirname(path: string): string {
+  const directory = posix.dirname(path);
+  return directory === "." ? "" : directory;
+}
+
+async function contentOf(change: Change): Promise<string> {
+  if (change.hunk.deleted) return "";
+  const bytes = await vscode.workspace.fs.readFile(uriOf(change));
+  return new TextDecoder().decode(bytes);
+}
+
+/** A change as a patch shows it. */
+function difference({ hunk }: Change): string {
+  const side = (sign: string, text: string) => {
+    const all = text === "" ? [] : text.replace(/\n$/, "").split("\n");
+    const more = all.length > MAX_LINES ? [`  and ${all.length - MAX_LINES} lines more`] : [];
+    return [...all.slice(0, MAX_LINES).map((line) => sign + line), ...more];
+  };
+  return [...side("-", hunk.before), ...side("+", hunk.after)].join("\n");
+}

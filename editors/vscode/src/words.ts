@@ -1,0 +1,45 @@
+// Authors, times and lines, in the words that the user sees.
+
+import type { Author, Evidence, LineRange, ReviewHunk } from "../../../bindings/typescript/src/generated/protocol";
+
+/** A session's name for people, which requests take as well: its label, or its id where it has none. */
+export function nameOf({ session, label }: { session?: string | null; label?: string | null }): string | undefined {
+  return label ?? session ?? undefined;
+}
+
+/** Who wrote, in a few words. Only an editor's report tells the user from programs that declare nothing. */
+export function authorOf({ author, evidence }: { author: Author; evidence?: Evidence }): string {
+  if (author.kind === "agent") return nameOf(author) ?? "an agent";
+  if (author.kind === "user") return evidence === "editor" ? "you" : "you or another program";
+  return "unknown";
+}
+
+/** The authors of a change, each once. */
+export function authorsOf({ authors }: Pick<ReviewHunk, "authors">): string {
+  return [...new Set(authors.map((author) => authorOf({ author })))].join(", ");
+}
+
+/** How long ago a moment was; `now` and `time` in milliseconds since 1970. */
+export function ago(time: number, now = Date.now()): string {
+  const minutes = Math.floor(Math.max(0, now - time) / 60_000);
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${hours} h ago`;
+  const days = Math.floor(hours / 24);
+  return days === 1 ? "1 day ago" : `${days} days ago`;
+}
+
+/** `line 4`, or `lines 4-6`. */
+export function lines({ start, end }: LineRange): string {
+  return start === end ? `line ${start}` : `lines ${start}-${end}`;
+}
+
+/** What a change did to its lines. */
+export function what({ created, deleted, before, after, lines: at }: ReviewHunk): string {
+  const count = (text: string) => text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+  if (deleted) return "deleted the file";
+  if (created) return `new file, ${count(after)} ${count(after) === 1 ? "line" : "lines"}`;
+  if (after === "") return `${count(before)} ${count(before) === 1 ? "line" : "lines"} removed after line ${at.start}`;
+  return `${lines(at)} ${before === "" ? "added" : "changed"}`;
+}
