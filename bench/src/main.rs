@@ -20,6 +20,7 @@
 //! A wrong answer fails the run. A slow one does not.
 
 mod clients;
+mod commands;
 mod decisions;
 mod floor;
 mod goal;
@@ -41,6 +42,7 @@ mod tree;
 mod units;
 mod world;
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,6 +80,7 @@ const PARTS: &[Named] = &[
     ("storm", |options| Ok(vec![storm::part(options)?])),
     ("sizes", sizes::parts),
     ("decisions", |options| Ok(vec![decisions::part(options)?])),
+    ("commands", |options| Ok(vec![commands::part(options)?])),
     ("processes", |options| Ok(vec![processes::part(options)?])),
 ];
 
@@ -166,13 +169,16 @@ fn binary() -> Result<PathBuf> {
     let directory = own.parent().context("this program is nowhere")?;
     let binary = directory.join("touchmark");
     if let Some(cargo) = env::var_os("CARGO") {
+        let profile = match directory.file_name() {
+            // cargo's own profile for development has a directory by another name.
+            Some(name) if name != "debug" => name,
+            _ => OsStr::new("dev"),
+        };
         let mut build = Command::new(cargo);
         build
-            .args(["build", "--quiet", "-p", "touchmark-cli"])
+            .args(["build", "--quiet", "-p", "touchmark-cli", "--profile"])
+            .arg(profile)
             .current_dir(env!("CARGO_MANIFEST_DIR"));
-        if directory.file_name().is_some_and(|name| name == "release") {
-            build.arg("--release");
-        }
         ensure!(build.status()?.success(), "touchmark cannot be built");
     }
     ensure!(

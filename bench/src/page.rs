@@ -76,7 +76,7 @@ impl Report {
     fn markdown(&self) -> String {
         let flag = if self.quick { " --quick" } else { "" };
         let mut text = format!(
-            "# Performance\n\nWritten by `cargo run --release -p touchmark-bench --{flag} \
+            "# Performance\n\nWritten by `cargo run --profile dist -p touchmark-bench --{flag} \
              --write`; run it to measure your machine. {}\n\n\
              Compare the multiples, not the times. All numbers were measured in one run, in \
              turns: touchmark, its floor, and the other tools that are installed. The floor is \

@@ -31,6 +31,11 @@ impl Samples {
             .push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
+    /// Returns the newest sample; zero if there is none.
+    pub(crate) fn last(&self) -> Duration {
+        Duration::from_nanos(self.nanos.last().copied().unwrap_or_default())
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.nanos.len()
     }

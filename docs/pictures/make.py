@@ -9,10 +9,11 @@ Everything happens in a temporary directory, with a real daemon.
 import json
 import os
 import pty
-import select
+import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -100,7 +101,7 @@ class Story:
         """What a command prints on a terminal."""
         watched = Terminal(self, *command)
         watched.process.wait()
-        return watched.rest()
+        return watched.screen()
 
 
 class Terminal:
@@ -114,18 +115,36 @@ class Terminal:
             command, cwd=story.shop, env=story.env, stdin=side, stdout=side, stderr=side
         )
         os.close(side)
+        self.written = b""
+        # A command that nobody reads would wait.
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
 
-    def rest(self) -> str:
-        text = b""
-        while select.select([self.main], [], [], 0.5)[0]:
-            try:
-                more = os.read(self.main, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            text += more
-        return text.decode().replace("\r\n", "\n")
+    def read(self) -> None:
+        # At the command's end reading fails.
+        try:
+            while more := os.read(self.main, 65536):
+                self.written += more
+        except OSError:
+            pass
+
+    def screen(self) -> str:
+        """What the ended command has left on the screen."""
+        self.reader.join()
+        rows: list[str] = []
+        at = 0
+        text = self.written.decode().replace("\r", "")
+        for part in re.split(r"(\n|\x1b\[\d*[AHJK])", text):
+            if part == "\n":
+                at += 1
+            elif part == "\x1b[J":
+                del rows[at:]
+            elif up := re.fullmatch(r"\x1b\[(\d+)A", part):
+                at = max(0, at - int(up[1]))
+            elif part and part != "\x1b[K":
+                rows += [""] * (at + 1 - len(rows))
+                rows[at] = part
+        return "\n".join(rows) + "\n"
 
 
 def play(story: Story) -> str:
@@ -149,7 +168,7 @@ def play(story: Story) -> str:
     story.call("file/edit", session="s2", path="cart.py",
                oldString="    result = 0\n", newString="    result = 0.0\n")
     feed.process.terminate()
-    shown = prompt("touchmark watch") + feed.rest().rstrip() + "\n\n"
+    shown = prompt("touchmark watch") + feed.screen().rstrip() + "\n\n"
     shown += prompt("touchmark blame cart.py") + story.shows(touchmark, "blame", "cart.py") + "\n"
     shown += prompt("touchmark undo claude-1 --yes")
     shown += story.shows(touchmark, "undo", "claude-1", "--yes") + "\n"

@@ -11,8 +11,16 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::parts::not_tested;
 
-/// A Python interpreter that has these packages (`name==version`). `None` if
-/// they cannot be had here; that is said, with what is not tested for it.
+/// The packages that build and check Python packages.
+pub const PYPI: [&str; 4] = [
+    "build==1.6.1",
+    "hatchling==1.33.0",
+    "setuptools==80.9.0",
+    "twine==7.0.0",
+];
+
+/// Returns a Python interpreter with these packages (`name==version`), or
+/// `None` if they cannot be fetched. `what` is then reported as not tested.
 pub fn python(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     let place = place(room);
     let python = place.join("bin/python");

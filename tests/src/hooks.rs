@@ -75,9 +75,9 @@ impl Heard {
 /// with a longer time budget.
 pub fn run(world: &World, agent: &str, bytes: &[u8], patient: bool) -> Output {
     let mut command = Command::new(binary());
-    command
-        .args(["hook", voice::hook(agent)])
-        .current_dir(world.outside());
+    // A directory that is in no workspace, for events that name none. The
+    // directories of a world are in this repository.
+    command.args(["hook", voice::hook(agent)]).current_dir("/");
     world.dress(&mut command);
     if patient {
         command.env("TOUCHMARK_HOOK_MS", PATIENCE_MS);

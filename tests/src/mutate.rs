@@ -289,7 +289,11 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ),
         (
             "file/log",
-            json!({"paths": ["a.txt"], "since": "@10m", "lines": true, "limit": 3, "before": "1:1"}),
+            json!({"paths": ["a.txt"], "since": "@10m", "until": "@1m", "lines": true, "limit": 3, "before": "1:1"}),
+        ),
+        (
+            "activity/list",
+            json!({"session": "m", "since": "@10m", "until": "@1m", "limit": 3, "before": "1:1"}),
         ),
         ("file/restore", json!({"path": "a.txt", "at": "now"})),
         ("recovery/show", json!({"id": "x"})),

@@ -130,6 +130,9 @@ fn without_numbers(text: &str) -> String {
             plain.push(letter);
         }
     }
+    for unit in ["min", "h"] {
+        plain = plain.replace(&format!("0 {unit} ago"), "0 s ago");
+    }
     plain.replace(" \n", "\n")
 }
 
@@ -151,6 +154,10 @@ mod tests {
         assert_eq!(
             without_numbers("13  you      10:02 \n"),
             without_numbers("6 you 9:11\n")
+        );
+        assert_eq!(
+            without_numbers("6  1 min ago"),
+            without_numbers("17 5 s ago")
         );
         assert_ne!(without_numbers("6 you"), without_numbers("6 claude"));
     }

@@ -44,7 +44,7 @@ pub fn binary() -> PathBuf {
     let path = target().join("touchmark");
     assert!(
         path.exists(),
-        "{} is not built: run `cargo build -p touchmark-cli`, or tests/run",
+        "{} is not built: run `cargo build --profile test -p touchmark-cli`, or tests/run",
         path.display()
     );
     path

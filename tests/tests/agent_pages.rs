@@ -115,7 +115,7 @@ fn rust() {
     let program = binary().parent().unwrap().join("examples/page");
     assert!(
         program.exists(),
-        "{} is not built: run `cargo build -p touchmark-client --examples`, or tests/run",
+        "{} is not built: run `cargo build --profile test -p touchmark-client --examples`, or tests/run",
         program.display()
     );
     runs("rust.md", &programs[0], Command::new(program));
@@ -138,8 +138,8 @@ fn opencode() {
         snippet.text = snippet.text.replace("opencode ", "opencode --yes ");
         run_shell(&world, "opencode.md", &snippet);
     }
-    let user = world.config().join("opencode/plugins/touchmark.ts");
-    let project = world.path(".opencode/plugins/touchmark.ts");
+    let user = world.config().join("opencode/plugins/touchmark.js");
+    let project = world.path(".opencode/plugins/touchmark.js");
     assert_eq!(fs::read(user).unwrap(), fs::read(project).unwrap());
 }
 
@@ -185,13 +185,16 @@ fn the_python_package_installs() {
     }
     let mut program = Command::new("python3");
     program
-        .args(["-c", "import touchmark; print(touchmark.__file__)"])
+        .args([
+            "-c",
+            "import touchmark_client; print(touchmark_client.__file__)",
+        ])
         .env("PYTHONPATH", world.path("installed"))
         .current_dir(world.outside());
     let printed = program.output().unwrap();
     let text = String::from_utf8_lossy(&printed.stdout).into_owned();
-    assert!(text.contains("installed/touchmark"), "{printed:?}");
-    assert!(world.path("installed/touchmark/py.typed").exists());
+    assert!(text.contains("installed/touchmark_client"), "{printed:?}");
+    assert!(world.path("installed/touchmark_client/py.typed").exists());
 }
 
 #[test]
@@ -210,7 +213,7 @@ fn the_typescript_package_installs() {
     for snippet in installs("typescript.md") {
         run_shell(&world, "typescript.md", &snippet);
     }
-    let script = "import { Session } from 'touchmark'; console.log(typeof Session);";
+    let script = "import { Session } from 'touchmark-client'; console.log(typeof Session);";
     let imported = Command::new("node")
         .args(["--input-type=module", "-e", script])
         .current_dir(world.workspace())

@@ -8,46 +8,47 @@ use serde_json::{Value, json};
 use touchmark_tests::World;
 use touchmark_tests::hooks::{printed, run};
 use touchmark_tests::snippets::{AGENTS, Snippet, of, run_shell};
+use touchmark_tests::world::binary;
 
-/// The pages about agents with hooks; others' have tests of their own.
-const PAGES: [(&str, &str); 4] = [
-    ("claude-code.md", "claude"),
-    ("codex.md", "codex"),
-    ("gemini.md", "gemini"),
-    ("cursor.md", "cursor"),
+/// The pages about agents with hooks, each with the file of the settings; other
+/// pages have their own tests.
+const PAGES: [(&str, &str, &str); 4] = [
+    ("claude-code.md", "claude", ".claude/settings.json"),
+    ("codex.md", "codex", ".codex/hooks.json"),
+    ("gemini.md", "gemini", ".gemini/settings.json"),
+    ("cursor.md", "cursor", ".cursor/hooks.json"),
 ];
 
-/// All commands that settings name, with their arguments.
-fn commands(value: &Value, found: &mut Vec<Vec<String>>) {
+/// Replaces this build's program by its name, as a person writes it. `touchmark`
+/// is not on the `PATH` here, so settings have the whole path.
+fn by_name(value: &mut Value) {
     match value {
-        Value::Object(members) => {
-            if let Some(command) = members.get("command").and_then(Value::as_str) {
-                let mut words: Vec<String> = command.split(' ').map(String::from).collect();
-                let arguments = members.get("args").and_then(Value::as_array);
-                words.extend(
-                    arguments
-                        .into_iter()
-                        .flatten()
-                        .map(|word| word.as_str().unwrap().to_owned()),
-                );
-                found.push(words);
-            }
-            members.values().for_each(|value| commands(value, found));
+        Value::String(text) => {
+            let own = binary().canonicalize().unwrap();
+            *text = text.replace(own.to_str().unwrap(), "touchmark");
         }
-        Value::Array(items) => items.iter().for_each(|value| commands(value, found)),
+        Value::Array(items) => items.iter_mut().for_each(by_name),
+        Value::Object(members) => members.values_mut().for_each(by_name),
         _ => {}
     }
 }
 
-fn settings(world: &World, place: &str, agent: &str, snippet: &Snippet) {
-    let settings: Value =
+/// The settings that a command writes into a file of the home directory.
+fn written(world: &World, words: &[&str], file: &str) -> Value {
+    let output = world.run(words);
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    let text = std::fs::read_to_string(world.outside().join(file)).unwrap();
+    let mut settings = serde_json::from_str(&text).unwrap();
+    by_name(&mut settings);
+    settings
+}
+
+/// A page shows exactly what `touchmark hook install` writes.
+fn settings(world: &World, place: &str, (agent, file): (&str, &str), snippet: &Snippet) {
+    let shown: Value =
         serde_json::from_str(&snippet.text).unwrap_or_else(|error| panic!("{place}: {error}"));
-    let mut named = Vec::new();
-    commands(&settings, &mut named);
-    assert!(named.len() > 5, "{place}: not the settings");
-    for words in named {
-        assert_eq!(words, ["touchmark", "hook", agent], "{place}");
-    }
+    let installed = written(world, &["hook", "install", agent, "--yes"], file);
+    assert_eq!(shown, installed, "{place}: what is installed");
     assert_eq!(printed(&run(world, agent, b"{}", false)), json!({}));
 }
 
@@ -89,7 +90,7 @@ fn the_page_of_more_agents_shows_what_is_installed() {
 
 #[test]
 fn every_snippet_of_the_pages_about_hooks_runs() {
-    for (name, agent) in PAGES {
+    for (name, agent, file) in PAGES {
         let page: PathBuf = Path::new(AGENTS).join(name);
         let snippets = of(&page);
         assert!(snippets.len() >= 3, "{name}: {snippets:?}");
@@ -98,7 +99,7 @@ fn every_snippet_of_the_pages_about_hooks_runs() {
             // Where no directory above is a workspace.
             let world = World::asleep_in(&std::env::temp_dir());
             match snippet.language.as_str() {
-                "json" => settings(&world, &place, agent, &snippet),
+                "json" => settings(&world, &place, (agent, file), &snippet),
                 "sh" => {
                     run_shell(&world, name, &snippet);
                     // The daemon that the snippet started, if it left one.

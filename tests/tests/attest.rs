@@ -345,7 +345,7 @@ fn hist6_what_cannot_be_attested_is_said() {
     let (mut world, mut agent) = repository();
     for wrong in ["nothing", "--all", "main..nothing", ""] {
         let said = refused(&world, &["attest", "--", wrong], 1);
-        assert!(said.contains("git knows no commit"), "{wrong}: {said}");
+        assert!(said.contains("git has no commit"), "{wrong}: {said}");
     }
     // In the middle of a rebase a commit is as it is.
     write(&mut agent, "f", "one\n2\nthree\n");

@@ -120,7 +120,7 @@ fn its_types_are_sound() {
         "mypy",
         "--strict",
         "--no-incremental",
-        "touchmark",
+        "touchmark_client",
         "tools",
         "tests",
         "examples",

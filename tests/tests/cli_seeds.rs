@@ -106,7 +106,10 @@ fn tasks_models_and_savings() {
     );
     assert!(!shown.contains('\u{1b}'), "{shown}");
     let shown = run(&world, &["tasks", "--all"], 0);
-    assert!(shown.contains("runs") && shown.contains("gone"), "{shown}");
+    assert!(
+        shown.contains("runs") && shown.contains("exited"),
+        "{shown}"
+    );
     assert_eq!(
         facts(&world, &["tasks", "--all"])["tasks"]
             .as_array()
@@ -215,7 +218,7 @@ fn workspaces_that_no_longer_exist_are_forgotten() {
     let mut world = World::new();
     world.file("a.txt", "one\n");
     let states = || stored(&world.state().join("touchmark"));
-    let nothing = "nothing is stored of workspaces";
+    let nothing = "nothing is stored for workspaces";
     assert!(run(&world, &["forget", "--vanished"], 0).contains(nothing));
     let other = world.outside().join("other");
     let named = other.to_str().unwrap();

@@ -734,3 +734,70 @@ fn a_window_of_tracked_files_looks_at_no_others() {
         assert_eq!(agent.history("f"), Vec::<Value>::new());
     }
 }
+
+/// Numbered lines, of which one or two are replaced.
+fn numbered(round: usize, replaced: &[(usize, &str)]) -> String {
+    let lines = (0..20).map(|number| {
+        let found = replaced.iter().find(|(at, _)| *at == number);
+        match found {
+            Some((_, text)) => format!("{round} {text}\n"),
+            None => format!("{round} line {number}\n"),
+        }
+    });
+    lines.collect()
+}
+
+#[test]
+fn scope3_a_save_right_before_a_command_stays_the_users() {
+    let mut world = world();
+    let mut agent = world.session("s");
+    let names: Vec<String> = (0..50).map(|n| format!("f{n}.txt")).collect();
+    let save = |text: &str| {
+        for name in &names {
+            fs::write(world.path(name), text).unwrap();
+        }
+    };
+    let (by_agent, by_user) = ((3, "an agent's line"), (15, "a user's line"));
+    for round in 0..30 {
+        save(&numbered(round, &[]));
+        let begun = agent.ok("command/begin", json!({"scope": "workspace"}));
+        save(&numbered(round, &[by_agent]));
+        agent
+            .client
+            .ok("command/end", json!({"command": begun["command"]}));
+        save(&numbered(round, &[by_agent, by_user]));
+        let params = json!({"command": begun["command"], "now": true});
+        let undone = agent.ok("undo", params);
+        let wanted = numbered(round, &[by_user]);
+        for name in &names {
+            let holds = fs::read_to_string(world.path(name)).unwrap();
+            assert_eq!(holds, wanted, "round {round}, {name}: {undone}");
+        }
+    }
+    world.healthy();
+}
+
+#[test]
+fn scope3_a_change_of_unknown_lines_is_not_undone() {
+    let mut world = world();
+    let mut agent = world.session("s");
+    // Too large to be read before somebody changes it.
+    let large = |last: &str| format!("{}{last}\n", "a line\n".repeat(5 << 20));
+    world.file("large.txt", large("first"));
+    run(&world, &mut agent, "true");
+    // The user's own lines come into the file unseen.
+    fs::write(world.path("large.txt"), large("the user's")).unwrap();
+    let row = run(&world, &mut agent, "echo small > large.txt");
+    let newest = &agent.history("large.txt")[0];
+    assert_eq!(newest["kind"], "modified", "{newest}");
+    assert_eq!(newest["beforeUnknown"], true, "{newest}");
+    fs::write(world.path("large.txt"), "small\nthe user's\n").unwrap();
+    let params = json!({"command": row["command"], "now": true});
+    let undone = agent.ok("undo", params);
+    assert_eq!(undone["files"][0]["outcome"], "notKept", "{undone}");
+    let holds = fs::read_to_string(world.path("large.txt")).unwrap();
+    assert_eq!(holds, "small\nthe user's\n");
+    let lines = agent.client.ok("file/blame", json!({"path": "large.txt"}));
+    assert_eq!(lines["lines"][0]["author"]["kind"], "unknown", "{lines}");
+    world.healthy();
+}

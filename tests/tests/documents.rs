@@ -102,7 +102,7 @@ fn every_scenario_came_to_nothing_wrong() {
     assert_eq!(
         rows(&results),
         rows(&told),
-        "run `cargo run --release -p touchmark-bench -- scenarios`"
+        "run `cargo run --profile dist -p touchmark-bench -- scenarios`"
     );
     for line in results.lines().filter(|line| line.starts_with("| S")) {
         let cells: Vec<&str> = line.split(" | ").collect();

@@ -552,7 +552,10 @@ fn views_help_and_health() {
         let complete = |editor: &mut Neovim, lead: &str| -> Value {
             editor.lua(&format!("return vim.fn.getcompletion('{lead}', 'cmdline')"))
         };
-        let all = json!(["feed", "history", "sessions", "status"]);
+        let all = json!([
+            "blame", "feed", "history", "keep", "later", "next", "previous", "redo", "review",
+            "sessions", "status", "undo",
+        ]);
         assert_eq!(complete(&mut editor, "Touchmark "), all);
         assert_eq!(complete(&mut editor, "Touchmark h"), json!(["history"]));
         assert_eq!(
@@ -564,11 +567,287 @@ fn views_help_and_health() {
             "touchmark",
             ":Touchmark",
             "touchmark-options",
+            "touchmark-review",
             "touchmark.statusline()",
         ] {
             editor.command(&format!("help {subject}"));
             let tag = editor.lua("return vim.fn.bufname()");
             assert!(text(&json!({ "name": tag }), "name").ends_with("doc/touchmark.txt"));
         }
+    });
+}
+
+/// Waits until `path` has this content on disk.
+fn on_disk(world: &World, path: &str, wanted: &str) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let found = fs::read_to_string(world.path(path)).unwrap_or_default();
+        if found == wanted {
+            return;
+        }
+        assert!(Instant::now() < end, "{path}: {found:?}, not {wanted:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until the last notice contains `wanted`.
+fn notice(editor: &mut Neovim, wanted: &str) {
+    let is_said = format!(
+        "local n = require('touchmark.notice').last return n and n:find({wanted:?}, 1, true)"
+    );
+    editor.until(&is_said);
+}
+
+const EIGHT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
+
+#[test]
+fn a_user_reviews_what_an_agent_changed() {
+    const PLACED: &str = "require('touchmark.review').placed(0)";
+    each(|program| {
+        let world = World::new();
+        let mut agent = world.session("0b3f6a52-8f0e-4a55-9d5e-6a1d3c1e7f10");
+        world.file("a.txt", EIGHT);
+        world.file("deep/b.txt", EIGHT);
+        world.file("gone.txt", EIGHT);
+        agent.read("gone.txt");
+        for path in ["a.txt", "deep/b.txt"] {
+            agent.read(path);
+            replace(&mut agent, path, "two", "zwei");
+            replace(&mut agent, path, "seven", "sieben\nmore");
+        }
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+
+        // From one change to the next, in the file and over its end.
+        for (line, file) in [
+            (2, "a.txt"),
+            (7, "a.txt"),
+            (2, "deep/b.txt"),
+            (7, "deep/b.txt"),
+            (2, "a.txt"),
+        ] {
+            editor.command("Touchmark next");
+            let is_there =
+                format!("return vim.fn.line('.') == {line} and vim.fn.expand('%') == '{file}'");
+            editor.until(&is_there);
+        }
+        editor.until(&format!("return vim.deep_equal({PLACED}, {{2, 7, 8}})"));
+        editor.command("Touchmark previous");
+        editor.until("return vim.fn.expand('%') == 'deep/b.txt' and vim.fn.line('.') == 7");
+
+        // A file that an agent has deleted is in the view alone.
+        let window = agent.ok("command/begin", json!({"scope": "workspace"}));
+        fs::remove_file(world.path("gone.txt")).unwrap();
+        agent.ok("command/end", json!({"command": window["command"]}));
+        editor.command("Touchmark next");
+        editor.until("return vim.fn.expand('%') == 'a.txt' and vim.fn.line('.') == 2");
+        editor.command("Touchmark review");
+        editor.until("return vim.fn.getline(1) == '5 changes by agents to review'");
+        editor.command("call search('^gone.txt: deleted the file')");
+        editor.keys("<CR>");
+        notice(&mut editor, "gone.txt was deleted");
+        editor.keys("U");
+        on_disk(&world, "gone.txt", EIGHT);
+        editor.keys("q");
+        editor.command("Touchmark previous");
+        editor.until("return vim.fn.expand('%') == 'deep/b.txt' and vim.fn.line('.') == 7");
+
+        // Undone in the file: the other change stays, and the buffer follows.
+        editor.command("Touchmark undo");
+        notice(&mut editor, "undone: deep/b.txt, lines 7-8 changed");
+        on_disk(&world, "deep/b.txt", &EIGHT.replace("two", "zwei"));
+        editor.until("return vim.fn.getline(7) == 'seven'");
+        editor.until(&format!("return vim.deep_equal({PLACED}, {{2}})"));
+        editor.command("Touchmark redo");
+        let both = EIGHT
+            .replace("two", "zwei")
+            .replace("seven", "sieben\nmore");
+        on_disk(&world, "deep/b.txt", &both);
+        editor.until("return vim.fn.getline(7) == 'sieben'");
+
+        // Kept in the view: nothing is written.
+        editor.command("Touchmark review");
+        editor.until("return vim.fn.getline(1) == '4 changes by agents to review'");
+        let shown = editor.lines();
+        assert_eq!(shown[3], "a.txt: line 2 changed  agent-1, just now");
+        assert_eq!(shown[4], "-two");
+        assert_eq!(shown[5], "+zwei");
+        editor.until("return vim.fn.line('.') == 4");
+        editor.keys("K");
+        editor.until("return vim.fn.getline(1) == '3 changes by agents to review'");
+        on_disk(&world, "a.txt", &both);
+        editor.until("return vim.fn.getline('.') == 'a.txt: lines 7-8 changed  agent-1, just now'");
+
+        // The list is older than the file's last change: nothing is undone.
+        let hunk = agent.ok("review/list", json!({"paths": ["a.txt"]}))["hunks"][0].clone();
+        let kept = json!({"hunks": [{"path": "a.txt", "id": hunk["id"]}]});
+        agent.client.ok("review/keep", kept);
+        editor.keys("U");
+        notice(
+            &mut editor,
+            "conflict in a.txt: the change is no longer as it was listed",
+        );
+        on_disk(&world, "a.txt", &both);
+        editor.until("return vim.fn.getline(1) == '2 changes by agents to review'");
+
+        // Opened from there; an undo does not go over unsaved changes.
+        editor.keys("<CR>");
+        editor.until("return vim.fn.expand('%') == 'deep/b.txt' and vim.fn.line('.') == 2");
+        editor.keys("Gomine<Esc>ggj");
+        editor.command("Touchmark undo");
+        notice(&mut editor, "deep/b.txt has unsaved changes");
+        on_disk(&world, "deep/b.txt", &both);
+        editor.keys(":write<CR>");
+        story_ends_with_the_users_save(&mut agent, "deep/b.txt");
+        editor.command("Touchmark undo");
+        on_disk(
+            &world,
+            "deep/b.txt",
+            &format!("{}mine\n", both.replace("zwei", "two")),
+        );
+    });
+}
+
+fn story_ends_with_the_users_save(agent: &mut Session, path: &str) {
+    let end = Instant::now() + PATIENCE;
+    while agent.saves(path, false).last().map(String::as_str) != Some(SAVED) {
+        assert!(Instant::now() < end, "{path}: the save was not seen");
+    }
+}
+
+#[test]
+fn undo_of_a_session_says_which_line_stays() {
+    each(|program| {
+        let (world, mut agent) = world();
+        replace(&mut agent, "a.txt", "one", "eins");
+        replace(&mut agent, "a.txt", "three", "drei");
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        // The user changes one of the agent's two lines.
+        editor.keys("Gcctrois<Esc>:write<CR>");
+        story_ends_with_the_users_save(&mut agent, "a.txt");
+        editor.lua("vim.fn.confirm = function() return 1 end");
+        editor.command("Touchmark undo agent-1");
+        notice(
+            &mut editor,
+            "conflict: 1 change stays: a.txt line 3 (changed since by you)",
+        );
+        on_disk(&world, "a.txt", "one\ntwo\ntrois\n");
+    });
+}
+
+#[test]
+fn the_cursors_line_has_its_author() {
+    const SHOWN: &str = "require('touchmark.blame').shown(0)[1]";
+    each(|program| {
+        let (world, mut agent) = world();
+        replace(&mut agent, "a.txt", "two", "zwei");
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        editor.command("Touchmark blame");
+        // The first line is older than what is on record.
+        editor.keys("j");
+        editor.until(&format!("return {SHOWN} == 'agent-1, just now'"));
+        // Unsaved lines above: the author is still that of the saved line.
+        editor.keys("ggOmine<Esc>jj");
+        editor.until(&format!(
+            "return vim.fn.line('.') == 3 and {SHOWN} == 'agent-1, just now'"
+        ));
+        editor.keys("gg:write<CR>");
+        editor.until(&format!("return {SHOWN} == 'you, just now'"));
+        editor.command("Touchmark blame");
+        assert_eq!(editor.lua(&format!("return {SHOWN}")), Value::Null);
+        // What the file contained at first is no change.
+        editor.command("Touchmark history");
+        editor.until("return vim.fn.getline('$'):find('baseline +as first seen$')");
+        let lines = editor.lines().to_string();
+        assert!(!lines.contains("watching"), "{lines}");
+    });
+}
+
+fn runs(command: &mut Command) {
+    let ran = command.output().unwrap();
+    assert!(
+        ran.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+#[test]
+fn a_clone_of_the_packed_repository_is_a_plug_in() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let base = tempfile::tempdir().unwrap();
+    let repository = base.path().join("touchmark.nvim");
+    let pack = || runs(Command::new(top.join("packaging/neovim")).arg(&repository));
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&repository).args(arguments);
+        command
+    };
+    pack();
+    runs(&mut git(&["init", "--quiet"]));
+    runs(&mut git(&["add", "--all"]));
+    let who = ["-c", "user.name=n", "-c", "user.email=e"];
+    runs(&mut git(
+        &[&who[..], &["commit", "--quiet", "-m", "1"]].concat()
+    ));
+    // The next release is made over the last: what it lacks goes, the history
+    // stays.
+    fs::write(repository.join("lua/touchmark/old.lua"), "").unwrap();
+    pack();
+    let status = git(&["status", "--porcelain"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "");
+    // The files that a registry shows.
+    let readme = fs::read_to_string(repository.join("README.md")).unwrap();
+    let links = readme
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
+    for link in links.filter(|link| !link.starts_with("http")) {
+        assert!(repository.join(link).exists(), "README.md: {link}");
+    }
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        assert!(repository.join(name).exists(), "{name}");
+    }
+    each(|program| {
+        let home = tempfile::tempdir().unwrap();
+        let start = home.path().join("pack/managed/start");
+        fs::create_dir_all(&start).unwrap();
+        let cloned = start.join("touchmark.nvim");
+        runs(
+            Command::new("git")
+                .args(["clone", "--quiet"])
+                .args([&repository, &cloned]),
+        );
+        let init = home.path().join("init.lua");
+        fs::write(&init, SETUP).unwrap();
+        let tried = "lua local ok, why = pcall(function()
+            vim.cmd('helptags ALL') vim.cmd('help :Touchmark')
+            assert(vim.api.nvim_buf_get_name(0):find('managed/start/touchmark.nvim/doc/touchmark.txt', 1, true))
+            vim.cmd('close') vim.cmd('Touchmark status')
+            assert(vim.bo.filetype == 'touchmark')
+            assert(vim.fn.maparg('<Plug>(touchmark-keep)', 'n') ~= '')
+        end) if not ok then io.stderr:write(why) vim.cmd('cquit') end vim.cmd('qall!')";
+        let child = Command::new(program)
+            .args(["--headless", "-n", "-i", "NONE", "-u"])
+            .arg(&init)
+            .arg("--cmd")
+            .arg(format!("set packpath^={}", home.path().display()))
+            .args(["-c", &tried.replace('\n', " ")])
+            .env("XDG_RUNTIME_DIR", home.path())
+            .env("HOME", home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = finish(child, "Neovim with the packed plug-in");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     });
 }

@@ -20,6 +20,7 @@ fn compiler() -> Option<PathBuf> {
         "typescript@5.9.3",
         "@types/node@18.19.130",
         "@types/vscode@1.90.0",
+        "@vscode/vsce@3.9.2",
     ];
     node("vscode", &packages, "editors/vscode")
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use touchmark_tests::parts::not_tested;
 use touchmark_tests::snippets::{of, run_shell};
 use touchmark_tests::wire::Client;
-use touchmark_tests::{Session, World, sha256, text, user};
+use touchmark_tests::{Session, Way, World, sha256, text, user};
 
 /// A session id as long as those of real agents.
 const AGENT: &str = "0199c0de-7a1b-7e44-9d7e-1f2e3d4c5b6a";
@@ -441,7 +441,7 @@ fn hist5_the_log_is_newest_first_and_by_whom_one_asks_for() {
     assert_eq!(log(&["--by", "agent-1"]).len(), 2);
     assert_eq!(
         log(&["--by", "command"]),
-        ["no versions: nothing that a session knows was changed"]
+        ["no versions of tracked files were found"]
     );
     assert_eq!(log(&["src"]).len(), 2);
     assert_eq!(log(&["b.txt", "src/a.txt"]), all);
@@ -675,4 +675,96 @@ fn hist9_bash_and_zsh_complete_versions_sessions_and_undos() {
         assert_eq!(on_disk(&world, "src/a.txt"), "one\n2\nthree\nmine\n");
         world.healthy();
     }
+}
+
+/// What `activity/list` answers, as `session kind path`, the newest first.
+fn activity(client: &mut Client, ask: Value) -> Vec<String> {
+    let answer = client.ok("activity/list", ask);
+    let rows = answer["rows"].as_array().unwrap().iter();
+    let told = rows.map(|row| {
+        let path = row["path"].as_str().unwrap_or("-");
+        format!("{} {} {path}", text(row, "session"), text(row, "kind"))
+    });
+    told.collect()
+}
+
+#[test]
+fn hist7_what_sessions_did_is_listed_with_its_time() {
+    let mut world = World::new();
+    let (mut a, mut b) = (world.session("a"), world.session("b"));
+    let mut client = world.client();
+    world.file("f", "one\n");
+    world.file("g", "one\n");
+    a.read("f");
+    let read = client.ok("activity/list", json!({}))["rows"][0].clone();
+    b.read("f");
+    b.read("g");
+    // A user's save that one session has not seen, and two do not care about.
+    world.file("f", "two\n");
+    a.refused("edit/begin", json!({"files": [{"path": "f"}]}), "stale");
+    a.refused("edit/begin", json!({"files": [{"path": "g"}]}), "notRead");
+    b.edit(Way::Declared, "f", "three\n", |path| {
+        fs::write(path, "three\n").unwrap();
+    });
+    a.sync();
+    let all = activity(&mut client, json!({}));
+    let expected = [
+        "a notRead -",
+        "a stale -",
+        "b read g",
+        "b read f",
+        "a read f",
+    ];
+    let (newest, rest) = all.split_at(all.len() - expected.len());
+    assert_eq!(rest, expected, "{all:?}");
+    assert!(
+        newest
+            .iter()
+            .all(|row| row == "b overwrote f" || row == "b stale -"),
+        "{all:?}"
+    );
+    assert_eq!(
+        activity(&mut client, json!({"session": "a"})),
+        [
+            all[all.len() - 5].clone(),
+            all[all.len() - 4].clone(),
+            all[all.len() - 1].clone()
+        ]
+    );
+
+    // Page by page, each row once.
+    let mut paged = Vec::new();
+    let mut ask = json!({"limit": 1});
+    loop {
+        let answer = client.ok("activity/list", ask.clone());
+        paged.extend(activity(&mut client, ask.clone()));
+        if answer["more"].is_null() {
+            break;
+        }
+        ask["before"] = answer["more"].clone();
+    }
+    assert_eq!(paged, all);
+    // After and before the first read.
+    let clock = text(&read, "clock");
+    assert_eq!(
+        activity(&mut client, json!({"since": clock})),
+        all[..all.len() - 1]
+    );
+    assert_eq!(activity(&mut client, json!({"until": clock})), ["a read f"]);
+    let whole = client.ok("activity/list", json!({}));
+    assert!(whole["completeSince"].as_u64() <= read["time"].as_u64());
+    // Versions up to a moment.
+    let log = client.ok("file/log", json!({"until": clock}));
+    assert_eq!(log["entries"], json!([]), "the save came later");
+    let log = client.ok("file/log", json!({"until": "@0s"}));
+    assert!(!log["entries"].as_array().unwrap().is_empty());
+
+    // What the daemon drops at its end is said to be missing.
+    world.stop();
+    world.start();
+    let mut client = world.client();
+    let answer = client.ok("activity/list", json!({}));
+    assert_eq!(answer["rows"], json!([]));
+    assert!(answer["completeSince"].as_u64() > read["time"].as_u64());
+    world.healthy();
 }

@@ -264,7 +264,7 @@ fn doctor_says_whether_codex_runs_its_hooks() {
         panic!("one finding")
     };
     assert_eq!(level, "note");
-    assert!(says.contains("passes over the hooks in"), "{says}");
+    assert!(says.contains("skips the hooks in"), "{says}");
 
     // As Codex writes it.
     let events = "session_start user_prompt_submit pre_tool_use post_tool_use subagent_start \
@@ -287,7 +287,7 @@ fn doctor_says_whether_codex_runs_its_hooks() {
     places.push("stop:0:0".into());
     let (level, says) = approve(&places);
     assert_eq!(level, "note");
-    assert!(says.contains("passes over 1 of the 10 hooks"), "{says}");
+    assert!(says.contains("skips 1 of the 10 hooks"), "{says}");
     places.push("stop:1:0".into());
     assert_eq!(approve(&places).0, "good");
     fs::write(
@@ -435,7 +435,7 @@ fn projects_have_settings_of_their_own_and_opencode_a_file() {
     done(&world, &["uninstall", "gemini", "--project", "--yes"]);
     assert!(!world.path(".gemini").exists());
 
-    let plugin = world.path(".opencode/plugins/touchmark.ts");
+    let plugin = world.path(".opencode/plugins/touchmark.js");
     done(&world, &["install", "opencode", "--project", "--yes"]);
     let text = fs::read_to_string(&plugin).unwrap();
     assert!(
@@ -467,7 +467,7 @@ fn projects_have_settings_of_their_own_and_opencode_a_file() {
     assert!(
         world
             .config()
-            .join("opencode/plugins/touchmark.ts")
+            .join("opencode/plugins/touchmark.js")
             .exists()
     );
 }

@@ -797,7 +797,7 @@ fn a_save_while_a_command_runs_is_not_put_down_to_the_command() {
         match reported {
             false => assert_eq!(
                 told,
-                "Changed while this command ran, by it or by somebody else: \"a.txt\" (modified, 1 line added, 3 lines removed)."
+                "Changed while this command ran, by the command or by another author: \"a.txt\" (modified, 1 line added, 3 lines removed)."
             ),
             true => assert!(told.contains(r#""a.txt" (modified by the user"#), "{told}"),
         }

@@ -78,7 +78,7 @@ fn hook2_a_denial_that_came_too_late_is_told_with_the_next_event() {
         "{told}"
     );
     assert!(
-        told.contains("It would have said: \"a.txt\" was changed outside any agent at "),
+        told.contains("Its answer would have been: \"a.txt\" was changed outside any agent at "),
         "{told}"
     );
     assert!(told.contains("read it again before changing it"), "{told}");
@@ -90,7 +90,7 @@ fn hook2_a_denial_that_came_too_late_is_told_with_the_next_event() {
     assert!(!told.contains("could not answer"), "{told}");
     assert_eq!(missed(&world), 1);
     assert!(doctor(&world, "hooks in time").contains("1 hook"));
-    assert!(doctor(&world, "hooks").contains("none waits"));
+    assert!(doctor(&world, "hooks").contains("no missed hook event"));
     world.healthy();
 }
 
@@ -168,7 +168,7 @@ fn seen9_a_read_that_was_missed_denies_nothing() {
     }
     assert_eq!(session.taken(), ["b.txt"]);
     assert_eq!(missed(&world), 4);
-    assert!(doctor(&world, "hooks").contains("none waits"));
+    assert!(doctor(&world, "hooks").contains("no missed hook event"));
     world.healthy();
 }
 

@@ -159,7 +159,7 @@ fn sec6_a_hook_says_why_a_directory_is_no_workspace() {
     assert_eq!(output.stdout, b"{}\n");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains(".git does not count: everybody may write"),
+        told.contains(".git is ignored: everybody may write"),
         "{told}"
     );
 }

@@ -180,7 +180,7 @@ fn attr6_a_command_without_an_end_is_its_own_after_the_agent_has_stopped() {
         told = text;
         true
     });
-    let by_it = r#""a.txt" (modified while your command ran, by it or by somebody else"#;
+    let by_it = r#""a.txt" (modified while your command ran, by the command or by another author"#;
     assert!(told.contains(by_it), "{told}");
     agent.end();
 }

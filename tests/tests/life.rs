@@ -138,7 +138,10 @@ fn life1_ends_with_its_workspace() {
         take_away(&world);
         assert_eq!(world.wait_end(), Some(0), "{way}: {}", world.log());
         let said = world.said();
-        assert!(said.contains("the workspace is gone"), "{way}: {said}");
+        assert!(
+            said.contains("the workspace no longer exists"),
+            "{way}: {said}"
+        );
         assert_eq!(world.log(), "", "{way}");
         assert_eq!(world.left_behind(), Vec::<String>::new(), "{way}");
         // Subscribers are told by the end of their connection.

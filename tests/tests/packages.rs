@@ -11,6 +11,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use touchmark_proto::places;
 use touchmark_tests::parts::{heavy, not_tested};
+use touchmark_tests::sealed::Sealed;
+use touchmark_tests::stay::stay;
 use touchmark_tests::systemd::Systemd;
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::world::binary;
@@ -32,8 +34,167 @@ fn script(name: &str, arguments: &[&Path], environment: &[(&str, &str)]) -> Path
     printed.lines().last().unwrap().into()
 }
 
-/// Built, installed by dpkg into a system of its own, used by a user there,
-/// and removed again.
+/// The package's maintainer, as variables.
+const NAME: (&str, &str) = ("DEBFULLNAME", "A Packager");
+const ADDRESS: (&str, &str) = ("DEBEMAIL", "packager@example.org");
+
+/// Adds the files below a directory whose names end in `end`.
+fn below(directory: &Path, end: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, end, found);
+        } else if path.to_string_lossy().ends_with(end) {
+            found.push(path);
+        }
+    }
+}
+
+/// Debian's own checks, the maintainer, and links between the documents.
+#[test]
+fn a_debian_package_is_as_debian_wants_it() {
+    if !heavy("a Debian package, checked by lintian") {
+        return;
+    }
+    for tool in ["dpkg-deb", "objdump", "strip", "lintian"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            return not_tested(&format!("a Debian package: {tool} is missing"));
+        }
+    }
+    let place = tempfile::tempdir().unwrap();
+    let nobody = Command::new(format!("{TOP}/packaging/debian"))
+        .arg(place.path())
+        .env("TOUCHMARK_BIN", binary())
+        .env_remove(NAME.0)
+        .env_remove(ADDRESS.0)
+        // Neither the user's nor the repository's settings of git.
+        .envs([
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_CONFIG_SYSTEM", "/dev/null"),
+        ])
+        .env("GIT_DIR", place.path())
+        .output()
+        .unwrap();
+    assert!(!nobody.status.success());
+    let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
+    assert!(said.contains("set DEBFULLNAME and DEBEMAIL"), "{said}");
+
+    let program = binary();
+    let built = [("TOUCHMARK_BIN", program.to_str().unwrap()), NAME, ADDRESS];
+    let package = script("debian", &[place.path()], &built);
+    let mut lintian = Command::new("lintian");
+    lintian
+        .args(["--allow-root", "--fail-on", "error"])
+        .arg(&package);
+    let output = lintian.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}");
+
+    let tree = place.path().join("tree");
+    let unpacked = Command::new("dpkg-deb")
+        .arg("-x")
+        .args([&package, &tree])
+        .status();
+    assert!(unpacked.unwrap().success());
+    let mut pages = Vec::new();
+    below(&tree, ".md", &mut pages);
+    assert!(pages.len() > 20, "{pages:?}");
+    let mut kept = 0;
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1) {
+            let link = link.split([')', ' ', '#']).next().unwrap();
+            if !link.is_empty() && !link.contains(':') {
+                let target = page.parent().unwrap().join(link);
+                assert!(target.exists(), "{}: {link}", page.display());
+                kept += 1;
+            }
+        }
+    }
+    assert!(kept > 50, "{kept}");
+}
+
+/// A Debian with its package manager alone.
+#[test]
+fn a_debian_package_comes_and_goes_in_a_fresh_debian() {
+    let what = "a Debian package, from the installation to `touchmark uninstall`";
+    if !heavy(what) {
+        return;
+    }
+    for tool in ["dpkg-deb", "objdump", "strip"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            return not_tested(&format!("{what}: {tool} is missing"));
+        }
+    }
+    let tools = [
+        "dash",
+        "coreutils",
+        "dpkg",
+        "tar",
+        "gzip",
+        "sed",
+        "diffutils",
+        "libc-bin",
+    ];
+    let Some(sealed) = Sealed::with(&tools, what) else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let program = binary();
+    let built = [("TOUCHMARK_BIN", program.to_str().unwrap()), NAME, ADDRESS];
+    script("debian", &[place.path()], &built);
+    sealed.packages(place.path());
+    sealed.libraries_of(&program);
+    // Its packages were copied without dpkg's own records.
+    for package in ["libc6", "libgcc-s1"] {
+        let installed = "Status: install ok installed\nMaintainer: Debian\nVersion: 99\nArchitecture: all\nDescription: a library\n";
+        sealed.root.write(
+            "/var/lib/dpkg/status",
+            &format!("Package: {package}\n{installed}\n"),
+        );
+    }
+    sealed.root.write("/var/lib/dpkg/available", "");
+    for directory in ["info", "updates", "triggers"] {
+        fs::create_dir_all(sealed.root.path("/var/lib/dpkg").join(directory)).unwrap();
+    }
+    stay(
+        &sealed,
+        "Debian",
+        "PATH=$PATH:/usr/sbin:/sbin dpkg --install /packages/touchmark_*.deb",
+    );
+}
+
+/// A system whose C library is not glibc, such as Alpine: its programs are
+/// busybox alone, and there is no library at all.
+#[test]
+fn a_static_program_comes_and_goes_where_there_is_only_busybox() {
+    let what = "the static program, from the installation to `touchmark uninstall`, with busybox";
+    if !heavy(what) {
+        return;
+    }
+    let Some(sealed) = Sealed::with(&["busybox-static"], what) else {
+        return;
+    };
+    for applet in ["sh", "env", "tar", "gzip", "cat", "mkdir", "cp", "rm"] {
+        let name = sealed.root.path("/bin").join(applet);
+        std::os::unix::fs::symlink("busybox", name).unwrap();
+    }
+    let program = script("static", &[], &[("TOUCHMARK_PROFILE", "dev")]);
+    let place = tempfile::tempdir().unwrap();
+    let variable = format!("TOUCHMARK_BIN_{}", std::env::consts::ARCH.to_uppercase());
+    let built = [
+        ("TOUCHMARK_ARCHITECTURES", std::env::consts::ARCH),
+        (&variable, program.to_str().unwrap()),
+    ];
+    script("tarballs", &[place.path()], &built);
+    sealed.packages(place.path());
+    let unpack = "mkdir -p /usr/local && tar -xzf /packages/touchmark-*.tar.gz -C /tmp && \
+        cp -r /tmp/touchmark-*/. /usr/local";
+    stay(&sealed, "busybox alone, as on Alpine", unpack);
+}
+
+/// Built, installed by dpkg into a separate system, used by a user there, and
+/// removed again.
 #[test]
 fn a_debian_package_installs_runs_and_goes() {
     if !heavy("a Debian package, installed in a system of its own") {
@@ -52,7 +213,7 @@ fn a_debian_package_installs_runs_and_goes() {
     let package = script(
         "debian",
         &[place.path()],
-        &[("TOUCHMARK_BIN", program.to_str().unwrap())],
+        &[("TOUCHMARK_BIN", program.to_str().unwrap()), NAME, ADDRESS],
     );
     let inside = Path::new("/run/touchmark.deb");
     fs::copy(&package, systemd.path(inside)).unwrap();
@@ -81,6 +242,7 @@ fn a_debian_package_installs_runs_and_goes() {
         "/usr/share/fish/vendor_completions.d/touchmark.fish",
         "/usr/share/doc/touchmark/copyright",
         "/usr/share/doc/touchmark/changelog.gz",
+        "/usr/share/doc/touchmark/changelog.Debian.gz",
     ] {
         assert!(
             listed.lines().any(|line| line == file),

@@ -266,6 +266,6 @@ fn review_on_the_command_line() {
     let listed = run(&["review", "--list"]);
     assert_eq!(listed, "f: line 2  by agent-1\n-line 2\n+two\n");
     assert_eq!(run(&["review", "--keep-all"]), "kept: 1 change\n");
-    assert_eq!(run(&["review", "--list"]), "nothing is left to look at\n");
+    assert_eq!(run(&["review", "--list"]), "nothing is left to review\n");
     world.healthy();
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use touchmark_tests::World;
 use touchmark_tests::hooks::Talk;
 use touchmark_tests::parts::not_tested;
+use touchmark_tests::snippets::{AGENTS as AGENTS_PAGES, of};
 use touchmark_tests::world::{binary, finish};
 
 /// The programs of five agents, which do nothing.
@@ -180,7 +181,7 @@ fn what_setup_puts_in_works_and_goes_to_the_byte() {
     }
     assert!(checks["opencode plug-in"].starts_with("good"), "{checks:?}");
     assert!(checks["codex"].contains("/hooks"), "{checks:?}");
-    assert!(checks["cursor"].contains("stays as it is"), "{checks:?}");
+    assert!(checks["cursor"].contains("is left unchanged"), "{checks:?}");
     // The tries leave no session behind.
     let sessions = world.run(&["sessions", "--json"]).stdout;
     assert!(!String::from_utf8_lossy(&sessions).contains("touchmark-setup"));
@@ -198,7 +199,7 @@ fn what_setup_puts_in_works_and_goes_to_the_byte() {
 
     let said = doctor(&world);
     assert!(
-        said["claude"].contains("no event of its own yet"),
+        said["claude"].contains("no event from the agent yet"),
         "{said:?}"
     );
     assert!(
@@ -218,7 +219,7 @@ fn what_setup_puts_in_works_and_goes_to_the_byte() {
     let nothing = done(&world, &["--remove", "--yes"]);
     assert!(nothing.contains("nothing to do"), "{nothing}");
     let said = doctor(&world);
-    assert!(said["codex"].starts_with("note: it is here"), "{said:?}");
+    assert!(said["codex"].starts_with("note: installed"), "{said:?}");
 }
 
 fn doctor(world: &World) -> BTreeMap<String, String> {
@@ -289,6 +290,142 @@ fn what_was_put_in_piece_by_piece_goes_as_a_whole() {
     );
     done(&world, &["--remove", "--yes"]);
     assert_eq!(places(&world), before);
+}
+
+/// `docs/agents/mcp.md` shows the entries that `touchmark setup` writes. For
+/// Claude Code and Factory Droid it adds a type to the common one.
+#[test]
+fn the_page_about_mcp_shows_what_is_set_up() {
+    let page = Path::new(AGENTS_PAGES).join("mcp.md");
+    let snippets = of(&page);
+    let shown = |number: usize| -> Value {
+        let json = snippets.iter().filter(|snippet| snippet.language == "json");
+        let snippet: Vec<_> = json.collect();
+        serde_json::from_str(&snippet[number].text).unwrap()
+    };
+    for (agent, file, within, number) in [
+        ("claude", ".mcp.json", "mcpServers", 0),
+        ("droid", ".factory/mcp.json", "mcpServers", 0),
+        ("gemini", ".gemini/settings.json", "mcpServers", 0),
+        ("cursor", ".cursor/mcp.json", "mcpServers", 1),
+        ("opencode", "opencode.json", "mcp", 3),
+    ] {
+        let world = world();
+        done(&world, &["--project", "--yes", "--agent", agent]);
+        let written = fs::read_to_string(world.path(file)).unwrap();
+        let written: Value = serde_json::from_str(&written).unwrap();
+        let mut entry = written[within]["touchmark"].clone();
+        if entry["type"] == "stdio" {
+            entry.as_object_mut().unwrap().remove("type");
+        }
+        assert_eq!(shown(number)[within]["touchmark"], entry, "{agent}");
+    }
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    let toml = snippets.iter().find(|snippet| snippet.language == "toml");
+    let world = world();
+    done(&world, &["--user", "--yes", "--agent", "codex"]);
+    let written = fs::read_to_string(world.outside().join(".codex/config.toml")).unwrap();
+    assert_eq!(lines(&toml.unwrap().text), lines(&written));
+}
+
+/// All agents with settings.
+const AGENTS: [&str; 11] = [
+    "claude", "codex", "gemini", "cursor", "opencode", "qwen", "copilot", "droid", "grok",
+    "windsurf", "goose",
+];
+
+/// Runs `uninstall` from an unrelated directory, so that it must find
+/// everything.
+fn uninstall(world: &World, words: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.arg("uninstall").args(words).current_dir("/");
+    world.dress(&mut command);
+    clean(&mut command);
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(command.spawn().unwrap(), "touchmark uninstall")
+}
+
+/// Returns the items that it lists, by kind and path, and whether each was
+/// removed.
+fn items(output: &Output) -> BTreeMap<(String, PathBuf), bool> {
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let items = facts["items"].as_array().unwrap().iter();
+    items
+        .map(|item| {
+            let text = |name: &str| item[name].as_str().unwrap().to_owned();
+            let name = (text("kind"), text("path").into());
+            (name, item["done"].as_bool().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn uninstall_takes_everything_away_and_leaves_settings_as_they_were() {
+    let mut world = world();
+    settings(&world);
+    write(&world.path(".mcp.json"), "{\"mcpServers\": {}}");
+    let before = places(&world);
+    for agent in AGENTS {
+        for scope in ["--user", "--project"] {
+            let output = world.run(&["hook", "install", agent, scope, "--yes"]);
+            assert!(output.status.success(), "{agent} {scope}: {output:?}");
+        }
+    }
+    for scope in ["--user", "--project"] {
+        done(&world, &[scope, "--yes"]);
+    }
+    let written = places(&world);
+    let changed: Vec<&PathBuf> = written
+        .iter()
+        .filter(|(path, now)| path.is_file() && before.get(*path) != Some(now))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(changed.len() > 2 * AGENTS.len(), "{changed:?}");
+
+    let shown = uninstall(&world, &["--dry-run", "--json"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = items(&shown);
+    assert_eq!(places(&world), written);
+    world.client().ok("ping", json!({}));
+    let daemon = ("daemon".to_owned(), world.workspace().to_owned());
+    assert_eq!(shown.get(&daemon), Some(&false), "{shown:?}");
+    for path in changed {
+        let is_named = |(kind, named): &(String, PathBuf)| {
+            kind == "settings" && named.canonicalize().ok() == path.canonicalize().ok()
+        };
+        assert!(shown.keys().any(is_named), "{path:?} is not in {shown:?}");
+    }
+
+    let gone = uninstall(&world, &["--yes", "--json"]);
+    assert!(gone.status.success(), "{gone:?}");
+    assert!(items(&gone).values().all(|done| *done), "{gone:?}");
+    assert_eq!(items(&gone).len(), shown.len());
+    assert_eq!(places(&world), before);
+    assert_eq!(world.wait_end(), Some(0));
+    let state = world.state().join("touchmark");
+    assert!(state.exists(), "only --state removes it");
+
+    // What may be nowhere else has to be named.
+    let key = world.lock().with_extension("");
+    fs::create_dir_all(key.join("recovery")).unwrap();
+    fs::write(key.join("recovery/r1.json"), "{}").unwrap();
+    let refused = uninstall(&world, &["--state", "--yes"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(key.exists());
+    let gone = uninstall(&world, &["--state", "--recovered", "--yes"]);
+    assert!(gone.status.success(), "{gone:?}");
+    assert!(!state.exists() && !world.runtime().join("touchmark").exists());
+    assert_eq!(places(&world), before);
+    let nothing = uninstall(&world, &["--yes"]);
+    let said = String::from_utf8_lossy(&nothing.stdout).into_owned();
+    assert!(
+        nothing.status.success() && said.contains("nothing to do"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -90,7 +90,10 @@ fn while_nothing_is_stored(world: &World) {
         let refused = agent.refused(method, params, "storage");
         assert_eq!(refused.code, -32020, "{method}");
         assert!(!text(&refused.data, "cause").is_empty(), "{method}");
-        assert!(text(&refused.data, "hint").contains("room"), "{method}");
+        assert!(
+            text(&refused.data, "hint").contains("free space"),
+            "{method}"
+        );
     }
     assert_eq!(fs::read(world.path("a.txt")).unwrap(), b"mine\n");
     // What an editor holds unsaved is stored nowhere: it is heard all the same.

@@ -423,7 +423,7 @@ fn loss3_a_service_whose_state_has_no_room() {
         let said = told(&output);
         assert!(!output.status.success(), "{method}: {said}");
         assert!(
-            said.contains("(storage)") && said.contains("hint:") && said.contains("room"),
+            said.contains("(storage)") && said.contains("hint:") && said.contains("free space"),
             "{method}: {said}"
         );
     };

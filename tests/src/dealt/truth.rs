@@ -89,11 +89,20 @@ pub fn truth(file: &File, without: Who) -> Truth {
     let first = &file.versions[0].lines;
     let mut exists = first.is_some();
     let mut there: BTreeSet<usize> = first.iter().flatten().copied().collect();
+    let last = file.versions.last().and_then(|last| last.lines.as_ref());
+    let stood: BTreeSet<usize> = last.into_iter().flatten().copied().collect();
     for (place, at) in history.iter().enumerate() {
         let version = &file.versions[*at];
         for (part, going) in parts[place].iter().zip(&goes[place]) {
             if !going {
-                there.retain(|line| !part.off.contains(line));
+                // A change of the author that stays removes no line that is in
+                // the file now.
+                let is_own = version.by == Some(without);
+                let is_spared = |line: &usize| {
+                    let is_others = file.lines[*line].by != Some(without);
+                    is_own && is_others && stood.contains(line)
+                };
+                there.retain(|line| !part.off.contains(line) || is_spared(line));
                 there.extend(part.on.iter().copied());
             }
         }
@@ -215,8 +224,14 @@ pub fn judge(file: &File, without: Who, style: Style, holds: Option<&str>) -> Wr
             (false, false) => wrong.gone += 1,
         }
     }
-    // As they stood in any version that had them.
-    found.retain(|line| truth.there.contains(line));
+    // Lines must be in the order of every version that contains them.
+    // A line that is in the file twice has no single place. It was counted
+    // above.
+    let mut times: BTreeMap<usize, usize> = BTreeMap::new();
+    for line in &found {
+        *times.entry(*line).or_default() += 1;
+    }
+    found.retain(|line| truth.there.contains(line) && times[line] == 1);
     for version in &file.versions {
         let lines = version.lines.iter().flatten().enumerate();
         let place: BTreeMap<usize, usize> = lines.map(|(at, line)| (*line, at)).collect();

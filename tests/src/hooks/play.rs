@@ -83,7 +83,7 @@ pub fn whole_session(agent: &'static str) {
         let told = after.told();
         assert!(
             told.starts_with(
-                "Changed while this command ran, by it or by somebody else: \"src/other.rs\""
+                "Changed while this command ran, by the command or by another author: \"src/other.rs\""
             ),
             "{told}"
         );

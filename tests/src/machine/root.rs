@@ -74,6 +74,14 @@ impl Root {
     /// # Errors
     /// The package that is missing on this machine.
     pub fn new(place: &Path) -> Result<Self, String> {
+        Self::of(&PACKAGES, place)
+    }
+
+    /// Fills a new directory with packages that are installed on this machine.
+    ///
+    /// # Errors
+    /// The package that is missing on this machine.
+    pub fn of(packages: &[&str], place: &Path) -> Result<Self, String> {
         let root = Self(place.to_owned());
         for directory in DIRECTORIES {
             fs::create_dir_all(place.join(directory)).expect("a directory");
@@ -86,7 +94,7 @@ impl Root {
             }
         }
         let mut programs = Vec::new();
-        for package in PACKAGES {
+        for package in packages {
             let listed = Command::new("dpkg").args(["-L", package]).output();
             let listed = listed.map_err(|error| format!("dpkg: {error}"))?;
             if !listed.status.success() {
@@ -150,6 +158,29 @@ impl Root {
         }
         // A file that this user may not read is not needed in the machine.
         fs::copy(path, place).is_ok()
+    }
+
+    /// Copies a file, or a directory with everything below it, and the libraries that programs in
+    /// it are linked to.
+    pub fn tree(&self, from: &Path, inside: &str) {
+        let to = self.path(inside);
+        fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
+        let copied = Command::new("cp").arg("-a").arg(from).arg(&to).status();
+        assert!(copied.is_ok_and(|status| status.success()), "{inside}");
+        let mut programs = Vec::new();
+        let mut below = vec![to];
+        while let Some(path) = below.pop() {
+            let kind = fs::symlink_metadata(&path).expect("a file").file_type();
+            if kind.is_dir() {
+                let entries = fs::read_dir(path).expect("a directory");
+                below.extend(entries.flatten().map(|entry| entry.path()));
+            } else if kind.is_file() && is_program(&path) {
+                programs.push(path);
+            }
+        }
+        if !programs.is_empty() {
+            self.libraries(&programs);
+        }
     }
 
     fn libraries(&self, programs: &[PathBuf]) {

@@ -1,7 +1,8 @@
--- Runs in a Neovim under test: takes Lua over a socket, one JSON text a line,
--- and answers what it returned. `{"until": code}` is run again and again until
--- it returns something true, so that the editor's own loop goes on meanwhile;
--- `{"keys": keys}` types, `{"mode": ""}` asks for the mode.
+-- Runs in a Neovim under test. It reads requests from a socket, one JSON text
+-- per line: `{"lua": code}` runs code and answers with the result,
+-- `{"until": code}` runs code repeatedly until the result is true while the
+-- editor's own loop continues, `{"keys": keys}` types keys, and `{"mode": ""}`
+-- answers with the mode.
 local uv = vim.uv or vim.loop
 local pipe = uv.new_pipe(false)
 local PATIENCE, STEP = 30000, 5
@@ -57,7 +58,7 @@ pipe:connect(uv.os_getenv('TOUCHMARK_TEST_DRIVER'), function(error)
     end
     rest = behind
     local ask = vim.json.decode(line)
-    -- These work while the editor asks something, when nothing else does.
+    -- Only these work while the editor waits for the user's answer.
     if ask.keys then
       vim.api.nvim_input(ask.keys)
       return answer(true)
