@@ -10,6 +10,7 @@ use touchmark_client::proto::ErrorCode;
 /// What the daemon says, and what a person is told instead. Of two texts that
 /// begin alike, the longer one comes first.
 const TABLE: &[(&str, &str)] = &[
+    (" (`file/log`)", ""),
     (" (`touchmark log`)", ""),
     (" (`touchmark log PATH`)", ""),
     (
@@ -219,7 +220,7 @@ mod tests {
         assert!(left.is_empty(), "{left:#?}");
         assert_eq!(
             for_people(Some(ErrorCode::NotKept), ErrorCode::NotKept.hint()),
-            "name another version; `touchmark log` has them"
+            "name another version; `touchmark log PATH` lists them"
         );
     }
 }

@@ -358,6 +358,9 @@ impl Daemon {
             } => self.ask(request, connection, ask, until),
             Event::Read { readings, last } => {
                 self.aside.under_way -= usize::from(last);
+                if self.is_of_another_workspace() {
+                    return;
+                }
                 for reading in readings {
                     let input = self.report(reading);
                     self.feed(input);

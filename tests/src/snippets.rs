@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::world::{World, binary, finish};
+use crate::world::{World, binary, finish_within};
 
 /// The directory of the documents for agents' users.
 pub const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/agents");
@@ -53,6 +54,9 @@ fn cut(document: &str) -> Vec<Snippet> {
     snippets
 }
 
+/// How long a block may take: some fetch and compile packages.
+const LIMIT: Duration = Duration::from_secs(300);
+
 /// Runs a shell block in the world's workspace, with `touchmark` on the `PATH`.
 /// It must succeed. Returns its output.
 pub fn run_shell(world: &World, page: &str, snippet: &Snippet) -> String {
@@ -71,7 +75,7 @@ pub fn run_shell(world: &World, page: &str, snippet: &Snippet) -> String {
         .env("PATH", format!("{}:{path}", directory.display()))
         .env("TOUCHMARK_HOOK_MS", "30000");
     let place = format!("{page}:{}", snippet.line);
-    let output = finish(command.spawn().expect("a shell"), &place);
+    let output = finish_within(command.spawn().expect("a shell"), &place, LIMIT);
     assert!(
         output.status.success(),
         "{place}: {}\n{}{}",

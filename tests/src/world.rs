@@ -511,7 +511,12 @@ impl Drop for World {
 }
 
 /// Waits until a process exits, with a time limit. Returns its output.
-pub fn finish(mut child: Child, what: &str) -> Output {
+pub fn finish(child: Child, what: &str) -> Output {
+    finish_within(child, what, PATIENCE)
+}
+
+/// Waits until a process exits, at most for that time. Returns its output.
+pub fn finish_within(mut child: Child, what: &str, limit: Duration) -> Output {
     // Both pipes are drained on other threads, so that a full pipe blocks
     // nothing.
     let drain = |pipe: Option<Box<dyn Read + Send>>| {
@@ -525,7 +530,7 @@ pub fn finish(mut child: Child, what: &str) -> Output {
     };
     let stdout = drain(child.stdout.take().map(|pipe| Box::new(pipe) as _));
     let stderr = drain(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + limit;
     let status = loop {
         if let Some(status) = child.try_wait().expect("a process's state") {
             break status;

@@ -68,10 +68,9 @@ fn the_feed_is_redrawn_and_no_line_wraps() {
     codex.read(WIDE);
     user::write(&world.path(WIDE), "two\n");
     codex.sync();
-    let rows = terminal.until("the new header", |rows| {
-        rows[0].contains("2 sessions · 3 stale copies")
+    let rows = terminal.until("the new header and the new session", |rows| {
+        rows[0].contains("2 sessions · 3 stale copies") && has(rows, "codex-1")
     });
-    assert!(has(&rows, "codex-1"), "{rows:#?}");
     assert!(!rows.concat().contains(&CODEX[..8]), "{rows:#?}");
     // More than the screen holds: the header stays above.
     let names: Vec<String> = (0..20).map(|number| format!("src/{number}.rs")).collect();

@@ -8,8 +8,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::{Comparison, Found, Hint, Input, Learned, LinesOrder, ReadOrder};
 use touchmark_proto::{RelPath, RequestId};
 
-use super::Daemon;
+use super::end::Ending;
 use super::lane::Lane;
+use super::{Daemon, GONE};
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 
@@ -141,13 +142,27 @@ impl Daemon {
         self.inline_reads += usize::from(inline);
         if inline && let Looked::Read(report) = self.reader.visit().read_up_to(INLINE_BYTES, &order)
         {
-            let input = self.report(Reading::of(order, report));
-            return self.decide(input);
+            if !self.is_of_another_workspace() {
+                let input = self.report(Reading::of(order, report));
+                self.decide(input);
+            }
+            return;
         }
         self.aside.orders.push_back(order);
         if self.aside.orders.len() == TOGETHER {
             self.read_aside();
         }
+    }
+
+    /// Returns whether what was just read may be in a directory that has
+    /// replaced the workspace's. If so, the daemon ends: it did not watch that
+    /// directory, so it cannot know who wrote there (ATTR-13).
+    pub(super) fn is_of_another_workspace(&mut self) -> bool {
+        let gone = self.watcher.check_root();
+        if gone {
+            self.ending = Some(Ending::Done(GONE));
+        }
+        gone
     }
 
     /// Reads lines of a large file on another thread. The loop receives them by

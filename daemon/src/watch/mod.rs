@@ -41,7 +41,7 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use touchmark_engine::Input;
 use touchmark_proto::daemon::Degraded;
@@ -117,12 +117,20 @@ struct HeldMove {
     from: RelPath,
 }
 
+/// The device, the inode and the time of creation of the root, by which a
+/// replaced root is noticed. A new directory often gets the inode of a removed
+/// one, so the time counts as well; `None` if the file system has none.
+type RootIdentity = (u64, u64, Option<SystemTime>);
+
+fn identity_of(metadata: &Metadata) -> RootIdentity {
+    (metadata.dev(), metadata.ino(), metadata.created().ok())
+}
+
 /// Watches the tracked paths. The loop owns it, and calls every method on its
 /// own thread.
 pub struct Watcher {
     root: PathBuf,
-    /// The device and inode of the root, by which a replaced root is noticed.
-    root_identity: (u64, u64),
+    root_identity: RootIdentity,
     root_gone: bool,
     choice: Choice,
     sink: Sink,
@@ -183,7 +191,7 @@ impl Watcher {
         let backend = make_backend(choice, 0, &sink);
         let mut watcher = Self {
             root: root.to_path_buf(),
-            root_identity: (metadata.dev(), metadata.ino()),
+            root_identity: identity_of(&metadata),
             root_gone: false,
             choice,
             sink,
@@ -536,7 +544,7 @@ impl Watcher {
             // A directory that is being removed still has its name for a
             // moment.
             .is_ok_and(|metadata| {
-                metadata.nlink() > 0 && (metadata.dev(), metadata.ino()) == self.root_identity
+                metadata.nlink() > 0 && identity_of(&metadata) == self.root_identity
             });
         self.root_gone |= !same;
         self.root_gone
