@@ -36,7 +36,9 @@ local function wait(code)
     end
     timer:close()
     if ok and not value then
-      return answer(false, 'this never became true: ' .. code)
+      local mode = vim.json.encode(vim.api.nvim_get_mode())
+      local said = vim.fn.execute('messages')
+      return answer(false, ('this never became true: %s; mode %s; messages: %s'):format(code, mode, said))
     end
     answer(ok, value)
   end))

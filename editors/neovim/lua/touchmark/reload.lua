@@ -42,6 +42,26 @@ local function loads_again(buffer)
   return config.options.reload and own
 end
 
+--- Loads a buffer's file again. Returns whether the buffer has changed.
+local function load_again(buffer)
+  local function tick()
+    return vim.api.nvim_buf_is_loaded(buffer) and vim.api.nvim_buf_get_changedtick(buffer)
+  end
+  local before = tick()
+  -- Fails where the text is locked; then the editor itself looks later.
+  pcall(vim.cmd, 'silent! checktime ' .. buffer)
+  if tick() == before then
+    -- The editor compares times only, and the system gives the same time to
+    -- files that are written within a few milliseconds.
+    pcall(vim.api.nvim_buf_call, buffer, function()
+      local view = vim.fn.winsaveview()
+      vim.cmd('silent! keepalt keepjumps edit')
+      vim.fn.winrestview(view)
+    end)
+  end
+  return tick() and tick() ~= before
+end
+
 --- What an agent did, in a word.
 local VERBS = { created = 'created', deleted = 'deleted', renamed = 'renamed' }
 
@@ -63,10 +83,7 @@ local function take(buffer, state, version)
   elseif not version.hash then
     becomes = ', it is still shown here'
   elseif loads_again(buffer) then
-    local before = vim.api.nvim_buf_get_changedtick(buffer)
-    -- Fails where the text is locked; then the editor itself looks later.
-    pcall(vim.cmd, 'silent! checktime ' .. buffer)
-    if vim.api.nvim_buf_is_loaded(buffer) and vim.api.nvim_buf_get_changedtick(buffer) ~= before then
+    if load_again(buffer) then
       becomes = ', loaded again'
     end
   else
