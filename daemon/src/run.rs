@@ -33,6 +33,7 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -78,6 +79,7 @@ use reading::Aside;
 use say::Say;
 use searches::Searches;
 use subscriptions::Subscriptions;
+use telemetry::Telemetry;
 
 /// The maximum number of events in one turn, so that the first of many requests
 /// is answered before the last has arrived.
@@ -102,6 +104,8 @@ pub struct Options {
     /// The configuration entries that are not in effect, for people; `None` if
     /// all are.
     pub refused: Option<String>,
+    /// Whether anything in the user's configuration file is wrong.
+    pub user_is_wrong: bool,
     /// The user's configuration file; `None` for the usual one.
     pub user_config: Option<PathBuf>,
     /// Whether a client started the daemon. Such a daemon exits when idle
@@ -160,6 +164,7 @@ struct Daemon {
     log: Option<store::Reader>,
     /// The entries of the configuration files that are not in effect.
     configuration: Configuration,
+    telemetry: Telemetry,
     /// What was lost when the store was opened; `None` if nothing was.
     loss: Option<String>,
     /// Whether records on which the state rests were left out at this start.
@@ -394,6 +399,7 @@ impl Daemon {
                 }
             }
             Event::Store(event) => self.stored(event),
+            Event::Describe { session, answer } => self.describe(&session, answer),
             Event::Consult(consult) => self.consult(consult),
             Event::Hooked {
                 request,
@@ -594,6 +600,9 @@ impl Daemon {
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 failpoint::pass("a turn is closed");
                 let mut settled = Vec::new();
+                if let Some(exporter) = &mut self.telemetry.exporter {
+                    exporter.heed(turn, &facts);
+                }
                 self.store.commit(turn, facts, |event| settled.push(event));
                 failpoint::pass("a turn is handed over");
                 for event in settled {

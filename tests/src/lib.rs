@@ -30,6 +30,7 @@
 //! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, in parallel, half of the runs with
 //!   every core busy.
+//! - [`otlp`]: a collector that does what a test orders.
 //! - [`neovim`]: a real Neovim with the plug-in.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
@@ -60,6 +61,7 @@ pub mod mutate;
 pub mod neighbour;
 pub mod neovim;
 pub mod network;
+pub mod otlp;
 pub mod parts;
 pub mod process;
 pub mod race;

@@ -92,6 +92,7 @@ impl Daemon {
                 Ok(None) | Err(_) => break,
             }
         }
+        self.end_telemetry(&mut events).await;
         let news =
             self.next_snapshot.has_news() || self.stamps_in_snapshot != self.engine.stamps_noted();
         if !again && news && self.storage_trouble.is_none() {

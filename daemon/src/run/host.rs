@@ -165,6 +165,7 @@ impl Daemon {
             },
             rss_bytes: resident_bytes(),
             agents: self.hooks.agents(self.time.now()),
+            telemetry: self.telemetry_status(),
         }
     }
 

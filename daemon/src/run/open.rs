@@ -22,6 +22,7 @@ use super::reading::Aside;
 use super::searches::Searches;
 use super::snapshot;
 use super::subscriptions::Subscriptions;
+use super::telemetry::Telemetry;
 use super::{Daemon, Options};
 use crate::Error;
 use crate::config::{Case, Durability, probe_case_insensitive};
@@ -70,6 +71,7 @@ impl Daemon {
             facts,
             trouble,
             left_out,
+            exporting,
             refused,
             ..
         } = opened;
@@ -158,7 +160,7 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
-        let daemon = Self {
+        let mut daemon = Self {
             time,
             newest_fact: engine.state().n,
             engine,
@@ -175,6 +177,7 @@ impl Daemon {
                 refused: options.refused.clone(),
                 at_restart: Vec::new(),
             },
+            telemetry: Telemetry::default(),
             loss: trouble,
             left_out,
             listener,
@@ -213,6 +216,7 @@ impl Daemon {
             ending: None,
             options,
         };
+        daemon.begin_telemetry(exporting);
         Ok((daemon, receiver))
     }
 

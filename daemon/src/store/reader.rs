@@ -55,6 +55,12 @@ impl Reader {
         })
     }
 
+    /// Returns the connection. `None` if there is no file and none can be
+    /// created.
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
     /// Returns baselines and versions of a path before fact `before`, newest
     /// first, without those that cannot be read.
     ///

@@ -202,8 +202,13 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
     let waiting = Arc::new(Waiting::new(0, []));
-    let mut chores =
-        super::super::chores::Chores::new(waiting, Table::new(0), Arc::default(), false);
+    let mut chores = super::super::chores::Chores::new(
+        waiting,
+        Table::new(0),
+        Arc::default(),
+        Arc::default(),
+        false,
+    );
     chores.add(Message::Snapshot {
         n: 0,
         body: vec![1; 3 << 20],
@@ -235,6 +240,7 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     let mut chores = super::super::chores::Chores::new(
         Arc::new(Waiting::new(0, [])),
         Table::new(0),
+        Arc::default(),
         Arc::default(),
         false,
     );

@@ -6,6 +6,7 @@ mod cuts;
 mod damage;
 #[cfg(target_os = "linux")]
 mod durable;
+mod exports;
 #[cfg(target_os = "linux")]
 mod full;
 mod log;
