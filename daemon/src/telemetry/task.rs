@@ -398,10 +398,15 @@ impl Task {
 
 /// Waits until the daemon ends. Returns the deadline.
 async fn ended(ending: &mut watch::Receiver<Option<Instant>>) -> Instant {
-    match ending.wait_for(Option::is_some).await {
-        Ok(deadline) => (*deadline).unwrap_or_else(Instant::now),
-        // The exporter was dropped, which ends this task.
-        Err(_) => std::future::pending().await,
+    loop {
+        let deadline = *ending.borrow_and_update();
+        if let Some(deadline) = deadline {
+            return deadline;
+        }
+        if ending.changed().await.is_err() {
+            // The exporter was dropped, which ends this task.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -27,7 +27,7 @@ fn session() -> SessionId {
 }
 
 fn path() -> RelPath {
-    RelPath::new("src/a.rs").unwrap()
+    RelPath::new(b"src/a.rs").unwrap()
 }
 
 /// A workspace in a directory of its own.
@@ -331,7 +331,7 @@ fn tel_6_all_work_trees_of_a_repository_are_one() {
     let all = format!("{first:?}{second:?}{third:?}{alone:?}");
     assert!(!all.contains("example") && !all.contains("secret"), "{all}");
     // A workspace below the top names its files from there.
-    let inner = RelPath::new("a.rs").unwrap();
+    let inner = RelPath::new(b"a.rs").unwrap();
     assert_eq!(below.of(&inner), one.of(&path()));
     let (_, plain) = place.names("ws", Paths::Plain);
     assert_eq!(plain["vcs.repository.url.full"], "https://example.com/a/b");
