@@ -47,9 +47,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::requests::row;
 use touchmark_engine::{Effect, Engine, Fact, Input, Learned, Question, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
-use touchmark_proto::{
-    COMMON_ERRORS, ConnectionId, ErrorCode, Hash, Millis, Places, RelPath, Request, RequestId,
-};
+use touchmark_proto::{COMMON_ERRORS, ConnectionId, ErrorCode, Millis, Places, Request, RequestId};
 
 use crate::Error;
 use crate::config::Config;
@@ -65,7 +63,7 @@ use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, CheckpointContents, Store};
 use crate::system::{proc, signals};
 use crate::time::Timeline;
-use crate::undo::Journal;
+use crate::undo::{Journal, Resumed};
 use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
@@ -153,8 +151,8 @@ struct Daemon {
     guard: Arc<Guard>,
     journal: Arc<Journal>,
     kept: Arc<Kept>,
-    /// Which files an interrupted undo has written, with their contents.
-    undone: Vec<(RelPath, Hash)>,
+    /// What is to be reported about interrupted undos that were completed.
+    undone: Resumed,
     store: Store,
     /// The loop's own connection to the store; opened again if it was lost.
     log: Option<store::Reader>,

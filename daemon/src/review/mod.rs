@@ -185,8 +185,10 @@ impl Undoer {
                 .filter(|(id, _)| ids.contains(id))
                 .map(|(_, hunk)| hunk)
                 .collect();
+            let mut by = BTreeSet::new();
             for step in meant.iter().flat_map(|hunk| &hunk.steps) {
                 let author = &queued.chain.versions[*step].author;
+                by.insert(author.session.clone());
                 if !authors.contains(author) {
                     authors.push(author.clone());
                 }
@@ -195,7 +197,13 @@ impl Undoer {
                 .weave
                 .without_reviewed(meant.iter().copied(), queued.existed());
             let hunks = u32::try_from(meant.len()).unwrap_or(u32::MAX);
-            plans.push(Plan::of_review(&queued.path, &queued.chain, after, hunks));
+            plans.push(Plan::of_review(
+                &queued.path,
+                &queued.chain,
+                after,
+                hunks,
+                by,
+            ));
         }
         self.carry_out(plans, "review".into(), authors).await
     }

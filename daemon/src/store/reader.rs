@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, OTHER, VERSION, first_at, int, meta, uint};
+use super::schema::{self, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -106,7 +106,8 @@ impl Reader {
     }
 
     /// Returns at most `limit` facts of any kind after fact `n`, oldest first.
-    /// Of the facts that a snapshot covers, only baselines and versions remain.
+    /// Of the facts that a snapshot covers, only baselines, versions and those
+    /// about survival remain.
     ///
     /// # Errors
     /// The same as [`history`](Self::history).
@@ -258,8 +259,25 @@ impl Reader {
         Ok(all)
     }
 
-    /// Returns at most `limit` facts that are neither baselines nor versions, before
-    /// fact `n`, newest first. Those that a snapshot covers are dropped
+    /// Returns the facts about survival ([`touchmark_engine::Fact::Survival`]) after fact `n`,
+    /// oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == SURVIVAL);
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
+            [int(n)],
+        )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns at most `limit` facts that are neither baselines nor versions
+    /// nor about survival, before fact `n`, newest first. Those that a snapshot covers are dropped
     /// ([`untrimmed`](Self::untrimmed)).
     ///
     /// # Errors
