@@ -39,6 +39,7 @@ mod scope;
 pub mod socket;
 pub mod start;
 pub mod store;
+mod survival;
 mod system;
 pub mod time;
 pub mod tools;

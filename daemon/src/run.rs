@@ -33,6 +33,7 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
+mod survival;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -61,6 +62,7 @@ use crate::review::Kept;
 use crate::scope::Sweeper;
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, CheckpointContents, Store};
+use crate::survival::Judge;
 use crate::system::{proc, signals};
 use crate::time::Timeline;
 use crate::undo::{Journal, Resumed};
@@ -215,6 +217,10 @@ struct Daemon {
     /// The degraded conditions that were last reported to subscribers.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
+    /// What was judged of agents' lines.
+    judge: Arc<Judge>,
+    /// When that was looked at last; `None` if it was not.
+    last_judged: Option<Instant>,
 }
 
 /// A request that is not answered yet.
@@ -586,8 +592,10 @@ impl Daemon {
     /// Stores the turn's facts and sends the messages that may be sent. Sending
     /// can cause further decisions, and so further turns.
     fn close_turn(&mut self) {
+        let mut is_reason = false;
         loop {
             let facts = std::mem::take(&mut self.facts);
+            is_reason |= survival::is_reason(&facts);
             self.next_snapshot.count(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 failpoint::pass("a turn is closed");
@@ -608,6 +616,9 @@ impl Daemon {
         }
         self.read_aside();
         self.flush();
+        if is_reason {
+            self.judge_survival();
+        }
         // While nothing can be stored, the next fact schedules the snapshot
         // again.
         if self.next_snapshot.take_due() && self.storage_trouble.is_none() {

@@ -35,6 +35,7 @@ use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
+use crate::survival::Judge;
 use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
@@ -211,6 +212,8 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
+            judge: Arc::new(Judge::new(&places.state)),
+            last_judged: None,
             options,
         };
         Ok((daemon, receiver))
@@ -244,6 +247,7 @@ impl Daemon {
             self.snapshot();
         }
         self.prune();
+        self.judge_survival();
     }
 
     /// Records whose changes the completed undos concern, unless the earlier

@@ -94,15 +94,25 @@ impl Reader {
     /// # Errors
     /// The same as [`history`](Self::history).
     pub fn versions_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        self.versions_from(n, usize::MAX)
+    }
+
+    /// Returns at most `limit` versions after fact `n`, oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn versions_from(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
             .find(|record| record.n > n && schema::row_of(&record.fact).0 == VERSION);
         let stored = self.all_records(
-            usize::MAX,
+            limit,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 2 ORDER BY n",
             [int(n)],
         )?;
-        Ok(joined(stored, unstored))
+        let mut all = joined(stored, unstored);
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// Returns at most `limit` facts of any kind after fact `n`, oldest first.
