@@ -40,6 +40,7 @@ mod scope;
 pub mod socket;
 pub mod start;
 pub mod store;
+mod survival;
 mod system;
 mod telemetry;
 pub mod time;

@@ -206,6 +206,12 @@ impl Timeline {
         lock(&self.history).before(now, age)
     }
 
+    /// Returns the moment at which something of this time has an age. Time
+    /// that was skipped before that does not count (LIM-3).
+    pub fn after(&self, time: Millis, age: Millis) -> Millis {
+        lock(&self.history).after(time, age)
+    }
+
     /// Returns how long the daemon has run.
     pub fn uptime(&self) -> Millis {
         self.clocks.running().saturating_sub(self.start)

@@ -45,6 +45,7 @@ use crate::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
     SessionTruncated,
 };
+use crate::survival::{SurvivalList, SurvivalRows};
 use crate::tasks::{Removed, TaskCleanup, TaskList, TaskRemove, TaskRows, TaskSave};
 use crate::undo::{Redo, Undo, UndoList, UndoRows, Undone};
 use crate::writes::{
@@ -375,4 +376,5 @@ methods! {
         UnknownSession Protected NotKept
     ];
     ActivityList: "activity/list", ActivityList => Activities, [UnknownSession];
+    SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
 }

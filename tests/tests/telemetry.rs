@@ -316,7 +316,9 @@ fn tel_2_what_happened_while_it_was_off_stays_here() {
     sent(&world);
     collector.wait("the last file", |collector| {
         let versions = of_event(collector, "touchmark.version");
-        versions.iter().any(|one| one.text("touchmark.path") == "wrong.txt")
+        versions
+            .iter()
+            .any(|one| one.text("touchmark.path") == "wrong.txt")
     });
     let paths: BTreeSet<String> = of_event(&collector, "touchmark.version")
         .iter()
@@ -330,7 +332,10 @@ fn tel_2_what_happened_while_it_was_off_stays_here() {
 #[test]
 fn tel_5_records_say_who_and_how_much_and_nothing_else() {
     let collector = Collector::new();
-    let world = world(&collector, "paths = \"plain\"\nheaders = { x-key = \"k\" }\n");
+    let world = world(
+        &collector,
+        "paths = \"plain\"\nheaders = { x-key = \"k\" }\n",
+    );
     let mut agent = world.session("s");
     let program = json!({"name": "claude-code", "version": "2.1"});
     agent.ok("session/open", json!({"agent": program}));
@@ -349,8 +354,13 @@ fn tel_5_records_say_who_and_how_much_and_nothing_else() {
     );
     fs::write(world.path("a.txt"), "x\n").unwrap();
     agent.sync();
-    agent.client.ok("command/end", json!({"command": begun["command"]}));
-    agent.ok("warning/store", json!({"files": ["a.txt"], "note": "tidy-up-note"}));
+    agent
+        .client
+        .ok("command/end", json!({"command": begun["command"]}));
+    agent.ok(
+        "warning/store",
+        json!({"files": ["a.txt"], "note": "tidy-up-note"}),
+    );
     agent.ok("checkpoint/create", json!({"label": "tidy-up-note"}));
     agent.sync();
     sent(&world);
@@ -525,7 +535,15 @@ fn tel_1_a_wrong_address_is_named() {
     assert!(said(&world).contains("OTEL_EXPORTER_OTLP_ENDPOINT"));
     collector.goes_down();
     world.configure(&on(&collector, ""));
-    assert!(said(&world).contains(&collector.endpoint()), "{}", said(&world));
+    assert!(
+        said(&world).contains(&collector.endpoint()),
+        "{}",
+        said(&world)
+    );
     collector.comes_up();
-    assert!(said(&world).contains("accepts connections"), "{}", said(&world));
+    assert!(
+        said(&world).contains("accepts connections"),
+        "{}",
+        said(&world)
+    );
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use touchmark_engine::Fact;
 use touchmark_engine::session_memory::Note;
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
@@ -66,6 +67,8 @@ pub(crate) enum Consult {
     Unanswered(SessionId),
     /// Stores a note for this session.
     Noted(SessionId, Note),
+    /// Records results of the shell ([`Fact::is_outcome`]).
+    Outcome(Vec<Fact>),
     /// Counts a hook's event that was not understood, for this session if it is
     /// known.
     NotUnderstood(Option<SessionId>),

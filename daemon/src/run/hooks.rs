@@ -206,6 +206,7 @@ impl Daemon {
             }
             Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
             Consult::Noted(session, note) => self.feed(Input::Noted { session, note }),
+            Consult::Outcome(facts) => self.feed(Input::Outcome(facts)),
             Consult::NotUnderstood(session) => self.feed(Input::HookNotUnderstood { session }),
             Consult::Inherit {
                 session,

@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, OTHER, VERSION, first_at, int, meta, uint};
+use super::schema::{self, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -100,19 +100,30 @@ impl Reader {
     /// # Errors
     /// The same as [`history`](Self::history).
     pub fn versions_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        self.versions_from(n, usize::MAX)
+    }
+
+    /// Returns at most `limit` versions after fact `n`, oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn versions_from(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
             .find(|record| record.n > n && schema::row_of(&record.fact).0 == VERSION);
         let stored = self.all_records(
-            usize::MAX,
+            limit,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 2 ORDER BY n",
             [int(n)],
         )?;
-        Ok(joined(stored, unstored))
+        let mut all = joined(stored, unstored);
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// Returns at most `limit` facts of any kind after fact `n`, oldest first.
-    /// Of the facts that a snapshot covers, only baselines and versions remain.
+    /// Of the facts that a snapshot covers, only baselines, versions and those
+    /// about survival remain.
     ///
     /// # Errors
     /// The same as [`history`](Self::history).
@@ -264,8 +275,25 @@ impl Reader {
         Ok(all)
     }
 
-    /// Returns at most `limit` facts that are neither baselines nor versions, before
-    /// fact `n`, newest first. Those that a snapshot covers are dropped
+    /// Returns the facts about survival ([`touchmark_engine::Fact::Survival`]) after fact `n`,
+    /// oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == SURVIVAL);
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
+            [int(n)],
+        )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns at most `limit` facts that are neither baselines nor versions
+    /// nor about survival, before fact `n`, newest first. Those that a snapshot covers are dropped
     /// ([`untrimmed`](Self::untrimmed)).
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
-use touchmark_engine::session_memory::Note;
-use touchmark_engine::{Fact, Record, VersionFact};
+use touchmark_engine::{Fact, Passing, Record, Refusal, VersionFact};
 use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::survival::Horizon;
 use touchmark_proto::{AuthorKind, Evidence, LineCounts, Millis, RelPath, SessionId, VersionKind};
 
 use super::identity::Names;
@@ -17,8 +17,12 @@ pub(super) enum Event {
     Version,
     Refused,
     Conflict,
+    Passed,
     Lost,
+    BroughtBack,
+    Undone,
     Read,
+    Survival,
 }
 
 impl Event {
@@ -28,17 +32,14 @@ impl Event {
             Fact::Version(_) => Some(Self::Version),
             Fact::Lost { .. } => Some(Self::Lost),
             Fact::Read { .. } => Some(Self::Read),
-            Fact::Noted {
-                note: Note::Saved(savings),
-                ..
-            } => match (
-                savings.stale_refused + savings.not_read_refused,
-                savings.conflicts,
-            ) {
-                (1.., _) => Some(Self::Refused),
-                (0, 1..) => Some(Self::Conflict),
-                (0, 0) => None,
-            },
+            Fact::Refused { cause, .. } => Some(match cause {
+                Refusal::Stale | Refusal::NotRead => Self::Refused,
+                Refusal::Conflict => Self::Conflict,
+            }),
+            Fact::Passed { .. } => Some(Self::Passed),
+            Fact::BroughtBack { .. } => Some(Self::BroughtBack),
+            Fact::Undone { .. } => Some(Self::Undone),
+            Fact::Survival { .. } => Some(Self::Survival),
             _ => None,
         }
     }
@@ -49,8 +50,12 @@ impl Event {
             Self::Version => "touchmark.version",
             Self::Refused => "touchmark.refused",
             Self::Conflict => "touchmark.conflict",
+            Self::Passed => "touchmark.passed",
             Self::Lost => "touchmark.lost",
+            Self::BroughtBack => "touchmark.brought_back",
+            Self::Undone => "touchmark.undone",
             Self::Read => "touchmark.read",
+            Self::Survival => "touchmark.survival",
         }
     }
 
@@ -75,16 +80,15 @@ pub(super) struct Around<'a> {
     pub(super) lines: Option<LineCounts>,
 }
 
-/// Returns the session to which a record belongs.
+/// Returns the session to which a record belongs: the one that acted, or whose
+/// lines the record is about.
 pub(super) fn session_of(fact: &Fact) -> Option<&SessionId> {
     match fact {
         Fact::Version(version) => version.author.session.as_ref(),
+        Fact::BroughtBack { session, .. } | Fact::Undone { session, .. } => session.as_ref(),
+        Fact::Lost { session, .. } | Fact::Survival { session, .. } => Some(session),
         other => other.session(),
     }
-    .or(match fact {
-        Fact::Lost { session, .. } => Some(session),
-        _ => None,
-    })
 }
 
 /// Returns the record of a fact; `None` if the fact has none.
@@ -119,15 +123,63 @@ pub(super) fn record_of(record: &Record, around: &Around<'_>) -> Option<LogRecor
             });
             attributes.number("touchmark.read.lines", read.into());
         }
-        Fact::Noted {
-            note: Note::Saved(savings),
-            ..
-        } if event == Event::Refused => {
-            let reason = match savings.stale_refused {
-                0 => "not_read",
-                _ => "stale",
+        Fact::Refused { path, cause, .. } => {
+            if let Some(path) = path {
+                attributes.path(path, around.names);
+            }
+            match cause {
+                Refusal::Stale => attributes.text("touchmark.refused.reason", "stale"),
+                Refusal::NotRead => attributes.text("touchmark.refused.reason", "not_read"),
+                Refusal::Conflict => {}
+            }
+        }
+        Fact::Passed { path, cause, .. } => {
+            attributes.path(path, around.names);
+            let reason = match cause {
+                Passing::Beside => "beside",
+                Passing::Unread => "unread",
+                Passing::Late => "late",
             };
-            attributes.text("touchmark.refused.reason", reason);
+            attributes.text("touchmark.passed.reason", reason);
+        }
+        Fact::BroughtBack { path, version, .. } => {
+            attributes.path(path, around.names);
+            if let Some(version) = version {
+                attributes.text("touchmark.brought_back.version", (around.uids)(*version));
+            }
+        }
+        Fact::Undone {
+            undo,
+            redo,
+            files,
+            hunks,
+            conflicts,
+            ..
+        } => {
+            attributes.number("touchmark.undo", *undo);
+            attributes.put("touchmark.undo.redo", Value::BoolValue(*redo));
+            attributes.number("touchmark.undo.files", u64::from(*files));
+            attributes.number("touchmark.undo.hunks", u64::from(*hunks));
+            attributes.number("touchmark.undo.conflicts", u64::from(*conflicts));
+        }
+        Fact::Survival {
+            version,
+            path,
+            horizon,
+            added,
+            alive,
+            ..
+        } => {
+            attributes.path(path, around.names);
+            attributes.text("touchmark.survival.version", (around.uids)(*version));
+            let horizon = match horizon {
+                Horizon::Commit => "commit",
+                Horizon::Day => "day",
+                Horizon::Week => "week",
+            };
+            attributes.text("touchmark.survival.horizon", horizon);
+            attributes.number("touchmark.lines.added", u64::from(*added));
+            attributes.number("touchmark.lines.alive", u64::from(*alive));
         }
         _ => {}
     }

@@ -7,9 +7,10 @@ use std::path::Path;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use touchmark_engine::session_memory::Note;
-use touchmark_engine::{Fact, Held, Record, VersionFact};
+use touchmark_engine::{Fact, Held, Passing, Record, Refusal, VersionFact};
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::survival::Horizon;
 use touchmark_proto::trust::{Me, Trust};
 use touchmark_proto::{
     Author, BaseDirectories, Evidence, LineCounts, LineRange, Places, RelPath, SessionId,
@@ -77,6 +78,7 @@ fn texts(
     let value = |value: Option<Value>| match value {
         Some(Value::StringValue(text)) => text,
         Some(Value::IntValue(number)) => number.to_string(),
+        Some(Value::BoolValue(value)) => value.to_string(),
         other => panic!("{other:?}"),
     };
     let all = attributes.iter().map(|attribute| {
@@ -249,38 +251,83 @@ fn tel_5_other_facts_have_one_record_or_none() {
         );
     }
 
-    let saved = |savings| Fact::Noted {
+    let refused = |cause| Fact::Refused {
         session: session(),
-        note: Note::Saved(savings),
+        path: Some(path()),
+        cause,
     };
-    let stale = Savings {
-        stale_refused: 1,
-        ..Savings::default()
+    let file = ("touchmark.path", "src/a.rs");
+    for (cause, reason) in [(Refusal::Stale, "stale"), (Refusal::NotRead, "not_read")] {
+        let all = [file, ("touchmark.refused.reason", reason)];
+        let told = told(refused(cause), None);
+        assert_eq!(told, ("touchmark.refused".into(), expected(&all)));
+    }
+    let conflict = told(refused(Refusal::Conflict), None);
+    assert_eq!(conflict, ("touchmark.conflict".into(), expected(&[file])));
+    let passed = Fact::Passed {
+        session: session(),
+        path: path(),
+        cause: Passing::Beside,
     };
-    let reason = |reason| expected(&[("touchmark.refused.reason", reason)]);
+    let all = [file, ("touchmark.passed.reason", "beside")];
     assert_eq!(
-        told(saved(stale), None),
-        ("touchmark.refused".into(), reason("stale"))
+        told(passed, None),
+        ("touchmark.passed".into(), expected(&all))
     );
-    let not_read = Savings {
-        not_read_refused: 1,
-        ..Savings::default()
+    let brought_back = Fact::BroughtBack {
+        session: None,
+        path: path(),
+        version: Some(2),
     };
-    let refused = told(saved(not_read), None);
-    assert_eq!(refused, ("touchmark.refused".into(), reason("not_read")));
-    let conflict = Savings {
-        conflicts: 1,
-        ..Savings::default()
+    let all = [file, ("touchmark.brought_back.version", "3:2")];
+    let told_back = told(brought_back, None);
+    assert_eq!(told_back, ("touchmark.brought_back".into(), expected(&all)));
+    let undone = Fact::Undone {
+        session: Some(session()),
+        undo: 9,
+        redo: true,
+        files: 1,
+        hunks: 2,
+        conflicts: 3,
     };
+    let all = [
+        ("touchmark.undo", "9"),
+        ("touchmark.undo.redo", "true"),
+        ("touchmark.undo.files", "1"),
+        ("touchmark.undo.hunks", "2"),
+        ("touchmark.undo.conflicts", "3"),
+    ];
     assert_eq!(
-        told(saved(conflict), None),
-        ("touchmark.conflict".into(), vec![])
+        told(undone, None),
+        ("touchmark.undone".into(), expected(&all))
     );
-    let repeat = Savings {
-        repeats: 1,
-        ..Savings::default()
+    let survival = Fact::Survival {
+        version: 2,
+        session: session(),
+        path: path(),
+        horizon: Horizon::Day,
+        added: 8,
+        alive: 5,
     };
-    assert_eq!(made(saved(repeat), None), None);
+    let all = [
+        file,
+        ("touchmark.survival.version", "3:2"),
+        ("touchmark.survival.horizon", "day"),
+        ("touchmark.lines.added", "8"),
+        ("touchmark.lines.alive", "5"),
+    ];
+    assert_eq!(
+        told(survival, None),
+        ("touchmark.survival".into(), expected(&all))
+    );
+    let repeat = Fact::Noted {
+        session: session(),
+        note: Note::Saved(Savings {
+            repeats: 1,
+            ..Savings::default()
+        }),
+    };
+    assert_eq!(made(repeat, None), None);
     let closed = Fact::SessionClosed { session: session() };
     assert_eq!(made(closed, None), None);
 }

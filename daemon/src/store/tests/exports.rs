@@ -1,8 +1,7 @@
 //! The log as a queue (TEL-2, TEL-4).
 
 use super::*;
-use touchmark_engine::session_memory::Note;
-use touchmark_proto::daemon::Savings;
+use touchmark_engine::Refusal;
 
 /// Returns facts of which every second has a record.
 fn facts(numbers: std::ops::RangeInclusive<u64>) -> Vec<Record> {
@@ -10,13 +9,13 @@ fn facts(numbers: std::ops::RangeInclusive<u64>) -> Vec<Record> {
         .map(|n| Record {
             n,
             time: n,
-            fact: Fact::Noted {
-                session: SessionId::new("s").unwrap(),
-                note: Note::Saved(Savings {
-                    stale_refused: n % 2,
-                    repeats: 1,
-                    ..Savings::default()
-                }),
+            fact: match n % 2 {
+                0 => Fact::ResetTold { session: session() },
+                _ => Fact::Refused {
+                    session: session(),
+                    path: None,
+                    cause: Refusal::Stale,
+                },
             },
         })
         .collect()

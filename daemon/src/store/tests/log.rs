@@ -311,6 +311,47 @@ fn pruning_leaves_what_somebody_may_compare_with() {
 }
 
 #[test]
+fn survival_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = world(directory.path());
+    let all = [
+        baseline(1, "a"),
+        version(2, "a"),
+        survival(3, 2),
+        version(4, "a"),
+        survival(5, 4),
+        other(6),
+        survival(7, 4),
+    ];
+    world.store(&all);
+    world.opened.store.snapshot(6, vec![]);
+    world.close();
+    let world = super::world(directory.path());
+    assert_eq!(numbers(&world.opened.facts), [7]);
+    let reader = world.opened.store.reader().unwrap();
+    assert_eq!(numbers(&reader.survivals_after(0).unwrap()), [3, 5, 7]);
+    assert_eq!(numbers(&reader.survivals_after(3).unwrap()), [5, 7]);
+    assert_eq!(
+        numbers(&reader.history(&path("a"), None, 9).unwrap()),
+        [4, 2, 1]
+    );
+    world.close();
+    let by_age = |older_than| Prune {
+        keep_per_path: 100,
+        older_than,
+        floor: u64::MAX,
+        pinned_before: 0,
+    };
+    assert_eq!(
+        prune(directory.path(), by_age(50)),
+        [4, 5, 7],
+        "5 is not older"
+    );
+    let late = prune(directory.path(), by_age(u64::MAX));
+    assert_eq!(late, [4, 7], "7 is needed for the next start");
+}
+
+#[test]
 fn a_log_at_rest_is_emptied_while_the_store_is_open() {
     let directory = tempfile::tempdir().unwrap();
     let world = world(directory.path());
