@@ -386,6 +386,9 @@ fn report(workspace: &str, degraded: Value) -> Value {
         "configuration": {"refused": ".touchmark.toml:3: `guard.protect` is not for a repository to set", "atRestart": []},
         "degraded": degraded,
         "agents": [],
+        "telemetry": {"endpoint": "http://127.0.0.1:4318/v1/logs", "acknowledged": "1795000000000:1200",
+                      "unsent": 34, "pruned": 1, "rejected": 0,
+                      "lastError": "no connection to the collector: Connection refused (os error 111)"},
     })
 }
 

@@ -36,6 +36,7 @@
 //!   be tested here.
 //! - [`systemd`]: a systemd that only one test uses.
 //! - [`terminal`]: a command on a terminal of its own.
+//! - [`rotel`]: a real collector.
 //! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics. Every wait has a limit.
@@ -66,6 +67,7 @@ pub mod parts;
 pub mod process;
 pub mod race;
 pub mod repeat;
+pub mod rotel;
 pub mod sealed;
 pub mod session;
 pub mod snippets;

@@ -11,9 +11,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use touchmark_tests::otlp::{Collector, Does, Logged};
 use touchmark_tests::process::{signal, until};
+use touchmark_tests::rotel::{self, Rotel};
 use touchmark_tests::session::{Session, Way};
 use touchmark_tests::user::pause;
-use touchmark_tests::{World, text};
+use touchmark_tests::{World, parts, text};
 
 /// Words that must be in no request.
 const SECRETS: [&str; 4] = ["hunter2", "rm-rf-all", "please-do", "tidy-up-note"];
@@ -546,4 +547,86 @@ fn tel_1_a_wrong_address_is_named() {
         "{}",
         said(&world)
     );
+}
+
+/// A real collector takes the records and passes all of them on, and another
+/// decoder reads what the daemon sends.
+#[test]
+fn tel_5_a_real_collector_takes_the_records() {
+    let what = "a real collector";
+    if !parts::heavy(what) {
+        return;
+    }
+    let Some((python, program)) = rotel::fetched(what) else {
+        return;
+    };
+    let behind = Collector::new();
+    let mut real = Rotel::new(program, &behind.endpoint());
+    let mut world = World::asleep();
+    let configuration = format!(
+        "[telemetry]\nenabled = true\nendpoint = \"{}\"\n",
+        real.endpoint()
+    );
+    world.configure(&configuration);
+    world.start();
+    let mut agent = world.session("s");
+    write(&mut agent, "a.txt", "1\n");
+    agent.read("a.txt");
+    sent(&world);
+    // Gone for a while.
+    real.kill();
+    write(&mut agent, "a.txt", "2\n");
+    until("it fails", || !status(&world)["lastError"].is_null());
+    real.start();
+    sent(&world);
+    let count = versions(&world).len() + activities(&world).len();
+    behind.wait("everything is passed on", |behind| {
+        behind.joined().len() == count
+    });
+    complete(&world, &behind);
+
+    // Sent to the test itself, for the other decoder.
+    let collector = Collector::new();
+    world.configure(&on(&collector, ""));
+    signal(world.pid(), Signal::HUP);
+    until("the switch", || {
+        status(&world)["endpoint"]
+            .as_str()
+            .is_some_and(|at| at.contains(&collector.endpoint()))
+    });
+    write(&mut agent, "b.txt", "1\n");
+    sent(&world);
+    let bodies: Vec<String> = collector
+        .received()
+        .iter()
+        .filter(|received| received.path == "/v1/logs")
+        .map(|received| {
+            received
+                .body
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
+        })
+        .collect();
+    let script = "import sys\n\
+        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest\n\
+        for body in sys.argv[1:]:\n\
+        \x20   for r in ExportLogsServiceRequest.FromString(bytes.fromhex(body)).resource_logs:\n\
+        \x20       for s in r.scope_logs:\n\
+        \x20           for l in s.log_records:\n\
+        \x20               uid = [a.value.string_value for a in l.attributes if a.key == 'log.record.uid']\n\
+        \x20               print(l.event_name, l.time_unix_nano, *uid)\n";
+    let read = Command::new(python)
+        .args(["-c", script])
+        .args(&bodies)
+        .output()
+        .unwrap();
+    let read = String::from_utf8(read.stdout).unwrap();
+    let expected: Vec<String> = collector
+        .logged()
+        .iter()
+        .map(|logged| format!("{} {} {}", logged.event, logged.time, logged.uid()))
+        .collect();
+    assert!(!expected.is_empty());
+    assert_eq!(read.lines().collect::<Vec<_>>(), expected);
 }
