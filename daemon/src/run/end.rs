@@ -67,6 +67,7 @@ impl Daemon {
                     | Event::Disconnected(_)
                     | Event::Written { .. }
                     | Event::Read { .. }
+                    | Event::Describe { .. }
                     | Event::Answered { .. }),
                 )) => {
                     self.take(event);
@@ -88,6 +89,7 @@ impl Daemon {
                 Ok(Some(Event::Disconnected(connection))) => {
                     self.peers.remove(&connection);
                 }
+                Ok(Some(event @ Event::Describe { .. })) => self.take(event),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }

@@ -207,6 +207,19 @@ impl Reader {
     /// # Errors
     /// The same as [`history`](Self::history).
     pub fn content(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.look_up(hash, true)
+    }
+
+    /// Returns a stored content like [`content`](Self::content), without noting
+    /// that it was used.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn peek(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.look_up(hash, false)
+    }
+
+    fn look_up(&self, hash: &Hash, used: bool) -> Result<Option<Arc<[u8]>>, StoreError> {
         if let Some(bytes) = self.waiting.get(hash) {
             return Ok(Some(bytes));
         }
@@ -229,8 +242,10 @@ impl Reader {
             Kept::Damaged => (None, Asked::Damaged(*hash)),
             Kept::Not => return Ok(None),
         };
-        // The writer no longer runs while the store is being shut down.
-        let _ = self.writer.send(Message::Contents(asked));
+        if used || found.is_none() {
+            // The writer no longer runs while the store is being shut down.
+            let _ = self.writer.send(Message::Contents(asked));
+        }
         if let Some(bytes) = &found {
             *self.last.borrow_mut() = Some((*hash, Arc::clone(bytes)));
         }

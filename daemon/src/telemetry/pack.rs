@@ -229,7 +229,7 @@ impl Packer {
         let reader = self.reader()?;
         let content = |hash: Option<Hash>| match hash {
             None => Ok(Some([].into())),
-            Some(hash) => reader.content(&hash),
+            Some(hash) => reader.peek(&hash),
         };
         let (Some(old), Some(new)) = (content(version.before)?, content(version.held.hash)?) else {
             return Ok(None);
