@@ -7,6 +7,7 @@ mod decode;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -347,5 +348,23 @@ fn request(stream: &TcpStream) -> std::io::Result<Option<Request>> {
         .and_then(|(_, value)| value.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
+    let packed = ("content-encoding".to_owned(), "gzip".to_owned());
+    if headers.contains(&packed) {
+        body = unpacked(body)?;
+    }
     Ok(Some((path, headers, body)))
+}
+
+/// Unpacks a body by `gzip`. Real collectors compress what they pass on.
+fn unpacked(body: Vec<u8>) -> std::io::Result<Vec<u8>> {
+    let mut gzip = Command::new("gzip")
+        .arg("-dc")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = gzip.stdin.take().expect("a pipe");
+    let writing = std::thread::spawn(move || input.write_all(&body));
+    let unpacked = gzip.wait_with_output()?.stdout;
+    writing.join().expect("the writing thread")?;
+    Ok(unpacked)
 }

@@ -77,7 +77,6 @@ impl Rotel {
             .arg("--otlp-grpc-endpoint=127.0.0.1:0")
             .arg("--exporter=otlp")
             .arg("--otlp-exporter-protocol=http")
-            .arg("--otlp-exporter-compression=none")
             .arg(format!("--otlp-exporter-endpoint={}", self.next))
             .arg("--pid-file")
             .arg(file("pid"))

@@ -581,16 +581,20 @@ fn tel_5_a_real_collector_takes_the_records() {
     write(&mut agent, "a.txt", "1\n");
     agent.read("a.txt");
     sent(&world);
-    // Gone for a while.
+    // What it has taken and not passed on yet would be lost with it.
+    let passed_on = |world: &World| {
+        let count = versions(world).len() + activities(world).len();
+        behind.wait("everything is passed on", |behind| {
+            behind.joined().len() == count
+        });
+    };
+    passed_on(&world);
     real.kill();
     write(&mut agent, "a.txt", "2\n");
     until("it fails", || !status(&world)["lastError"].is_null());
     real.start();
     sent(&world);
-    let count = versions(&world).len() + activities(&world).len();
-    behind.wait("everything is passed on", |behind| {
-        behind.joined().len() == count
-    });
+    passed_on(&world);
     complete(&world, &behind);
 
     // Sent to the test itself, for the other decoder.
