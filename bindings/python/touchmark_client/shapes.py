@@ -1153,6 +1153,35 @@ class Subscribed(TypedDict):
     subscription: int
 
 
+class _SurvivalRowOptional(TypedDict, total=False):
+    agent: Optional[str]
+    model: Optional[str]
+
+
+class SurvivalRow(_SurvivalRowOptional):
+    """The lines of one agent and model."""
+
+    added: int
+    commit: "Survived"
+    day: "Survived"
+    versions: int
+    week: "Survived"
+
+
+class SurvivalRows(TypedDict):
+    """The lines of all agents and models."""
+
+    rows: "List[SurvivalRow]"
+
+
+class Survived(TypedDict):
+    """How many lines are left at one kind of moment."""
+
+    added: int
+    alive: int
+    waiting: int
+
+
 class _SyncedOptional(TypedDict, total=False):
     pending: "Optional[List[RelPath]]"
 
@@ -1588,6 +1617,9 @@ __all__ = [
     "StatusReport",
     "StoreStatus",
     "Subscribed",
+    "SurvivalRow",
+    "SurvivalRows",
+    "Survived",
     "Synced",
     "Task",
     "TaskRow",

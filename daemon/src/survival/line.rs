@@ -55,7 +55,7 @@ impl<'a> Lines<'a> {
         if let Some(chain) = self.chains.get(name) {
             return Ok(Arc::clone(chain));
         }
-        let (inside, log) = (&self.look.inside, &self.look.log);
+        let (inside, log) = (&self.look.view.inside, &self.look.log);
         let chain = Arc::new(Chain::recorded(inside, log, &ClientPath::from(name)).await?);
         self.chains.insert(name.clone(), Arc::clone(&chain));
         Ok(chain)

@@ -32,7 +32,10 @@ export interface Activity {
   label?: string | null;
   /** The version that was overwritten; `None` if none was. */
   lost?: Clock | null;
-  /** The file; `None` for a refused edit, whose file is not recorded. */
+  /**
+   * The file. Of a refused edit the first one that it was refused for;
+   * `None` if that is not recorded.
+   */
   path?: RelPath | null;
   /** The session. */
   session: SessionId;
@@ -2923,6 +2926,57 @@ export interface Subscribed {
   subscription: number;
 }
 
+/**
+ * Lists how many of the lines that agents wrote are still in the files. What
+ * can be judged by now and was not yet is judged first.
+ */
+export interface SurvivalList {
+  /** Only this session, by its id or label; `None` means all sessions. */
+  session?: SessionId | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** The lines of one agent and model. */
+export interface SurvivalRow {
+  /** The number of lines that these versions added. */
+  added: number;
+  /**
+   * The agent's program; `None` if it was not named, or its session is
+   * forgotten.
+   */
+  agent?: string | null;
+  /** What was left at the next commit with the file. */
+  commit: Survived;
+  /** What was left after 24 hours. */
+  day: Survived;
+  /** The model; `None` if it was not recorded. */
+  model?: string | null;
+  /** The number of versions that were judged at one moment at least. */
+  versions: number;
+  /** What was left after 7 times 24 hours. */
+  week: Survived;
+}
+
+/** The lines of all agents and models. */
+export interface SurvivalRows {
+  /** One row for each agent and model, the one with the most lines first. */
+  rows: SurvivalRow[];
+}
+
+/** How many lines are left at one kind of moment. */
+export interface Survived {
+  /** The number of lines that the judged versions added. */
+  added: number;
+  /** The number of these lines that were in the files at that moment. */
+  alive: number;
+  /**
+   * The number of versions that are not judged yet, since the moment has not
+   * come. Some of them may turn out to have added no line.
+   */
+  waiting: number;
+}
+
 /** Waits until everything that was written before this request has been read. */
 export interface Sync {
   /** The answer is worthless after that many milliseconds. */
@@ -3404,6 +3458,7 @@ export interface Methods {
   "stats": { params: Stats; result: Savings };
   "status": { params: Status; result: StatusReport };
   "subscribe": { params: Subscribe; result: Subscribed };
+  "survival/list": { params: SurvivalList; result: SurvivalRows };
   "sync": { params: Sync; result: Synced };
   "task/cleanup": { params: TaskCleanup; result: Removed };
   "task/list": { params: TaskList; result: TaskRows };
