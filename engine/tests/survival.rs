@@ -98,6 +98,9 @@ fn random(dice: &mut Dice) -> Contents {
                 let run: Vec<usize> = lines.drain(at..end).collect();
                 let to = dice.index(lines.len() + 1);
                 lines.splice(to..to, run);
+                // The place of what was removed may have moved with its
+                // neighbours. What comes back there is a new line.
+                gone = None;
             }
             7 => {
                 // A restored version may have them already.
