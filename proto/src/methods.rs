@@ -375,6 +375,8 @@ methods! {
         Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock ReadOnly
         UnknownSession Protected NotKept
     ];
-    ActivityList: "activity/list", ActivityList => Activities, [UnknownSession];
+    ActivityList: "activity/list", ActivityList => Activities, [
+        NotFound Storage UnknownClock UnknownSession
+    ];
     SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
 }

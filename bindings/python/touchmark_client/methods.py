@@ -38,7 +38,7 @@ class ClientMethods:
         versions that they overwrote unseen. Newest first. The versions themselves
         are in `file/log`.
 
-        Raises `UnknownSession`.
+        Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
@@ -730,7 +730,7 @@ class SessionMethods:
         versions that they overwrote unseen. Newest first. The versions themselves
         are in `file/log`.
 
-        Raises `UnknownSession`.
+        Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(

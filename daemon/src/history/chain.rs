@@ -26,7 +26,7 @@ const PAGE: u32 = 1_000;
 const MOST: usize = 256 << 20;
 
 /// A file's history.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Chain {
     /// All versions, oldest first, beginning with the log's baseline.
     /// Corrections are merged into the versions that they correct. The last

@@ -19,6 +19,7 @@ use super::notice;
 use crate::config::{Gate, Unsaved};
 use crate::event::Event;
 use crate::inside::Inside;
+use crate::store::{Reader, StoreError};
 use crate::system::clock;
 
 /// A question of a hook's rules to the loop.
@@ -72,6 +73,11 @@ pub(crate) enum Consult {
     /// Counts a hook's event that was not understood, for this session if it is
     /// known.
     NotUnderstood(Option<SessionId>),
+    /// Requests a connection to the log and the stored contents.
+    Log {
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<Reader, StoreError>>,
+    },
     /// Requests a content, if it is stored.
     Content {
         /// The content's hash.

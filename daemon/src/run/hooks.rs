@@ -229,6 +229,9 @@ impl Daemon {
                 }
             }
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
+            Consult::Log { answer } => {
+                let _nobody_waits = answer.send(self.store.reader());
+            }
             Consult::Content { hash, answer } => {
                 self.connect_log();
                 let content = Contents::new(self.log.as_ref()).content(Some(hash));

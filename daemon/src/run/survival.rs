@@ -1,17 +1,17 @@
 //! When it is judged how many of agents' lines are left (SURV-3): after turns
 //! with new versions, at the end of a command, at the start, and at a request.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::survival::SurvivalList;
-use touchmark_proto::{ConnectionId, Error, Reply, RequestId};
+use touchmark_proto::{ConnectionId, Reply, RequestId};
 
 use super::Daemon;
 use crate::event::Event;
 use crate::inside::Inside;
-use crate::survival::{Agents, Look};
+use crate::survival::{Agents, View};
 
 /// The minimum time between two looks in the background. A turn in between
 /// causes none; the next one does.
@@ -34,38 +34,34 @@ impl Daemon {
             return;
         }
         self.last_judged = Some(Instant::now());
-        if let Ok(look) = self.look_at_survival() {
-            tokio::spawn(async move { look.background().await });
-        }
+        let view = self.survival_view();
+        tokio::spawn(async move { view.background().await });
     }
 
     /// Answers `survival/list`.
     pub(super) fn survival_list(&mut self, request: RequestId, ask: SurvivalList) {
         let events = self.events.clone();
         let agents = Agents::of(self.engine.state());
-        let look = self.look_at_survival();
+        let view = self.survival_view();
         tokio::spawn(async move {
-            let outcome = match look {
-                Ok(look) => look.list(&ask, &agents).await.map(Reply::SurvivalList),
-                Err(error) => Err(error),
-            };
+            let list = view.list(&ask, &agents).await;
+            let outcome = list.map(Reply::SurvivalList);
             let _loop_has_ended = events.send(Event::Answered { request, outcome });
         });
     }
 
-    fn look_at_survival(&mut self) -> Result<Look, Error> {
+    fn survival_view(&mut self) -> View {
         self.last_connection += 1;
-        Ok(Look {
+        View {
             judge: Arc::clone(&self.judge),
             inside: Inside {
                 events: self.events.clone(),
                 connection: ConnectionId(self.last_connection),
                 until: None,
             },
-            log: Arc::new(Mutex::new(self.store.reader()?)),
             root: self.options.workspace.clone(),
             time: self.time.clone(),
             epoch: self.engine.state().epoch,
-        })
+        }
     }
 }

@@ -31,6 +31,12 @@ pub struct Reader {
     last: RefCell<Option<(Hash, Arc<[u8]>)>>,
 }
 
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").finish_non_exhaustive()
+    }
+}
+
 impl Reader {
     pub(super) fn new(
         path: &Path,

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::PoisonError;
+use std::time::Instant;
 
 use touchmark_engine::history::Step;
 use touchmark_engine::{Fact, Record};
@@ -16,7 +17,7 @@ use touchmark_proto::{Error, Hash, Millis, RelPath, SessionId, VersionKind};
 use super::line::{Lines, Wanted};
 use super::progress::Progress;
 use super::reflog::{self, Commit, Place};
-use super::{COMMIT, Look, SETTLED, agent, aside, survivals};
+use super::{COMMIT, Judge, Look, REPOSITORY, SETTLED, agent, aside, survivals};
 use crate::git::git;
 use crate::review::Objects;
 
@@ -44,11 +45,14 @@ impl Look {
     /// Judges the versions that new commits settle. Returns whether there may
     /// be more commits to look at.
     pub(super) async fn by_commits(&self, progress: &mut Progress) -> Result<bool, Error> {
+        if self.read(|log| log.versions_from(0, 1)).await??.is_empty() {
+            return Ok(false);
+        }
         let Some((head, commits)) = self.new_commits(&progress.commits).await? else {
             return Ok(false);
         };
-        let oldest = self.time.before(COMMIT);
-        let now = self.time.now();
+        let oldest = self.view.time.before(COMMIT);
+        let now = self.view.time.now();
         let (records, judged) = self
             .read(move |log| {
                 let records =
@@ -70,7 +74,7 @@ impl Look {
             })
             .await??;
         let mut waiting = Waiting::of(&records, &judged);
-        let root = self.root.clone();
+        let root = self.view.root.clone();
         let (settled, place, more) = aside(move || waiting.settle(&root, commits)).await?;
         let mut lines = Lines::new(self);
         let mut facts = Vec::new();
@@ -92,10 +96,11 @@ impl Look {
         self.record(facts).await?;
         if let Some(place) = place {
             progress.commits = place;
-            progress.write(&self.judge.file);
+            progress.write(&self.view.judge.file);
         }
         if !more {
             *self
+                .view
                 .judge
                 .head
                 .lock()
@@ -111,11 +116,16 @@ impl Look {
         place: &Place,
     ) -> Result<Option<(Option<reflog::Stamp>, Vec<(Commit, Place)>)>, Error> {
         let known = *self
+            .view
             .judge
             .head
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let (root, place, judge) = (self.root.clone(), place.clone(), self.judge.clone());
+        let (root, place, judge) = (
+            self.view.root.clone(),
+            place.clone(),
+            self.view.judge.clone(),
+        );
         aside(move || {
             let path = judge.log_of_head(&root)?;
             let stamp = reflog::stamp(&path);
@@ -129,17 +139,26 @@ impl Look {
     }
 }
 
-impl super::Judge {
-    /// Returns the path of the log of `HEAD`. Git is asked once, and again
-    /// while there is no repository, at most once a minute.
-    fn log_of_head(&self, root: &Path) -> Option<std::path::PathBuf> {
+impl Judge {
+    /// Returns whether `HEAD` has moved since the last look.
+    pub(super) fn has_moved(&self) -> bool {
+        let path = {
+            let known = self.log_path.lock().unwrap_or_else(PoisonError::into_inner);
+            match (&known.0, known.1) {
+                (Some(path), _) => path.clone(),
+                (None, last) => return last.is_none_or(|last| last.elapsed() >= REPOSITORY),
+            }
+        };
+        let head = *self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        reflog::stamp(&path).is_some_and(|stamp| Some(stamp) != head)
+    }
+
+    /// Returns the path of the log of `HEAD`; `None` outside of a repository.
+    /// Git is asked once, and again while there is no repository.
+    fn log_of_head(&self, root: &Path) -> Option<PathBuf> {
         let mut known = self.log_path.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.0.is_none()
-            && known
-                .1
-                .is_none_or(|last| last.elapsed() >= super::REPOSITORY)
-        {
-            *known = (reflog::path(root), Some(std::time::Instant::now()));
+        if known.0.is_none() && known.1.is_none_or(|last| last.elapsed() >= REPOSITORY) {
+            *known = (reflog::path(root), Some(Instant::now()));
         }
         known.0.clone()
     }

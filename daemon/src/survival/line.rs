@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use touchmark_engine::Fact;
 use touchmark_engine::history::{Left, Step, Weave};
-use touchmark_proto::{ClientPath, Error, FileMode, Millis, RelPath, Version, VersionKind};
+use touchmark_proto::{
+    ClientPath, Error, ErrorCode, FileMode, Millis, RelPath, Version, VersionKind,
+};
 
 use super::{Look, aside};
 use crate::history::Chain;
@@ -55,8 +57,17 @@ impl<'a> Lines<'a> {
         if let Some(chain) = self.chains.get(name) {
             return Ok(Arc::clone(chain));
         }
-        let (inside, log) = (&self.look.inside, &self.look.log);
-        let chain = Arc::new(Chain::recorded(inside, log, &ClientPath::from(name)).await?);
+        let (inside, log) = (&self.look.view.inside, &self.look.log);
+        let chain = match Chain::recorded(inside, log, &ClientPath::from(name)).await {
+            Ok(chain) => chain,
+            Err(error) if matches!(error.code, ErrorCode::ShuttingDown | ErrorCode::Storage) => {
+                return Err(error);
+            }
+            // The name stands for no file of the workspace any more, as behind a
+            // link that leads out of it. This must not stop the look at others.
+            Err(_) => Chain::default(),
+        };
+        let chain = Arc::new(chain);
         self.chains.insert(name.clone(), Arc::clone(&chain));
         Ok(chain)
     }

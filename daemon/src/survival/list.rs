@@ -6,7 +6,7 @@ use touchmark_engine::{Fact, State};
 use touchmark_proto::survival::{Horizon, SurvivalList, SurvivalRow, SurvivalRows, Survived};
 use touchmark_proto::{Error, Millis, SessionId, VersionKind};
 
-use super::{COMMIT, Look, agent};
+use super::{COMMIT, Look, View, agent};
 use crate::store::StoreError;
 
 /// Which agent and which models each session is.
@@ -56,7 +56,7 @@ impl Agents {
     }
 }
 
-impl Look {
+impl View {
     /// Answers `survival/list`, after everything was judged that can be by now.
     ///
     /// # Errors
@@ -66,9 +66,10 @@ impl Look {
         ask: &SurvivalList,
         agents: &Agents,
     ) -> Result<SurvivalRows, Error> {
-        let progress = self.whole().await?;
+        let look = Look::open(self).await?;
+        let progress = look.whole().await?;
         let oldest = self.time.before(COMMIT);
-        let (versions, facts) = self
+        let (versions, facts) = look
             .read(|log| Ok::<_, StoreError>((log.versions_after(0)?, log.survivals_after(0)?)))
             .await??;
         let mut own: BTreeMap<u64, Own> = BTreeMap::new();

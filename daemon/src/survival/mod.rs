@@ -30,6 +30,7 @@ use touchmark_proto::survival::Horizon;
 use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Millis, RelPath, SessionId};
 
 use crate::failpoint;
+use crate::hooks::Consult;
 use crate::inside::Inside;
 use crate::store::Reader;
 use crate::time::Timeline;
@@ -72,16 +73,23 @@ pub(crate) struct Judge {
     log_path: Mutex<(Option<PathBuf>, Option<Instant>)>,
 }
 
-/// One look at what can be judged by now.
-pub(crate) struct Look {
+/// What a look needs of the daemon.
+#[derive(Clone)]
+pub(crate) struct View {
     pub(crate) judge: Arc<Judge>,
     pub(crate) inside: Inside,
-    /// The log and the stored contents.
-    pub(crate) log: Arc<Mutex<Reader>>,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
     pub(crate) time: Timeline,
+    /// The current epoch.
     pub(crate) epoch: u64,
+}
+
+/// One look at what can be judged by now.
+struct Look {
+    view: View,
+    /// The log and the stored contents.
+    log: Arc<Mutex<Reader>>,
 }
 
 impl Judge {
@@ -97,17 +105,38 @@ impl Judge {
     }
 }
 
-impl Look {
+impl View {
     /// Judges what can be judged by now, in the background. A later look
     /// continues where this one ends.
     pub(crate) async fn background(&self) {
-        // Another look is in progress.
-        let Ok(mut progress) = self.judge.progress.try_lock() else {
-            return;
-        };
-        if let Err(error) = self.step(&mut progress).await {
+        // If it is locked, another look is in progress.
+        if let Ok(mut progress) = self.judge.progress.try_lock()
+            && let Err(error) = self.look(&mut progress).await
+        {
             tracing::debug!("survival: {error}");
         }
+    }
+
+    async fn look(&self, progress: &mut Option<Progress>) -> Result<(), Error> {
+        let judge = Arc::clone(&self.judge);
+        let is_due = judge.due.load(Ordering::Relaxed) <= self.time.now();
+        // The store is opened only if there is something to do.
+        if progress.is_some() && !is_due && !aside(move || judge.has_moved()).await? {
+            return Ok(());
+        }
+        Look::open(self).await?.step(progress).await.map(drop)
+    }
+}
+
+impl Look {
+    /// Opens the log.
+    async fn open(view: &View) -> Result<Self, Error> {
+        let log = view.inside.consult(|answer| Consult::Log { answer }).await;
+        let ending = || Error::new(ErrorCode::ShuttingDown, "the daemon is shutting down");
+        Ok(Self {
+            view: view.clone(),
+            log: Arc::new(Mutex::new(log.ok_or_else(ending)??)),
+        })
     }
 
     /// Judges everything that can be judged by now. Returns up to where
@@ -116,8 +145,8 @@ impl Look {
     /// # Errors
     /// `storage`.
     async fn whole(&self) -> Result<Progress, Error> {
-        let mut progress = self.judge.progress.lock().await;
-        self.judge.due.store(0, Ordering::Relaxed);
+        let mut progress = self.view.judge.progress.lock().await;
+        self.view.judge.due.store(0, Ordering::Relaxed);
         for _ in 0..STEPS {
             if !self.step(&mut progress).await? {
                 break;
@@ -129,7 +158,7 @@ impl Look {
     /// Does one step of each kind. Returns whether there may be more to do.
     async fn step(&self, progress: &mut Option<Progress>) -> Result<bool, Error> {
         if progress.is_none() {
-            let (file, epoch) = (self.judge.file.clone(), self.epoch);
+            let (file, epoch) = (self.view.judge.file.clone(), self.view.epoch);
             *progress = Some(
                 self.read(move |log| Progress::open(&file, epoch, log))
                     .await??,
@@ -139,8 +168,8 @@ impl Look {
             return Ok(false);
         };
         let mut more = false;
-        let now = self.time.now();
-        if self.judge.due.load(Ordering::Relaxed) <= now {
+        let now = self.view.time.now();
+        if self.view.judge.due.load(Ordering::Relaxed) <= now {
             let mut due = now + DAY;
             for (horizon, age) in [(Horizon::Day, DAY), (Horizon::Week, WEEK)] {
                 match self.by_time(progress, horizon, age).await? {
@@ -149,7 +178,7 @@ impl Look {
                 }
             }
             if !more {
-                self.judge.due.store(due, Ordering::Relaxed);
+                self.view.judge.due.store(due, Ordering::Relaxed);
             }
         }
         Ok(self.by_commits(progress).await? || more)
@@ -163,15 +192,15 @@ impl Look {
         horizon: Horizon,
         age: Millis,
     ) -> Result<Option<Millis>, Error> {
-        let (from, cutoff) = (progress.mark(horizon), self.time.before(age));
+        let (from, cutoff) = (progress.mark(horizon), self.view.time.before(age));
         let page = self
             .read(move |log| log.versions_from(from, STEP))
             .await??;
         let ripe = page.partition_point(|record| record.time <= cutoff);
         let Some(last) = page[..ripe].last().map(|record| record.n) else {
             let next = page.first().map(|record| record.time);
-            let after = next.map_or(self.time.now(), |time| time);
-            return Ok(Some(self.time.after(after, age)));
+            let after = next.map_or(self.view.time.now(), |time| time);
+            return Ok(Some(self.view.time.after(after, age)));
         };
         let mut lines = Lines::new(self);
         let mut facts = Vec::new();
@@ -186,7 +215,7 @@ impl Look {
                 .filter_map(|version| {
                     let wanted = Wanted {
                         version: version.clock.n,
-                        until: self.time.after(version.time, age),
+                        until: self.view.time.after(version.time, age),
                     };
                     Some((agent(&version.author)?, wanted))
                 })
@@ -197,10 +226,12 @@ impl Look {
         }
         self.record(facts).await?;
         progress.set_mark(horizon, last);
-        progress.write(&self.judge.file);
+        progress.write(&self.view.judge.file);
         Ok(match ripe == page.len() {
             true => None,
-            false => page.get(ripe).map(|next| self.time.after(next.time, age)),
+            false => page
+                .get(ripe)
+                .map(|next| self.view.time.after(next.time, age)),
         })
     }
 
@@ -214,8 +245,8 @@ impl Look {
             _ => 0,
         });
         failpoint::pass("survival: about to record");
-        self.inside.record(facts);
-        self.inside.ask(Ping {}).await?;
+        self.view.inside.record(facts);
+        self.view.inside.ask(Ping {}).await?;
         failpoint::pass("survival: recorded");
         Ok(())
     }

@@ -48,6 +48,8 @@ impl Progress {
             if let Fact::Survival {
                 version, horizon, ..
             } = record.fact
+                && horizon != Horizon::Commit
+                && version > progress.mark(horizon)
             {
                 progress.known.insert((version, horizon));
             }

@@ -1,7 +1,7 @@
 //! How many of the lines that a version added are still in the file after a
 //! later one (SURV-1).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::weave::{Line, Weave};
 
@@ -24,7 +24,7 @@ impl Weave {
     /// by it.
     pub fn left(&self, pairs: &[(usize, usize)]) -> Vec<Option<Left>> {
         let first = self.first();
-        let mut alive: HashMap<usize, Vec<bool>> = HashMap::new();
+        let mut alive: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
         pairs
             .iter()
             .map(|(version, later)| {
@@ -72,7 +72,7 @@ impl Weave {
     fn first(&self) -> Vec<Line> {
         let mut first: Vec<Line> = (0..self.lines.len()).collect();
         for (at, change) in self.changes.iter().enumerate() {
-            let mut gone: HashMap<&[u8], Vec<Line>> = HashMap::new();
+            let mut gone: BTreeMap<&[u8], Vec<Line>> = BTreeMap::new();
             // The first of several equal lines is used first.
             for line in change.off.iter().rev() {
                 gone.entry(&*self.lines[*line].text)

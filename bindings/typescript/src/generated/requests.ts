@@ -112,7 +112,7 @@ export abstract class Requests {
    * versions that they overwrote unseen. Newest first. The versions themselves
    * are in `file/log`.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
   activityList(params: ActivityList = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
     return this.call("activity/list", params, ask);
@@ -888,7 +888,7 @@ export abstract class SessionRequests {
    * versions that they overwrote unseen. Newest first. The versions themselves
    * are in `file/log`.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
   activityList(params: Omit<ActivityList, "session"> = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
     return this.call("activity/list", { session: this.id, ...params }, ask);
