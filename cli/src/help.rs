@@ -282,7 +282,13 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "start",
         &[("start", "start it before the first agent connects")],
     ),
-    ("stats", &[("stats", "what was refused, repeated, saved")]),
+    (
+        "stats",
+        &[
+            ("stats", "what was refused, repeated, saved"),
+            ("stats --survival", "how many lines of agents are left"),
+        ],
+    ),
     (
         "status",
         &[

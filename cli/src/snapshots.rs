@@ -358,6 +358,19 @@ fn snapshots_of_stats() {
     matches("stats", |view| stats::lines(&saved, view));
 }
 
+#[test]
+fn snapshots_of_survival() {
+    let sums = |added, alive, waiting| json!({"added": added, "alive": alive, "waiting": waiting});
+    let list = of(json!({"rows": [
+        {"agent": "claude-code", "model": "claude-opus-4-8-20260901-with-extended-context",
+         "versions": 1234, "added": 56_789, "commit": sums(50_000, 45_123, 12),
+         "day": sums(56_789, 40_000, 100), "week": sums(12_345, 0, 900)},
+        {"agent": null, "model": null, "versions": 1, "added": 3, "commit": sums(0, 0, 0),
+         "day": sums(3, 3, 0), "week": sums(0, 0, 1)},
+    ]}));
+    matches("survival", |view| stats::survival(&list, view));
+}
+
 fn report(workspace: &str, degraded: Value) -> Value {
     json!({
         "pid": 1_234_567, "version": "0.1.0", "protocol": 1, "workspace": workspace,
@@ -373,6 +386,9 @@ fn report(workspace: &str, degraded: Value) -> Value {
         "configuration": {"refused": ".touchmark.toml:3: `guard.protect` is not for a repository to set", "atRestart": []},
         "degraded": degraded,
         "agents": [],
+        "telemetry": {"endpoint": "http://127.0.0.1:4318/v1/logs", "acknowledged": "1795000000000:1200",
+                      "unsent": 34, "pruned": 1, "rejected": 0,
+                      "lastError": "no connection to the collector: Connection refused (os error 111)"},
     })
 }
 

@@ -15,6 +15,7 @@ mod file;
 mod gate;
 mod keys;
 mod reload;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -33,6 +34,7 @@ use crate::watch::Choice;
 pub use case::probe_case_insensitive;
 pub use gate::{Gate, Unsaved};
 pub use reload::Changes;
+pub use telemetry::{Endpoint, Headers, Paths};
 
 /// An error in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -250,6 +252,17 @@ pub struct Config {
     /// `calls.rules`: for each tool, the arguments in which two equal calls
     /// agree.
     pub calls_rules: BTreeMap<String, Vec<String>>,
+    /// `telemetry.enabled`: whether records are sent to a collector (TEL-1).
+    /// Default: false.
+    pub telemetry: bool,
+    /// `telemetry.endpoint`: the address of the collector. Default `None`: as
+    /// the standard variables say, else this machine's usual port.
+    pub telemetry_endpoint: Option<Endpoint>,
+    /// `telemetry.headers`: headers of each request to the collector. Default:
+    /// those of the standard variable.
+    pub telemetry_headers: Headers,
+    /// `telemetry.paths`: how records name files. Default: `Hash`.
+    pub telemetry_paths: Paths,
 }
 
 impl Default for Config {
@@ -292,6 +305,10 @@ impl Default for Config {
                 .map(|tool| (*tool).to_owned())
                 .collect(),
             calls_rules: touchmark_engine::Config::default().calls_rules,
+            telemetry: false,
+            telemetry_endpoint: None,
+            telemetry_headers: Headers::default(),
+            telemetry_paths: Paths::default(),
         }
     }
 }

@@ -6,12 +6,15 @@ mod machine;
 mod places;
 
 use std::borrow::Cow;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
+use std::time::Duration;
 
 use touchmark_proto::Places;
 
-use crate::config::{Case, Config, Configured, probe_case_insensitive};
+use crate::config::{Case, Config, Configured, Endpoint, probe_case_insensitive};
 use crate::system::process::most_descriptors;
+use crate::telemetry::Settings;
 use crate::{store, watch};
 
 /// How a check ended.
@@ -108,6 +111,7 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
     found.push(kept(&places.state));
     found.extend(places::set_aside(&places.state));
     found.push(hooks(&places.state));
+    found.extend(telemetry(&config));
     found.push(machine::watches());
     found.push(machine::instances());
     found.push(machine::queue());
@@ -176,6 +180,43 @@ fn hooks(state: &Path) -> Finding {
             "if no daemon runs, see the checks below; `touchmark stats` counts all there were",
         ),
     }
+}
+
+/// Checks that something listens where records are sent (TEL-1). Nothing is
+/// sent. `None` while telemetry is off.
+fn telemetry(config: &Config) -> Option<Finding> {
+    const CHECK: &str = "telemetry";
+    const HINT: &str = "start the collector, or correct `telemetry.endpoint`; records wait in the \
+                        log meanwhile";
+    let settings = match Settings::of(config) {
+        Ok(settings) => settings?,
+        Err(wrong) => {
+            return Some(Finding::wrong(
+                CHECK,
+                wrong,
+                "correct the variable, then restart the daemon, or set `telemetry.endpoint`",
+            ));
+        }
+    };
+    let endpoint = settings.endpoint();
+    let address = endpoint.as_str();
+    Some(match connects(endpoint) {
+        Ok(()) => Finding::good(CHECK, format!("{address} accepts connections")),
+        Err(error) => Finding::wrong(CHECK, format!("{address}: {error}"), HINT),
+    })
+}
+
+/// Tries to connect to one of an endpoint's addresses.
+fn connects(endpoint: &Endpoint) -> std::io::Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let mut last = std::io::Error::other("the name has no address");
+    for address in (endpoint.host(), endpoint.port()).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn unknown(check: &'static str) -> Finding {

@@ -1,12 +1,14 @@
 //! All inputs of the daemon's event loop, as one closed enum.
 
+use tokio::sync::oneshot;
 use touchmark_engine::{Learned, WriteOutcome};
-use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
+use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId, SessionId};
 
 use crate::content::Report;
 use crate::hooks::Consult;
 use crate::run::Waiting;
 use crate::store::StoreEvent;
+use crate::telemetry::Described;
 
 /// A read that is done.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub struct Reading {
 /// An input of the loop in [`crate::run`], which takes inputs one by one.
 /// Deadlines and new connections are no events: the loop waits for them itself.
 #[derive(Debug)]
-#[allow(private_interfaces)] // hooks send requests only to the loop
+#[allow(private_interfaces)] // hooks and telemetry send requests only to the loop
 pub enum Event {
     /// The watcher has reported changes.
     Watch(Waiting),
@@ -74,6 +76,13 @@ pub enum Event {
     Met(Vec<crate::scope::Met>),
     /// The store has committed facts or has failed to.
     Store(StoreEvent),
+    /// A task wants to know what the state has of a session.
+    Describe {
+        /// The session.
+        session: SessionId,
+        /// Where the answer goes; `None` if the session is not known.
+        answer: oneshot::Sender<Option<Described>>,
+    },
     /// A hook's task has a question to the loop.
     Consult(Consult),
     /// A hook's task has an answer for its agent.

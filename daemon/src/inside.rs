@@ -3,6 +3,7 @@
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
+use touchmark_engine::Fact;
 use touchmark_engine::session_memory::Note;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Request, SessionId};
 
@@ -55,6 +56,15 @@ impl Inside {
     pub(crate) fn note(&self, session: &SessionId, note: Note) {
         let consult = Consult::Noted(session.clone(), note);
         let _loop_has_ended = self.events.send(Event::Consult(consult));
+    }
+
+    /// Records results ([`Fact::is_outcome`]). An answer that is sent later
+    /// waits until they are committed.
+    pub(crate) fn record(&self, facts: Vec<Fact>) {
+        if !facts.is_empty() {
+            let consult = Consult::Outcome(facts);
+            let _loop_has_ended = self.events.send(Event::Consult(consult));
+        }
     }
 
     /// Asks the loop a question and waits for the answer; `None` once the loop

@@ -15,6 +15,7 @@
 //! - [`start`], [`life`], [`config`], [`log`]: start, lifetime, configuration
 //!   and log of the daemon.
 //! - `failpoint`: the points at which a test may end the process.
+//! - `telemetry`: records for a collector, if the user has switched it on.
 //! - `system`: interfaces that each operating system implements differently.
 //! - [`doctor`]: problems in the daemon's surroundings.
 //! - [`error`]: errors that end the daemon.
@@ -39,7 +40,9 @@ mod scope;
 pub mod socket;
 pub mod start;
 pub mod store;
+mod survival;
 mod system;
+mod telemetry;
 pub mod time;
 pub mod tools;
 mod undo;

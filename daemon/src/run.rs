@@ -33,6 +33,8 @@ mod say;
 mod searches;
 mod snapshot;
 mod subscriptions;
+mod survival;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -47,9 +49,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use touchmark_engine::requests::row;
 use touchmark_engine::{Effect, Engine, Fact, Input, Learned, Question, Record};
 use touchmark_proto::daemon::{Configuration, Degraded};
-use touchmark_proto::{
-    COMMON_ERRORS, ConnectionId, ErrorCode, Hash, Millis, Places, RelPath, Request, RequestId,
-};
+use touchmark_proto::{COMMON_ERRORS, ConnectionId, ErrorCode, Millis, Places, Request, RequestId};
 
 use crate::Error;
 use crate::config::Config;
@@ -63,9 +63,10 @@ use crate::review::Kept;
 use crate::scope::Sweeper;
 use crate::socket::{Hub, Listener, Peer};
 use crate::store::{self, CheckpointContents, Store};
+use crate::survival::Judge;
 use crate::system::{proc, signals};
 use crate::time::Timeline;
-use crate::undo::Journal;
+use crate::undo::{Journal, Resumed};
 use crate::watch::{MountBell, Watcher};
 
 use backlog::Backlog;
@@ -78,6 +79,7 @@ use reading::Aside;
 use say::Say;
 use searches::Searches;
 use subscriptions::Subscriptions;
+use telemetry::Telemetry;
 
 /// The maximum number of events in one turn, so that the first of many requests
 /// is answered before the last has arrived.
@@ -102,6 +104,8 @@ pub struct Options {
     /// The configuration entries that are not in effect, for people; `None` if
     /// all are.
     pub refused: Option<String>,
+    /// Whether anything in the user's configuration file is wrong.
+    pub user_is_wrong: bool,
     /// The user's configuration file; `None` for the usual one.
     pub user_config: Option<PathBuf>,
     /// Whether a client started the daemon. Such a daemon exits when idle
@@ -153,13 +157,14 @@ struct Daemon {
     guard: Arc<Guard>,
     journal: Arc<Journal>,
     kept: Arc<Kept>,
-    /// Which files an interrupted undo has written, with their contents.
-    undone: Vec<(RelPath, Hash)>,
+    /// What is to be reported about interrupted undos that were completed.
+    undone: Resumed,
     store: Store,
     /// The loop's own connection to the store; opened again if it was lost.
     log: Option<store::Reader>,
     /// The entries of the configuration files that are not in effect.
     configuration: Configuration,
+    telemetry: Telemetry,
     /// What was lost when the store was opened; `None` if nothing was.
     loss: Option<String>,
     /// Whether records on which the state rests were left out at this start.
@@ -217,6 +222,10 @@ struct Daemon {
     /// The degraded conditions that were last reported to subscribers.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
+    /// What was judged of agents' lines.
+    judge: Arc<Judge>,
+    /// When that was looked at last; `None` if it was not.
+    last_judged: Option<Instant>,
 }
 
 /// A request that is not answered yet.
@@ -397,6 +406,7 @@ impl Daemon {
                 }
             }
             Event::Store(event) => self.stored(event),
+            Event::Describe { session, answer } => self.describe(&session, answer),
             Event::Consult(consult) => self.consult(consult),
             Event::Hooked {
                 request,
@@ -591,12 +601,17 @@ impl Daemon {
     /// Stores the turn's facts and sends the messages that may be sent. Sending
     /// can cause further decisions, and so further turns.
     fn close_turn(&mut self) {
+        let mut is_reason = false;
         loop {
             let facts = std::mem::take(&mut self.facts);
+            is_reason |= survival::is_reason(&facts);
             self.next_snapshot.count(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 failpoint::pass("a turn is closed");
                 let mut settled = Vec::new();
+                if let Some(exporter) = &mut self.telemetry.exporter {
+                    exporter.heed(turn, &facts);
+                }
                 self.store.commit(turn, facts, |event| settled.push(event));
                 failpoint::pass("a turn is handed over");
                 for event in settled {
@@ -613,6 +628,9 @@ impl Daemon {
         }
         self.read_aside();
         self.flush();
+        if is_reason {
+            self.judge_survival();
+        }
         // While nothing can be stored, the next fact schedules the snapshot
         // again.
         if self.next_snapshot.take_due() && self.storage_trouble.is_none() {

@@ -81,6 +81,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     };
     let configured = Config::of(&places, user_config.as_deref())?;
     let refused = configured.refused();
+    let user_is_wrong = configured.user_is_wrong;
     let config = configured.config;
     private_directory(&places.runtime)?;
     let lock = lock(&places, &workspace, passed.is_some())?;
@@ -130,6 +131,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             places,
             config,
             refused,
+            user_is_wrong,
             user_config,
             on_demand: options.on_demand,
             manager,

@@ -206,6 +206,12 @@ impl Timeline {
         lock(&self.history).before(now, age)
     }
 
+    /// Returns the moment at which something of this time has an age. Time
+    /// that was skipped before that does not count (LIM-3).
+    pub fn after(&self, time: Millis, age: Millis) -> Millis {
+        lock(&self.history).after(time, age)
+    }
+
     /// Returns how long the daemon has run.
     pub fn uptime(&self) -> Millis {
         self.clocks.running().saturating_sub(self.start)
@@ -338,6 +344,15 @@ mod tests {
         assert_eq!(time.now(), 1040 * DAY);
         let oldest = time.before(30 * DAY);
         assert!(oldest <= 971 * DAY, "{} days", oldest / DAY);
+        // What was there before it has an age later, by what was skipped.
+        let aged = time.after(1000 * DAY, 30 * DAY);
+        assert!(aged >= 1069 * DAY, "{} days", aged / DAY);
+        assert_eq!(time.after(1040 * DAY, 30 * DAY), 1070 * DAY);
+        hands.set(1070 * DAY, 30 * DAY + 2 * HOUR);
+        assert!(
+            time.before(30 * DAY) >= 1000 * DAY,
+            "it has that age by then"
+        );
         // Time that passes from then on counts.
         hands.set(1071 * DAY, 31 * DAY + 2 * HOUR);
         assert!(time.before(30 * DAY) > 1040 * DAY);

@@ -296,6 +296,7 @@ impl Engine {
                     self.context().note(&session, note);
                 }
             }
+            Input::Outcome(facts) => self.context().outcomes(facts),
             Input::Inherited {
                 session,
                 from,

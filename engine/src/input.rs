@@ -8,7 +8,7 @@ use touchmark_proto::{
     ConnectionId, Error, FileMode, Hash, Millis, RelPath, Request, RequestId, SessionId,
 };
 
-use crate::ledger::record::{Held, Record};
+use crate::ledger::record::{Fact, Held, Record};
 use crate::ledger::session_memory::Note;
 use crate::tracker::carry::Difference;
 
@@ -173,6 +173,10 @@ pub enum Input {
         /// What.
         note: Note,
     },
+    /// The shell found or did something that is only recorded: facts for which
+    /// [`Fact::is_outcome`] is true. Other facts are ignored, and so are
+    /// refusals of sessions that are not known.
+    Outcome(Vec<Fact>),
     /// Two sessions turned out to be one conversation: what `from` has seen,
     /// `session` has seen too (HOOK-9).
     Inherited {

@@ -39,7 +39,9 @@ pub use input::{
     Content, Edited, Found, Hint, Input, Learned, Object, ReadOutcome, Stamp, Swept, SweptFile,
     WriteOutcome,
 };
-pub use ledger::record::{CommandFact, EditFact, EditFileFact, Fact, Held, Record, VersionFact};
+pub use ledger::record::{
+    CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal, VersionFact,
+};
 pub use ledger::state::State;
 pub use ledger::{recall, session_memory};
 pub use tracker::carry::{Difference, Hunk};

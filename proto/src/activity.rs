@@ -58,7 +58,8 @@ pub struct Activity {
     pub label: Option<String>,
     /// What the session did.
     pub kind: ActivityKind,
-    /// The file; `None` for a refused edit, whose file is not recorded.
+    /// The file. Of a refused edit the first one that it was refused for;
+    /// `None` if that is not recorded.
     pub path: Option<RelPath>,
     /// How a read relates to earlier ones; `None` for what is no read.
     pub verdict: Option<Verdict>,

@@ -179,6 +179,30 @@ pub struct AgentHeard {
     pub last_ago_ms: u64,
 }
 
+/// The export of records to a collector (TEL).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TelemetryStatus {
+    /// The address to which records are sent. `None` if a setting is wrong, so
+    /// that nothing is sent.
+    pub endpoint: Option<String>,
+    /// The newest fact up to which the collector has everything. `None` until
+    /// that is known.
+    pub acknowledged: Option<Clock>,
+    /// The number of records that are still to be sent.
+    pub unsent: u64,
+    /// The number of records that the log dropped before they were sent, since
+    /// telemetry was switched on.
+    pub pruned: u64,
+    /// The number of records that the collector rejected, since telemetry was
+    /// switched on.
+    pub rejected: u64,
+    /// Why the last request failed, or which setting is wrong. `None` if
+    /// neither.
+    pub last_error: Option<String>,
+}
+
 /// The daemon's condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -222,6 +246,8 @@ pub struct StatusReport {
     /// The agents whose hooks have sent events since the daemon started, by
     /// name.
     pub agents: Vec<AgentHeard>,
+    /// The export of records to a collector; `None` while it is off.
+    pub telemetry: Option<TelemetryStatus>,
 }
 
 /// Waits until everything that was written before this request has been read.

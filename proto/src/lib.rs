@@ -60,6 +60,7 @@ pub mod retention;
 pub mod review;
 pub mod search;
 pub mod sessions;
+pub mod survival;
 pub mod tasks;
 pub mod trust;
 pub mod undo;

@@ -45,6 +45,7 @@ use crate::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRows,
     SessionTruncated,
 };
+use crate::survival::{SurvivalList, SurvivalRows};
 use crate::tasks::{Removed, TaskCleanup, TaskList, TaskRemove, TaskRows, TaskSave};
 use crate::undo::{Redo, Undo, UndoList, UndoRows, Undone};
 use crate::writes::{
@@ -374,5 +375,8 @@ methods! {
         Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock ReadOnly
         UnknownSession Protected NotKept
     ];
-    ActivityList: "activity/list", ActivityList => Activities, [UnknownSession];
+    ActivityList: "activity/list", ActivityList => Activities, [
+        NotFound Storage UnknownClock UnknownSession
+    ];
+    SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
 }

@@ -30,11 +30,13 @@
 //! - [`process`]: daemons that commands started.
 //! - [`repeat`]: one scenario many times, in parallel, half of the runs with
 //!   every core busy.
+//! - [`otlp`]: a collector that does what a test orders.
 //! - [`neovim`]: a real Neovim with the plug-in.
 //! - [`parts`]: what runs only with `--parts` or `--soak`, and what could not
 //!   be tested here.
 //! - [`systemd`]: a systemd that only one test uses.
 //! - [`terminal`]: a command on a terminal of its own.
+//! - [`rotel`]: a real collector.
 //! - [`race`]: processes that race for the same files, and an oracle.
 //!
 //! A failed expectation in a test panics. Every wait has a limit.
@@ -60,10 +62,12 @@ pub mod mutate;
 pub mod neighbour;
 pub mod neovim;
 pub mod network;
+pub mod otlp;
 pub mod parts;
 pub mod process;
 pub mod race;
 pub mod repeat;
+pub mod rotel;
 pub mod sealed;
 pub mod session;
 pub mod snippets;

@@ -295,6 +295,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
             "activity/list",
             json!({"session": "m", "since": "@10m", "until": "@1m", "limit": 3, "before": "1:1"}),
         ),
+        ("survival/list", json!({"session": "m"})),
         ("file/restore", json!({"path": "a.txt", "at": "now"})),
         ("recovery/show", json!({"id": "x"})),
         ("recovery/restore", json!({"id": "x"})),

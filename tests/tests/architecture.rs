@@ -209,6 +209,19 @@ fn only_the_store_names_sql() {
 }
 
 #[test]
+fn only_telemetry_names_otlp() {
+    only(
+        SOURCES,
+        &["opentelemetry_proto", "prost"],
+        "daemon/src/telemetry",
+    );
+    for name in CRATES.iter().filter(|name| **name != "daemon") {
+        let has = dependencies(name, |header| header.ends_with("dependencies"));
+        assert!(!has.contains("opentelemetry-proto"), "{name}");
+    }
+}
+
+#[test]
 fn the_engine_is_pure() {
     const FORBIDDEN: &[&str] = &[
         "std::fs",

@@ -709,8 +709,8 @@ fn hist7_what_sessions_did_is_listed_with_its_time() {
     a.sync();
     let all = activity(&mut client, json!({}));
     let expected = [
-        "a notRead -",
-        "a stale -",
+        "a notRead g",
+        "a stale f",
         "b read g",
         "b read f",
         "a read f",
@@ -720,7 +720,7 @@ fn hist7_what_sessions_did_is_listed_with_its_time() {
     assert!(
         newest
             .iter()
-            .all(|row| row == "b overwrote f" || row == "b stale -"),
+            .all(|row| row == "b overwrote f" || row == "b stale f"),
         "{all:?}"
     );
     assert_eq!(

@@ -961,6 +961,13 @@ def subscribe(
     return Call("subscribe", {"kinds": kinds, "session": session, "since": since})
 
 
+def survival_list(*, session: Optional[shapes.SessionId] = None) -> "Call[shapes.SurvivalRows]":
+    """Lists how many of the lines that agents wrote are still in the files. What can be
+    judged by now and was not yet is judged first.
+    """
+    return Call("survival/list", {"session": session})
+
+
 def sync() -> "Call[shapes.Synced]":
     """Waits until everything that was written before this request has been read."""
     return Call("sync", {})

@@ -38,7 +38,7 @@ class ClientMethods:
         versions that they overwrote unseen. Newest first. The versions themselves
         are in `file/log`.
 
-        Raises `UnknownSession`.
+        Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
@@ -587,6 +587,19 @@ class ClientMethods:
         """Requests the daemon's condition."""
         return self.call(calls.status(), within=within)
 
+    def survival_list(
+        self,
+        *,
+        session: Optional[shapes.SessionId] = None,
+        within: Optional[float] = None,
+    ) -> shapes.SurvivalRows:
+        """Lists how many of the lines that agents wrote are still in the files. What
+        can be judged by now and was not yet is judged first.
+
+        Raises `Storage`, `UnknownSession`.
+        """
+        return self.call(calls.survival_list(session=session), within=within)
+
     def sync(self, *, within: Optional[float] = None) -> shapes.Synced:
         """Waits until everything that was written before this request has been read."""
         return self.call(calls.sync(), within=within)
@@ -717,7 +730,7 @@ class SessionMethods:
         versions that they overwrote unseen. Newest first. The versions themselves
         are in `file/log`.
 
-        Raises `UnknownSession`.
+        Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
@@ -1517,6 +1530,14 @@ class SessionMethods:
         Raises `UnknownSession`.
         """
         return self.call(calls.stats(session=self.id), within=within)
+
+    def survival_list(self, *, within: Optional[float] = None) -> shapes.SurvivalRows:
+        """Lists how many of the lines that agents wrote are still in the files. What
+        can be judged by now and was not yet is judged first.
+
+        Raises `Storage`, `UnknownSession`.
+        """
+        return self.call(calls.survival_list(session=self.id), within=within)
 
     def task_list(
         self,

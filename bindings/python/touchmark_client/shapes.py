@@ -1112,7 +1112,11 @@ class SnapshotCompared(TypedDict):
     modified: bool
 
 
-class StatusReport(TypedDict):
+class _StatusReportOptional(TypedDict, total=False):
+    telemetry: "Optional[TelemetryStatus]"
+
+
+class StatusReport(_StatusReportOptional):
     """The daemon's condition."""
 
     agents: "List[AgentHeard]"
@@ -1151,6 +1155,35 @@ class Subscribed(TypedDict):
     """The number of a subscription."""
 
     subscription: int
+
+
+class _SurvivalRowOptional(TypedDict, total=False):
+    agent: Optional[str]
+    model: Optional[str]
+
+
+class SurvivalRow(_SurvivalRowOptional):
+    """The lines of one agent and model."""
+
+    added: int
+    commit: "Survived"
+    day: "Survived"
+    versions: int
+    week: "Survived"
+
+
+class SurvivalRows(TypedDict):
+    """The lines of all agents and models."""
+
+    rows: "List[SurvivalRow]"
+
+
+class Survived(TypedDict):
+    """How many lines are left at one kind of moment."""
+
+    added: int
+    alive: int
+    waiting: int
 
 
 class _SyncedOptional(TypedDict, total=False):
@@ -1202,6 +1235,20 @@ class TaskRows(_TaskRowsOptional):
     """A list of tasks."""
 
     tasks: "List[TaskRow]"
+
+
+class _TelemetryStatusOptional(TypedDict, total=False):
+    acknowledged: "Optional[Clock]"
+    endpoint: Optional[str]
+    lastError: Optional[str]
+
+
+class TelemetryStatus(_TelemetryStatusOptional):
+    """The export of records to a collector (TEL)."""
+
+    pruned: int
+    rejected: int
+    unsent: int
 
 
 class Truncated(TypedDict, total=False):
@@ -1588,11 +1635,15 @@ __all__ = [
     "StatusReport",
     "StoreStatus",
     "Subscribed",
+    "SurvivalRow",
+    "SurvivalRows",
+    "Survived",
     "Synced",
     "Task",
     "TaskRow",
     "TaskRows",
     "TaskType",
+    "TelemetryStatus",
     "TextEncoding",
     "Truncated",
     "UndoConflict",

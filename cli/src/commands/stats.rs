@@ -1,27 +1,46 @@
-//! `touchmark stats`: shows counts of what was refused, repeated and saved.
-//! Nothing is estimated.
+//! `touchmark stats`: shows counts of what was refused, repeated and saved, and
+//! how many lines of agents are left. Nothing is estimated.
 
 use clap::Args;
 use touchmark_client::proto::daemon::{Savings, Stats};
+use touchmark_client::proto::survival::{SurvivalList, SurvivalRow, SurvivalRows, Survived};
 use touchmark_client::proto::{Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
-use crate::table::{Table, View};
+use crate::table::{Cell, Step, Table, View};
 use crate::text::bytes;
 
-/// Show counts of what was refused, repeated and saved.
+/// Show counts of what was refused, repeated and saved, and how many lines of
+/// agents are left.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only this session's counts
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
+    /// How many lines of agents are left: at the next commit, after a day,
+    /// after a week
+    #[arg(long)]
+    survival: bool,
 }
+
+/// The model gives way first, then the agent.
+const SURVIVAL: Table = Table::new(&[Step::Middle(1, 12), Step::Middle(0, 8)]);
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
+    if options.survival {
+        let list = context.connect(&workspace)?.call(SurvivalList {
+            session: options.session,
+        })?;
+        if context.global.json {
+            return context.json(&result_json(Reply::SurvivalList(list), &workspace.root));
+        }
+        let lines = survival(&list, &View::here());
+        return lines.iter().try_for_each(|line| output::line(line));
+    }
     let saved = context.connect(&workspace)?.call(Stats {
         session: options.session,
     })?;
@@ -43,6 +62,56 @@ pub(crate) fn lines(saved: &Savings, view: &View) -> Vec<String> {
     });
     let table = Table::new(&[]).with_remarks();
     table.lines(rows.collect(), view.columns)
+}
+
+/// Returns a heading and one text for each agent and model, and what is not
+/// judged yet.
+pub(crate) fn survival(list: &SurvivalRows, view: &View) -> Vec<String> {
+    if list.rows.is_empty() {
+        return vec!["no lines of agents are on record".into()];
+    }
+    let head = ["agent", "model", "lines", "at commit", "a day", "a week"];
+    let head = head.map(|name| (style::DIM, name.to_owned()));
+    let rows = list.rows.iter().map(|row| {
+        let text = |name: &Option<String>| match name {
+            Some(name) => (style::BOLD, name.clone()),
+            None => (style::DIM, "-".into()),
+        };
+        vec![
+            text(&row.agent),
+            text(&row.model),
+            (style::BOLD, row.added.to_string()),
+            share(&row.commit),
+            share(&row.day),
+            share(&row.week),
+        ]
+    });
+    let rows: Vec<_> = std::iter::once(head.into()).chain(rows).collect();
+    let mut lines = SURVIVAL.lines(rows, view.columns);
+    let sum = |of: fn(&SurvivalRow) -> u64| list.rows.iter().map(of).sum::<u64>();
+    let waiting = [
+        sum(|row| row.commit.waiting),
+        sum(|row| row.day.waiting),
+        sum(|row| row.week.waiting),
+    ];
+    let [commit, day, week] = waiting;
+    if waiting != [0; 3] {
+        lines.push(format!(
+            "not judged yet: {commit} at a commit, {day} after a day, {week} after a week"
+        ));
+    }
+    lines
+}
+
+/// Returns the share of lines that are left, such as `90% of 120`.
+fn share(survived: &Survived) -> Cell {
+    match survived.added {
+        0 => (style::DIM, "-".into()),
+        added => {
+            let percent = survived.alive.saturating_mul(100) / added;
+            (style::BOLD, format!("{percent}% of {added}"))
+        }
+    }
 }
 
 fn counted(saved: &Savings) -> [(u64, String); 8] {

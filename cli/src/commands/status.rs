@@ -9,7 +9,7 @@ use touchmark_client::Error;
 use touchmark_client::blocking::Client;
 use touchmark_client::find;
 use touchmark_client::proto::Reply;
-use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport};
+use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport, TelemetryStatus};
 
 use crate::commands::call::result_json;
 use crate::context::{Context, directory, hello};
@@ -169,6 +169,7 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
         ("contents", contents(status.store.contents.as_ref(), view)),
         ("memory", bytes(status.rss_bytes)),
         ("clock", status.clock.to_string()),
+        ("telemetry", telemetry(status.telemetry.as_ref())),
     ]
     .into_iter()
     .map(|(name, value)| vec![(style::DIM, name.to_owned()), (Style::new(), value)])
@@ -193,6 +194,13 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
         facts.push(vec![
             (style::DIM, "not in force".into()),
             (style::WARN, cause),
+        ]);
+    }
+    let telemetry = status.telemetry.as_ref();
+    if let Some(error) = telemetry.and_then(|telemetry| telemetry.last_error.as_ref()) {
+        facts.push(vec![
+            (style::DIM, "telemetry".into()),
+            (style::WARN, escaped(error, MAX_NAME)),
         ]);
     }
     let workspace = directory(Path::new(&status.workspace));
@@ -222,6 +230,27 @@ fn contents(kept: Option<&KeptContents>, view: &View) -> String {
         bytes(kept.original_bytes),
         bytes(kept.pinned_bytes)
     )
+}
+
+/// Returns where records are sent, and how far they were.
+fn telemetry(status: Option<&TelemetryStatus>) -> String {
+    let Some(status) = status else {
+        return "off".into();
+    };
+    let Some(endpoint) = &status.endpoint else {
+        return "on, but nothing is sent".into();
+    };
+    let mut parts = vec![format!("on, to {}", escaped(endpoint, MAX_NAME))];
+    if let Some(clock) = status.acknowledged {
+        parts.push(format!("acknowledged up to {clock}"));
+    }
+    parts.push(format!("{} unsent", count(status.unsent, "record")));
+    for (number, what) in [(status.pruned, "pruned"), (status.rejected, "rejected")] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number, "record")));
+        }
+    }
+    parts.join("; ")
 }
 
 fn count_y(number: u64) -> String {

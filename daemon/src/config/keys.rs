@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use touchmark_engine::patterns::{self, Patterns};
 
 use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
-use super::{Config, Durability, Gate, Part, Unsaved, Whose};
+use super::{Config, Durability, Endpoint, Gate, Headers, Part, Paths, Unsaved, Whose};
 use crate::hooks::Agent;
 use crate::watch::Choice;
 
@@ -64,7 +64,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Key> {
 
 /// All keys. A repository may not set what depends on the machine and the user
 /// (`case`, `watch`, `idle_exit`), on whom changes are attributed to (`marks`),
-/// or how long things are stored. Nor may it set what would lock clients out
+/// how long things are stored, or what leaves the machine (`telemetry`). Nor may it set what would lock clients out
 /// (`limits.frame`, `limits.connections`) or make different calls count as
 /// equal (`calls.rules`).
 const KEYS: &[Key] = &[
@@ -221,7 +221,30 @@ const KEYS: &[Key] = &[
         |config, value| put::<Unsaved, _>(&mut config.unsaved, value),
         |config, said| most(&mut config.unsaved, said.unsaved),
     ),
+    users("telemetry.enabled", |config, value| {
+        put::<bool, _>(&mut config.telemetry, value)
+    }),
+    users("telemetry.endpoint", |config, value| {
+        let text: String = read(value)?;
+        config.telemetry_endpoint = Endpoint::configured(&text).map_err(reason)?;
+        Ok(())
+    }),
+    users("telemetry.headers", |config, value| {
+        config.telemetry_headers = Headers::new(read(value)?).map_err(reason)?;
+        Ok(())
+    }),
+    users("telemetry.paths", |config, value| {
+        put::<Paths, _>(&mut config.telemetry_paths, value)
+    }),
 ];
+
+fn reason(reason: String) -> Wrong {
+    Wrong {
+        at: None,
+        reason,
+        part: Part::File,
+    }
+}
 
 const fn users(name: &'static str, read: Read) -> Key {
     Key {

@@ -69,6 +69,10 @@ impl Config {
             calls_bytes,
             calls_never,
             calls_rules,
+            telemetry,
+            telemetry_endpoint,
+            telemetry_headers,
+            telemetry_paths,
         } = new;
         let mut changes = Changes::default();
         changes.keep("case", &self.case, &case);
@@ -115,6 +119,22 @@ impl Config {
         changes.take("hooks.gate", &mut self.gate, gate);
         changes.take("hooks.gates", &mut self.gates, gates);
         changes.take("hooks.unsaved", &mut self.unsaved, unsaved);
+        changes.take("telemetry.enabled", &mut self.telemetry, telemetry);
+        changes.take(
+            "telemetry.endpoint",
+            &mut self.telemetry_endpoint,
+            telemetry_endpoint,
+        );
+        changes.take(
+            "telemetry.headers",
+            &mut self.telemetry_headers,
+            telemetry_headers,
+        );
+        changes.take(
+            "telemetry.paths",
+            &mut self.telemetry_paths,
+            telemetry_paths,
+        );
         changes
     }
 }

@@ -58,6 +58,11 @@ fn every_key() {
         bytes = "1 KiB"
         never = ["say"]
         rules = { readFile = ["file"] }
+        [telemetry]
+        enabled = true
+        endpoint = "http://collector:4318/x"
+        headers = { authorization = "Bearer x" }
+        paths = "plain"
         "#,
     )
     .unwrap();
@@ -100,6 +105,13 @@ fn every_key() {
                 rules.insert("readFile".into(), vec!["file".into()]);
                 rules
             },
+            telemetry: true,
+            telemetry_endpoint: Some(Endpoint::new("http://collector:4318/x").unwrap()),
+            telemetry_headers: {
+                let header = ("authorization".to_owned(), "Bearer x".to_owned());
+                Headers::new([header].into()).unwrap()
+            },
+            telemetry_paths: Paths::Plain,
         }
     );
 }

@@ -48,19 +48,21 @@ impl Guard {
     }
 
     /// Answers `recovery/restore`: writes stored bytes back. The file's current
-    /// content is stored first.
+    /// content is stored first. Also returns whether anything was written:
+    /// false if the file had these bytes already.
     ///
     /// # Errors
     /// `notFound` for an unknown id, and the errors of a guarded write.
-    pub fn restore(&self, id: &str, umask: Umask) -> Result<RecoveryRestored, Error> {
+    pub fn restore(&self, id: &str, umask: Umask) -> Result<(RecoveryRestored, bool), Error> {
         let item = self.item(id)?;
         let bytes = std::fs::read(&item.file).map_err(storage)?;
         let base = found(&self.find(&item.path, Some(umask))?);
         if base == Some(item.hash) {
-            return Ok(RecoveryRestored {
+            let unchanged = RecoveryRestored {
                 items: vec![item],
                 recovered: Vec::new(),
-            });
+            };
+            return Ok((unchanged, false));
         }
         let order = WriteOrder {
             path: item.path.clone(),
@@ -73,10 +75,10 @@ impl Guard {
             create_directories: true,
         };
         match self.write(&order, umask) {
-            WriteOutcome::Done { recovered, .. } => Ok(RecoveryRestored {
-                items: vec![item],
-                recovered,
-            }),
+            WriteOutcome::Done { recovered, .. } => {
+                let items = vec![item];
+                Ok((RecoveryRestored { items, recovered }, true))
+            }
             WriteOutcome::Conflict {
                 found,
                 cause,

@@ -415,12 +415,15 @@ fn kept_bytes_get_their_name_back() {
     let id = world.guard.list(None).unwrap().items[0].id.clone();
     let shown = world.guard.show(&id, 3).unwrap();
     assert_eq!((shown.text.as_str(), shown.truncated), ("uns", true));
-    let restored = world.guard.restore(&id, UMASK).unwrap();
+    let (restored, is_written) = world.guard.restore(&id, UMASK).unwrap();
+    assert!(is_written);
     assert_eq!(fs::read(&path).unwrap(), b"unseen");
     assert_eq!(fs::read(&restored.recovered[0]).unwrap(), b"new");
     fs::remove_file(&path).unwrap();
     world.guard.restore(&id, UMASK).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"unseen");
+    let (_, is_written) = world.guard.restore(&id, UMASK).unwrap();
+    assert!(!is_written, "the file has these bytes already");
     world.guard.delete(&id).unwrap();
     assert_eq!(world.kept(), ["new"]);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! `activity/list`.
 
 use touchmark_engine::ledger::session_memory::Note;
-use touchmark_engine::{Fact, Record};
+use touchmark_engine::{Fact, Record, Refusal};
 use touchmark_proto::activity::{Activities, Activity, ActivityKind, ActivityList};
 use touchmark_proto::{Clock, Error};
 
@@ -76,6 +76,15 @@ fn row(epoch: u64, record: &Record) -> Option<Activity> {
     let (kind, session) = match &record.fact {
         Fact::Read { session, .. } => (ActivityKind::Read, session),
         Fact::Lost { session, .. } => (ActivityKind::Overwrote, session),
+        Fact::Refused { session, cause, .. } => {
+            let kind = match cause {
+                Refusal::Stale => ActivityKind::Stale,
+                Refusal::NotRead => ActivityKind::NotRead,
+                Refusal::Conflict => ActivityKind::Conflict,
+            };
+            (kind, session)
+        }
+        // How refusals were recorded earlier.
         Fact::Noted {
             session,
             note: Note::Saved(savings),
@@ -99,6 +108,7 @@ fn row(epoch: u64, record: &Record) -> Option<Activity> {
     let (path, verdict, lost) = match &record.fact {
         Fact::Read { path, verdict, .. } => (Some(path), Some(*verdict), None),
         Fact::Lost { path, version, .. } => (Some(path), None, Some(clock(*version))),
+        Fact::Refused { path, .. } => (path.as_ref(), None, None),
         _ => (None, None, None),
     };
     Some(Activity {

@@ -26,7 +26,7 @@ const PAGE: u32 = 1_000;
 const MOST: usize = 256 << 20;
 
 /// A file's history.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Chain {
     /// All versions, oldest first, beginning with the log's baseline.
     /// Corrections are merged into the versions that they correct. The last
@@ -90,6 +90,31 @@ impl Chain {
             versions,
             steps,
             mode,
+        })
+    }
+
+    /// Collects the history of a file as it is recorded. Its current content is
+    /// not looked at, and nothing waits for a fence.
+    ///
+    /// # Errors
+    /// Those of `file/history`.
+    pub(crate) async fn recorded(
+        inside: &Inside,
+        contents: &Arc<Mutex<Reader>>,
+        path: &ClientPath,
+    ) -> Result<Self, Error> {
+        let versions = pages(inside, path, Some(false)).await?;
+        let contents = Arc::clone(contents);
+        let read = aside(move || {
+            let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let steps = steps(&contents, &versions);
+            (versions, steps)
+        });
+        let (versions, steps) = read.await?;
+        Ok(Self {
+            versions,
+            steps,
+            mode: None,
         })
     }
 
@@ -194,6 +219,24 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
 /// # Errors
 /// Those of `file/history`.
 pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<Version>, Error> {
+    let mut versions = pages(inside, path, None).await?;
+    // The file may not have been tracked lately.
+    if let Some(last) = versions.last() {
+        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
+        if last.hash != now.hash {
+            versions.push(unrecorded(last, now.hash, now.size));
+        }
+    }
+    Ok(versions)
+}
+
+/// Returns the recorded versions of a file, oldest first. Corrections are merged
+/// into the versions that they correct. `sync` is that of the first request.
+async fn pages(
+    inside: &Inside,
+    path: &ClientPath,
+    sync: Option<bool>,
+) -> Result<Vec<Version>, Error> {
     let mut all: Vec<Version> = Vec::new();
     let mut before: Option<Clock> = None;
     loop {
@@ -202,7 +245,7 @@ pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<V
                 path: path.clone(),
                 before,
                 limit: Some(PAGE),
-                sync: before.is_some().then_some(false),
+                sync: before.map_or(sync, |_| Some(false)),
                 verify: None,
             })
             .await?;
@@ -212,15 +255,7 @@ pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<V
             break;
         }
     }
-    let mut versions = corrected(all);
-    // The file may not have been tracked lately.
-    if let Some(last) = versions.last() {
-        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
-        if last.hash != now.hash {
-            versions.push(unrecorded(last, now.hash, now.size));
-        }
-    }
-    Ok(versions)
+    Ok(corrected(all))
 }
 
 /// Returns the versions in their order, each with the author of its newest

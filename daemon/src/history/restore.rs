@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use touchmark_engine::text::lines;
-use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_engine::{Fact, WriteOrder, WriteOutcome};
 use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
 use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
@@ -23,8 +23,19 @@ impl Past {
             let versions = chain::versions(&self.inside, &ask.path).await?;
             let version = self.version(&versions, &ask.path, &ask.at).await?.clone();
             let now = versions.last().cloned();
+            let (n, author) = (version.clock.n, version.author.clone());
             match self.restored(&name, version, now).await? {
-                Ok(file) => return Ok(Restored { files: vec![file] }),
+                Ok(file) => {
+                    if file.outcome == Restoration::Restored {
+                        self.inside.record(vec![Fact::BroughtBack {
+                            session: author.session,
+                            path: file.path.clone(),
+                            // A content that is not recorded has the clock 0.
+                            version: Some(n).filter(|n| *n > 0),
+                        }]);
+                    }
+                    return Ok(Restored { files: vec![file] });
+                }
                 Err(error) if error.code == ErrorCode::Conflict && tries < TRIES => {}
                 Err(error) => return Err(error),
             }

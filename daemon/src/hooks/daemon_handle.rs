@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use touchmark_engine::Fact;
 use touchmark_engine::session_memory::Note;
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
@@ -18,6 +19,7 @@ use super::notice;
 use crate::config::{Gate, Unsaved};
 use crate::event::Event;
 use crate::inside::Inside;
+use crate::store::{Reader, StoreError};
 use crate::system::clock;
 
 /// A question of a hook's rules to the loop.
@@ -66,9 +68,16 @@ pub(crate) enum Consult {
     Unanswered(SessionId),
     /// Stores a note for this session.
     Noted(SessionId, Note),
+    /// Records results of the shell ([`Fact::is_outcome`]).
+    Outcome(Vec<Fact>),
     /// Counts a hook's event that was not understood, for this session if it is
     /// known.
     NotUnderstood(Option<SessionId>),
+    /// Requests a connection to the log and the stored contents.
+    Log {
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<Reader, StoreError>>,
+    },
     /// Requests a content, if it is stored.
     Content {
         /// The content's hash.

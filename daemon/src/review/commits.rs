@@ -173,14 +173,16 @@ enum Object {
 
 /// A git process that prints objects on request (`cat-file --batch`).
 #[derive(Debug)]
-struct Objects {
+pub(crate) struct Objects {
     git: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Objects {
-    fn open(root: &Path) -> Option<Self> {
+    /// Starts git for the repository that contains `root`; `None` if it does not
+    /// start.
+    pub(crate) fn open(root: &Path) -> Option<Self> {
         let mut git = git(root)
             .args(["cat-file", "--batch"])
             .stdin(Stdio::piped())
@@ -197,7 +199,7 @@ impl Objects {
     }
 
     /// Returns the content of a file in a commit.
-    fn file(&mut self, commit: &str, path: &RelPath) -> Step {
+    pub(crate) fn file(&mut self, commit: &str, path: &RelPath) -> Step {
         let name = [commit.as_bytes(), b":./", path.as_bytes()].concat();
         match self.object(&name) {
             Some(Object::Whole(_, bytes)) => Step::Held(Arc::from(bytes)),

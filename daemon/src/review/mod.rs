@@ -21,6 +21,7 @@ use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath};
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of};
 use commits::Commits;
+pub(crate) use commits::Objects;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
 
@@ -185,8 +186,10 @@ impl Undoer {
                 .filter(|(id, _)| ids.contains(id))
                 .map(|(_, hunk)| hunk)
                 .collect();
+            let mut by = BTreeSet::new();
             for step in meant.iter().flat_map(|hunk| &hunk.steps) {
                 let author = &queued.chain.versions[*step].author;
+                by.insert(author.session.clone());
                 if !authors.contains(author) {
                     authors.push(author.clone());
                 }
@@ -195,7 +198,13 @@ impl Undoer {
                 .weave
                 .without_reviewed(meant.iter().copied(), queued.existed());
             let hunks = u32::try_from(meant.len()).unwrap_or(u32::MAX);
-            plans.push(Plan::of_review(&queued.path, &queued.chain, after, hunks));
+            plans.push(Plan::of_review(
+                &queued.path,
+                &queued.chain,
+                after,
+                hunks,
+                by,
+            ));
         }
         self.carry_out(plans, "review".into(), authors).await
     }

@@ -67,6 +67,7 @@ impl Daemon {
                     | Event::Disconnected(_)
                     | Event::Written { .. }
                     | Event::Read { .. }
+                    | Event::Describe { .. }
                     | Event::Answered { .. }),
                 )) => {
                     self.take(event);
@@ -88,10 +89,12 @@ impl Daemon {
                 Ok(Some(Event::Disconnected(connection))) => {
                     self.peers.remove(&connection);
                 }
+                Ok(Some(event @ Event::Describe { .. })) => self.take(event),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
         }
+        self.end_telemetry(&mut events).await;
         let news =
             self.next_snapshot.has_news() || self.stamps_in_snapshot != self.engine.stamps_noted();
         if !again && news && self.storage_trouble.is_none() {

@@ -206,6 +206,7 @@ impl Daemon {
             }
             Consult::Unanswered(session) => self.feed(Input::HookUnanswered { session }),
             Consult::Noted(session, note) => self.feed(Input::Noted { session, note }),
+            Consult::Outcome(facts) => self.feed(Input::Outcome(facts)),
             Consult::NotUnderstood(session) => self.feed(Input::HookNotUnderstood { session }),
             Consult::Inherit {
                 session,
@@ -228,6 +229,9 @@ impl Daemon {
                 }
             }
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
+            Consult::Log { answer } => {
+                let _nobody_waits = answer.send(self.store.reader());
+            }
             Consult::Content { hash, answer } => {
                 self.connect_log();
                 let content = Contents::new(self.log.as_ref()).content(Some(hash));

@@ -1,6 +1,7 @@
 //! Requests about the daemon itself. The engine only decides their place in the
 //! order of requests.
 
+use touchmark_engine::Fact;
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{
     Counters, Degraded, Done, Initialize, Initialized, KeptContents, Program, StatusReport,
@@ -43,8 +44,18 @@ impl Daemon {
             }
             ForShell::RecoveryRestore(ask) => {
                 let umask = self.umask_of(request);
+                let inside = self.inside(request);
                 return self.recover(request, move |guard| {
-                    guard.restore(&ask.id, umask).map(Reply::RecoveryRestore)
+                    let (restored, is_written) = guard.restore(&ask.id, umask)?;
+                    if is_written {
+                        let facts = restored.items.iter().map(|item| Fact::BroughtBack {
+                            session: item.author.as_ref().and_then(|by| by.session.clone()),
+                            path: item.path.clone(),
+                            version: None,
+                        });
+                        inside.record(facts.collect());
+                    }
+                    Ok(Reply::RecoveryRestore(restored))
                 });
             }
             ForShell::RecoveryDelete(ask) => {
@@ -80,6 +91,7 @@ impl Daemon {
             ForShell::ReviewList(ask) => return self.review_list(request, ask),
             ForShell::ReviewKeep(ask) => return self.review_keep(request, ask),
             ForShell::ReviewUndo(ask) => return self.review_undo(request, ask),
+            ForShell::SurvivalList(ask) => return self.survival_list(request, ask),
             ask @ (ForShell::FileContent(_)
             | ForShell::FileDiff(_)
             | ForShell::FileBlame(_)
@@ -165,6 +177,7 @@ impl Daemon {
             },
             rss_bytes: resident_bytes(),
             agents: self.hooks.agents(self.time.now()),
+            telemetry: self.telemetry_status(),
         }
     }
 

@@ -8,11 +8,11 @@ use std::time::Instant;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snapshot};
 use touchmark_engine::patterns::Patterns;
-use touchmark_engine::{Engine, Record, Saved, State};
+use touchmark_engine::{Engine, Fact, Input, Record, Saved, State};
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted};
-use touchmark_proto::{Request, SessionId, native};
+use touchmark_proto::{Millis, Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::histories::Histories;
@@ -22,6 +22,7 @@ use super::reading::Aside;
 use super::searches::Searches;
 use super::snapshot;
 use super::subscriptions::Subscriptions;
+use super::telemetry::Telemetry;
 use super::{Daemon, Options};
 use crate::Error;
 use crate::config::{Case, Durability, probe_case_insensitive};
@@ -35,6 +36,7 @@ use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
+use crate::survival::Judge;
 use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
@@ -70,6 +72,7 @@ impl Daemon {
             facts,
             trouble,
             left_out,
+            exporting,
             refused,
             ..
         } = opened;
@@ -136,7 +139,7 @@ impl Daemon {
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
         let undone = match refused {
             None => undo::resume(&journal, &guard, options.umask),
-            Some(_) => Vec::new(),
+            Some(_) => undo::Resumed::default(),
         };
         let hub = Hub {
             events: events.clone(),
@@ -158,7 +161,7 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
-        let daemon = Self {
+        let mut daemon = Self {
             time,
             newest_fact: engine.state().n,
             engine,
@@ -175,6 +178,7 @@ impl Daemon {
                 refused: options.refused.clone(),
                 at_restart: Vec::new(),
             },
+            telemetry: Telemetry::default(),
             loss: trouble,
             left_out,
             listener,
@@ -211,8 +215,11 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
+            judge: Arc::new(Judge::new(&places.state)),
+            last_judged: None,
             options,
         };
+        daemon.begin_telemetry(exporting);
         Ok((daemon, receiver))
     }
 
@@ -223,7 +230,8 @@ impl Daemon {
         self.engine.start(self.time.now(), &mut effects);
         self.effects.extend(effects);
         self.carry_out_all();
-        for (path, hash) in std::mem::take(&mut self.undone) {
+        let undone = std::mem::take(&mut self.undone);
+        for (path, hash) in undone.written {
             // The user's undo wrote these files just before the daemon's exit.
             self.ask_internally(Request::EditorDidSave(EditorDidSave {
                 path: (&path).into(),
@@ -232,6 +240,7 @@ impl Daemon {
                 formatted: false,
             }));
         }
+        self.record_undone(undone.facts);
         self.forget_unused();
         if self.left_out {
             self.forget_contexts();
@@ -242,6 +251,35 @@ impl Daemon {
             self.snapshot();
         }
         self.prune();
+        self.judge_survival();
+    }
+
+    /// Records whose changes the completed undos concern, unless the earlier
+    /// daemon has done so just before its exit.
+    fn record_undone(&mut self, facts: Vec<(Millis, Fact)>) {
+        let Some(first) = facts.iter().map(|(begun, _)| *begun).min() else {
+            return;
+        };
+        let mut known = Vec::new();
+        if let Ok(log) = self.store.reader() {
+            let mut before = u64::MAX;
+            while let Ok(page) = log.other_facts_before(before, 1_000)
+                && let Some(oldest) = page.last()
+            {
+                before = oldest.n;
+                let is_over = oldest.time < first;
+                known.extend(page.into_iter().map(|record| (record.time, record.fact)));
+                if is_over {
+                    break;
+                }
+            }
+        }
+        let is_new = |(begun, fact): &(Millis, Fact)| {
+            let mut known = known.iter();
+            !known.any(|(time, other)| time >= begun && other == fact)
+        };
+        let facts = facts.into_iter().filter(is_new).map(|(_, fact)| fact);
+        self.feed(Input::Outcome(facts.collect()));
     }
 
     /// Removes all lines from the record of what is in the sessions' contexts,

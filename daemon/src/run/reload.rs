@@ -46,6 +46,13 @@ impl Daemon {
         let mut engine = config.engine(root, false);
         engine.utc_offset = crate::time::utc_offset();
         self.engine.reconfigure(engine);
+        if changes
+            .taken
+            .iter()
+            .any(|key| key.starts_with("telemetry."))
+        {
+            self.switch_telemetry();
+        }
         self.forget_unused();
         self.prune();
     }

@@ -71,7 +71,12 @@ impl Daemon {
     /// Handles an event of the store.
     pub(super) fn stored(&mut self, event: StoreEvent) {
         match event {
-            StoreEvent::Committed { turn } => self.outbox.settle(turn),
+            StoreEvent::Committed { turn } => {
+                self.outbox.settle(turn);
+                if let Some(exporter) = &mut self.telemetry.exporter {
+                    exporter.committed(turn);
+                }
+            }
             StoreEvent::Failed { turn, cause } => {
                 if self.storage_trouble.is_none() {
                     tracing::error!("the state cannot be stored: {cause}");
@@ -84,6 +89,9 @@ impl Daemon {
             StoreEvent::Recovered => {
                 tracing::info!("the state is stored again");
                 self.storage_trouble = None;
+                if let Some(exporter) = &mut self.telemetry.exporter {
+                    exporter.recovered();
+                }
             }
             StoreEvent::Reopen => self.ending = Some(Ending::Again),
         }

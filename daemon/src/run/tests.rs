@@ -69,6 +69,7 @@ impl World {
             places: self.places.clone(),
             config: self.config.clone(),
             refused: None,
+            user_is_wrong: false,
             user_config: None,
             on_demand: self.on_demand,
             manager: Manager::default(),

@@ -5,7 +5,7 @@
 
 mod index;
 mod known;
-mod repository;
+pub(crate) mod repository;
 mod rules;
 #[cfg(test)]
 mod tests;

@@ -42,20 +42,7 @@ type Stamp = (u64, i64, i64);
 impl Repository {
     /// Opens the repository with that top directory.
     pub(super) fn at(top: &Path, prefix: Vec<u8>) -> Option<Self> {
-        let git = top.join(GIT);
-        let found = git.symlink_metadata().ok()?;
-        let own = match found.is_file() {
-            true => {
-                let line = line(&git)?;
-                top.join(line.strip_prefix("gitdir: ")?)
-            }
-            false => git,
-        };
-        check_owner(&own.metadata().ok()?).ok()?;
-        let common = match line(&own.join("commondir")) {
-            Some(common) => own.join(common),
-            None => own.clone(),
-        };
+        let (own, common) = directories(top)?;
         Some(Self {
             own,
             common,
@@ -189,6 +176,26 @@ impl<'a> Tracked<'a> {
     }
 }
 
+/// Returns the git directory of the work tree with that top directory, and the
+/// one that it shares with other work trees.
+pub(crate) fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
+    let git = top.join(GIT);
+    let found = git.symlink_metadata().ok()?;
+    let own = match found.is_file() {
+        true => {
+            let line = line(&git)?;
+            top.join(line.strip_prefix("gitdir: ")?)
+        }
+        false => git,
+    };
+    check_owner(&own.metadata().ok()?).ok()?;
+    let common = match line(&own.join("commondir")) {
+        Some(common) => own.join(common),
+        None => own.clone(),
+    };
+    Some((own, common))
+}
+
 /// Returns whether a time of an index equals that of a stat. An index may have
 /// whole seconds only.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -221,7 +228,7 @@ fn line(path: &Path) -> Option<String> {
 }
 
 /// Reads at most `most` bytes of a regular file that is not a link.
-fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = patient()

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::contents::{Note, Table, Waiting};
+use super::exports::{self, Progress};
 use super::schema::{self, OTHER, int, meta, set_meta, uint};
 use super::seal;
 use super::unreadable::{self, Bad};
@@ -48,6 +49,11 @@ pub(super) struct Chores {
     /// none.
     trim: bool,
     deletions: VecDeque<Vec<i64>>,
+    /// How far facts were exported now. Within it, `None`: nothing is exported
+    /// any more.
+    exported: Option<Option<Progress>>,
+    /// The number of facts that were dropped before they were exported.
+    unexported: Arc<AtomicU64>,
     /// Records that a lookup could not read.
     bad: Vec<Bad>,
     unreadable: Arc<AtomicU64>,
@@ -61,6 +67,7 @@ impl Chores {
         waiting: Arc<Waiting>,
         contents: Table,
         unreadable: Arc<AtomicU64>,
+        unexported: Arc<AtomicU64>,
         purge: bool,
     ) -> Self {
         Self {
@@ -72,6 +79,8 @@ impl Chores {
             // The previous run may have ended in the middle of the trimming.
             trim: true,
             deletions: VecDeque::new(),
+            exported: None,
+            unexported,
             bad: Vec::new(),
             unreadable,
             paused: None,
@@ -93,7 +102,12 @@ impl Chores {
             Message::Delete(facts) => self.deletions.push_back(facts),
             Message::Contents(asked) => self.contents.ask(asked),
             Message::ForgetContents(done) => self.forget.push(done),
-            Message::Purge => drop(self.purge.get_or_insert_default()),
+            Message::Purge => {
+                self.purge.get_or_insert_default();
+                // Facts that wait for their export must go as well.
+                self.trim = true;
+            }
+            Message::Exported(progress) => self.exported = Some(progress),
             // Pending contents are in `waiting`, and the writer itself stores
             // the facts of a commit.
             Message::Look | Message::Commit { .. } => {}
@@ -121,6 +135,7 @@ impl Chores {
             || self.purge.is_some()
             || !self.deletions.is_empty()
             || !self.bad.is_empty()
+            || self.exported.is_some()
             || self.contents.is_pending()
             || self.waiting.has_new_secrets()
             || !self.waiting.is_empty();
@@ -163,10 +178,15 @@ impl Chores {
             transaction.commit()?;
             self.unreadable.fetch_add(moved, Ordering::Relaxed);
             self.bad.clear();
+        } else if let Some(progress) = &self.exported {
+            exports::note(connection, progress.as_ref(), &self.unexported)?;
+            self.exported = None;
+            // Facts may have waited for this.
+            self.trim = true;
         } else if self.trim {
-            self.trim = trim(connection)?;
+            self.trim = trim(connection, self.purge.is_some(), &self.unexported)?;
         } else if let Some(facts) = self.deletions.front() {
-            delete(connection, facts)?;
+            delete(connection, facts, &self.unexported)?;
             self.deletions.pop_front();
         } else if let Some(told) = self.purge.take() {
             // After the snapshot and the trimming, since both delete data.
@@ -225,22 +245,34 @@ impl Snapshot {
 
 /// Deletes some facts that the snapshot covers and no history needs. Returns
 /// whether there may be more. The position is stored, so a crash repeats no
-/// work.
-fn trim(connection: &mut Connection) -> Result<bool, rusqlite::Error> {
+/// work. Facts that are still to be exported stay (TEL-4), unless `all` are to
+/// go.
+fn trim(
+    connection: &mut Connection,
+    all: bool,
+    unexported: &AtomicU64,
+) -> Result<bool, rusqlite::Error> {
     let transaction = schema::begin(connection)?;
     let covered = meta::<i64>(&transaction, "snapshot")?.map_or(0, uint);
     let from = meta::<i64>(&transaction, "trimmed")?.map_or(0, uint);
+    let covered = match all {
+        true => covered,
+        false => exports::held(&transaction, covered)?,
+    };
     if from >= covered {
         return Ok(false);
     }
     let to = covered.min(from + TRIM_STEP);
+    let dropped = exports::dropped_between(&transaction, from, to)?;
     transaction.execute(
         "DELETE FROM fact WHERE n > ?1 AND n <= ?2 AND kind = ?3",
         (int(from), int(to), OTHER),
     )?;
     set_meta(&transaction, "trimmed", int(to))?;
+    exports::count(&transaction, dropped)?;
     failpoint::pass("store: about to trim");
     transaction.commit()?;
+    unexported.fetch_add(dropped, Ordering::Relaxed);
     Ok(to < covered)
 }
 
@@ -263,8 +295,13 @@ fn purge(connection: &mut Connection) {
 
 /// Deletes pruned versions, and notes up to which fact the log is no longer
 /// complete.
-fn delete(connection: &mut Connection, facts: &[i64]) -> Result<(), rusqlite::Error> {
+fn delete(
+    connection: &mut Connection,
+    facts: &[i64],
+    unexported: &AtomicU64,
+) -> Result<(), rusqlite::Error> {
     let transaction = schema::begin(connection)?;
+    let dropped = exports::dropped_of(&transaction, facts)?;
     let before = meta::<i64>(&transaction, "pruned")?.unwrap_or(0);
     for n in facts {
         transaction
@@ -273,5 +310,8 @@ fn delete(connection: &mut Connection, facts: &[i64]) -> Result<(), rusqlite::Er
     }
     let newest = facts.iter().copied().max().unwrap_or(0);
     set_meta(&transaction, "pruned", before.max(newest))?;
-    transaction.commit()
+    exports::count(&transaction, dropped)?;
+    transaction.commit()?;
+    unexported.fetch_add(dropped, Ordering::Relaxed);
+    Ok(())
 }

@@ -66,6 +66,7 @@ mod checks;
 mod chores;
 mod contents;
 mod error;
+mod exports;
 mod high_water_mark;
 mod load;
 mod reader;
@@ -92,6 +93,7 @@ use touchmark_proto::{Hash, Millis};
 
 pub use contents::{CheckpointContents, Extent, WhyNot};
 pub use error::StoreError;
+pub use exports::{Exports, Progress};
 pub use reader::Reader;
 
 use chores::Chores;
@@ -174,6 +176,8 @@ pub struct Opened {
     /// Facts, or the snapshot, were left out since they could not be read, so
     /// the state may be incomplete.
     pub left_out: bool,
+    /// Facts are being exported, as the last run noted.
+    pub exporting: bool,
     /// Why nothing can be stored, if the store could not be opened for writing.
     /// The epoch is then valid for this run only, and [`StoreEvent::Reopen`]
     /// reports when to open the store again.
@@ -236,6 +240,8 @@ pub struct Store {
     unreadable: Arc<AtomicU64>,
     /// How much content is stored; `None` until the table was first looked at.
     extent: Arc<Mutex<Option<Extent>>>,
+    /// The number of facts that were dropped before they were exported.
+    unexported: Arc<AtomicU64>,
     /// The store was opened for writing.
     writable: bool,
     /// Whether a turn may be stored on the caller's thread.
@@ -281,6 +287,8 @@ pub fn open(
     let waiting = Arc::new(Waiting::new(options.contents_file, secrets));
     let unstored = Arc::new(Unstored::default());
     let unreadable = Arc::new(AtomicU64::new(unreadable));
+    let unexported = Arc::new(AtomicU64::new(exports::dropped(&connection)?));
+    let exporting = exports::are_under_way(&connection)?;
     let table = Table::new(options.contents_total);
     let extent = table.shown();
 
@@ -293,7 +301,13 @@ pub fn open(
     let worker = Writer::new(
         connection,
         mark,
-        Chores::new(Arc::clone(&waiting), table, Arc::clone(&unreadable), purge),
+        Chores::new(
+            Arc::clone(&waiting),
+            table,
+            Arc::clone(&unreadable),
+            Arc::clone(&unexported),
+            purge,
+        ),
         Arc::clone(&unstored),
         nudge,
     );
@@ -314,6 +328,7 @@ pub fn open(
             waiting,
             unstored,
             unreadable,
+            unexported,
             extent,
             writable: true,
             // A sync takes long, and the caller's thread could answer no client
@@ -331,6 +346,7 @@ pub fn open(
         pruned,
         trouble,
         left_out,
+        exporting,
         refused: None,
     })
 }
@@ -429,6 +445,20 @@ impl Store {
     /// file, and ends the threads.
     pub fn close(mut self) {
         self.shut();
+    }
+
+    /// Returns the queue of facts that are exported. `None` if nothing can be
+    /// stored.
+    pub fn exports(&self) -> Option<Exports> {
+        self.writable.then(|| {
+            Exports::new(
+                self.path.clone(),
+                Arc::clone(&self.unstored),
+                Arc::clone(&self.waiting),
+                self.writer.clone(),
+                Arc::clone(&self.unexported),
+            )
+        })
     }
 
     /// Returns the store's file, its size including its log in bytes, and the

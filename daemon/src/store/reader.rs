@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, OTHER, VERSION, first_at, int, meta, uint};
+use super::schema::{self, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -29,6 +29,12 @@ pub struct Reader {
     /// The content that was read last. The next one may be compressed against
     /// it.
     last: RefCell<Option<(Hash, Arc<[u8]>)>>,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").finish_non_exhaustive()
+    }
 }
 
 impl Reader {
@@ -53,6 +59,12 @@ impl Reader {
             writer,
             last: RefCell::default(),
         })
+    }
+
+    /// Returns the connection. `None` if there is no file and none can be
+    /// created.
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
     }
 
     /// Returns baselines and versions of a path before fact `before`, newest
@@ -94,19 +106,30 @@ impl Reader {
     /// # Errors
     /// The same as [`history`](Self::history).
     pub fn versions_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        self.versions_from(n, usize::MAX)
+    }
+
+    /// Returns at most `limit` versions after fact `n`, oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn versions_from(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
             .find(|record| record.n > n && schema::row_of(&record.fact).0 == VERSION);
         let stored = self.all_records(
-            usize::MAX,
+            limit,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 2 ORDER BY n",
             [int(n)],
         )?;
-        Ok(joined(stored, unstored))
+        let mut all = joined(stored, unstored);
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// Returns at most `limit` facts of any kind after fact `n`, oldest first.
-    /// Of the facts that a snapshot covers, only baselines and versions remain.
+    /// Of the facts that a snapshot covers, only baselines, versions and those
+    /// about survival remain.
     ///
     /// # Errors
     /// The same as [`history`](Self::history).
@@ -190,6 +213,19 @@ impl Reader {
     /// # Errors
     /// The same as [`history`](Self::history).
     pub fn content(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.look_up(hash, true)
+    }
+
+    /// Returns a stored content like [`content`](Self::content), without noting
+    /// that it was used.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn peek(&self, hash: &Hash) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.look_up(hash, false)
+    }
+
+    fn look_up(&self, hash: &Hash, used: bool) -> Result<Option<Arc<[u8]>>, StoreError> {
         if let Some(bytes) = self.waiting.get(hash) {
             return Ok(Some(bytes));
         }
@@ -212,8 +248,10 @@ impl Reader {
             Kept::Damaged => (None, Asked::Damaged(*hash)),
             Kept::Not => return Ok(None),
         };
-        // The writer no longer runs while the store is being shut down.
-        let _ = self.writer.send(Message::Contents(asked));
+        if used || found.is_none() {
+            // The writer no longer runs while the store is being shut down.
+            let _ = self.writer.send(Message::Contents(asked));
+        }
         if let Some(bytes) = &found {
             *self.last.borrow_mut() = Some((*hash, Arc::clone(bytes)));
         }
@@ -258,8 +296,25 @@ impl Reader {
         Ok(all)
     }
 
-    /// Returns at most `limit` facts that are neither baselines nor versions, before
-    /// fact `n`, newest first. Those that a snapshot covers are dropped
+    /// Returns the facts about survival ([`touchmark_engine::Fact::Survival`]) after fact `n`,
+    /// oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == SURVIVAL);
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
+            [int(n)],
+        )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns at most `limit` facts that are neither baselines nor versions
+    /// nor about survival, before fact `n`, newest first. Those that a snapshot covers are dropped
     /// ([`untrimmed`](Self::untrimmed)).
     ///
     /// # Errors

@@ -69,6 +69,7 @@ pub(super) fn open(
             waiting,
             unstored,
             unreadable: Arc::default(),
+            unexported: Arc::default(),
             extent: Arc::default(),
             writable: false,
             at_once: false,
@@ -84,6 +85,7 @@ pub(super) fn open(
         last: found.last,
         pruned: found.pruned,
         trouble,
+        exporting: false,
         refused: Some(cause),
     })
 }

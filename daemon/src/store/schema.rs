@@ -18,6 +18,9 @@ use super::{Durability, beside};
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
+/// How many lines of a version are left. People ask for these as long as for
+/// the version.
+pub(super) const SURVIVAL: i64 = 3;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -116,6 +119,11 @@ pub(super) const MIGRATIONS: &[&str] = &[
         hashes BLOB NOT NULL,
         PRIMARY KEY (session, number)) WITHOUT ROWID;
 ",
+    // Facts of kind 3 outlive a snapshot too. They have no path, so that they
+    // are no part of a path's history.
+    "
+    CREATE INDEX fact_survival ON fact (kind) WHERE kind = 3;
+",
 ];
 
 /// Returns the newest known schema version.
@@ -138,6 +146,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     match fact {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
+        Fact::Survival { .. } => (SURVIVAL, None),
         _ => (OTHER, None),
     }
 }

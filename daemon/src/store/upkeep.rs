@@ -176,14 +176,33 @@ impl Upkeep {
             .exists([int(prune.keep_per_path)])
     }
 
+    /// Finds the facts about survival that are older than the oldest versions
+    /// may be, and sends them to the writer.
+    fn prune_survival(&self, prune: &Prune, covered: u64) -> Result<(), rusqlite::Error> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT n FROM fact WHERE kind = 3 AND n <= ?1 AND time < ?2 ORDER BY n LIMIT ?3",
+        )?;
+        // The rest is found next time.
+        let limit = i64::try_from(DELETIONS).unwrap_or(i64::MAX);
+        let found = statement.query_map((int(covered), int(prune.older_than), limit), |row| {
+            row.get::<_, i64>(0)
+        })?;
+        let batch = found.collect::<Result<Vec<_>, _>>()?;
+        if !batch.is_empty() {
+            let _ = self.writer.send(Message::Delete(batch));
+        }
+        Ok(())
+    }
+
     /// Finds the versions to drop and sends them to the writer. Versions that
     /// arrive meanwhile do not change the result.
     pub(super) fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
+        // Facts after the snapshot are needed for the next start.
+        let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
+        self.prune_survival(&prune, covered)?;
         if !self.is_any_to_prune(&prune)? {
             return Ok(());
         }
-        // Facts after the snapshot are needed for the next start.
-        let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
         let mut statement = self.connection.prepare_cached(
             "SELECT n FROM (
                 SELECT n, time,

@@ -16,6 +16,7 @@ use touchmark_proto::RelPath;
 use super::chores::Chores;
 use super::contents::{Asked, Note, Said};
 use super::error::StoreError;
+use super::exports::Progress;
 use super::high_water_mark::{Condition, HighWaterMark};
 use super::schema::{self, int};
 use super::unreadable::Bad;
@@ -38,6 +39,8 @@ pub(super) enum Message {
     Delete(Vec<i64>),
     /// Move these records aside, since they cannot be read.
     PutAside(Vec<Bad>),
+    /// Facts were exported up to here; `None`: none are exported any more.
+    Exported(Option<Progress>),
     /// Delete all contents, then call this.
     ForgetContents(Box<dyn FnOnce() + Send>),
     /// Rewrite the file without deleted data.

@@ -63,6 +63,19 @@ impl History {
         &self.skipped
     }
 
+    /// Returns the moment at which `age` has passed since `time`.
+    pub(super) fn after(&self, time: Millis, age: Millis) -> Millis {
+        let mut moment = time.saturating_add(age);
+        for (from, to) in &self.skipped {
+            if *from >= moment {
+                break;
+            }
+            let from = (*from).max(time);
+            moment = moment.saturating_add(to.saturating_sub(from));
+        }
+        moment
+    }
+
     /// Returns the moment since which `age` has passed at `now`.
     pub(super) fn before(&self, now: Millis, age: Millis) -> Millis {
         let mut moment = now.saturating_sub(age);

@@ -4,12 +4,14 @@
 //! files before and after. The entry is written last, by a rename. Only then is
 //! anything written into the workspace.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use touchmark_engine::Fact;
 use touchmark_proto::undo::UndoRow;
 use touchmark_proto::{
     Author, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, RelPath, SessionId,
@@ -86,9 +88,55 @@ pub(super) struct FileEntry {
     /// is removed under this name only after it was written under the other.
     #[serde(default)]
     pub(super) to: Option<RelPath>,
+    /// The sessions whose changes are undone in the file; `None` in the list
+    /// stands for changes of no session. `None` in entries of an older
+    /// touchmark.
+    #[serde(default)]
+    pub(super) by: Option<BTreeSet<Option<SessionId>>>,
+    /// The number of places that change.
+    #[serde(default)]
+    pub(super) hunks: u32,
+    /// The number of places that keep their lines, since they were changed
+    /// later.
+    #[serde(default)]
+    pub(super) conflicts: u32,
+}
+
+impl Entry {
+    /// Returns the facts about the undo, one for each session with changes in
+    /// the files of the entry.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let mut counts: BTreeMap<Option<SessionId>, [u32; 3]> = BTreeMap::new();
+        for file in &self.files {
+            for session in file.sessions(&self.authors) {
+                let sums = counts.entry(session).or_default();
+                for (sum, more) in sums.iter_mut().zip([1, file.hunks, file.conflicts]) {
+                    *sum = sum.saturating_add(more);
+                }
+            }
+        }
+        counts
+            .into_iter()
+            .map(|(session, [files, hunks, conflicts])| Fact::Undone {
+                session,
+                undo: self.redo_of.unwrap_or(self.number),
+                redo: self.redo_of.is_some(),
+                files,
+                hunks,
+                conflicts,
+            })
+            .collect()
+    }
 }
 
 impl FileEntry {
+    /// Returns the sessions whose changes are undone in the file, in an entry
+    /// of these authors.
+    pub(super) fn sessions(&self, authors: &[Author]) -> BTreeSet<Option<SessionId>> {
+        let all = || authors.iter().map(|author| author.session.clone());
+        self.by.clone().unwrap_or_else(|| all().collect())
+    }
+
     /// Returns the file's modes before and after the undo; `None` for one that
     /// is not known.
     pub(super) fn modes(&self) -> [Option<FileMode>; 2] {
@@ -183,6 +231,9 @@ impl Journal {
             mode: plan.mode.map(FileMode::bits),
             was: plan.was.map(FileMode::bits),
             to: plan.to.clone(),
+            by: Some(plan.by.clone()),
+            hunks: plan.hunks,
+            conflicts: u32::try_from(plan.conflicts.len()).unwrap_or(u32::MAX),
         };
         match entry.files.get_mut(at) {
             Some(old) => *old = file,

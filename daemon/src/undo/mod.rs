@@ -31,7 +31,7 @@ use crate::store::Reader;
 pub(crate) use journal::Journal;
 pub(crate) use plan::Plan;
 use transaction::Transaction;
-pub(crate) use transaction::resume;
+pub(crate) use transaction::{Resumed, resume};
 use whose::Chosen;
 pub(crate) use whose::{is_below, is_of};
 
@@ -124,7 +124,9 @@ impl Undoer {
         for (at, file) in entry.files.iter().enumerate() {
             let [before, after] = self.journal.contents(&entry, at)?;
             let plan = Plan::back(self, &file.path, before, after, file.modes()).await;
-            plans.push(plan.unwrap_or_else(|error| Plan::failed(&file.path, error)));
+            let mut plan = plan.unwrap_or_else(|error| Plan::failed(&file.path, error));
+            plan.by = file.sessions(&entry.authors);
+            plans.push(plan);
         }
         plan::rename_again(&mut plans, &entry.files);
         if ask.dry_run {

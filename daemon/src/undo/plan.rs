@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use touchmark_engine::history::{Conflict, Step, Weave, Without};
 use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
-use touchmark_proto::{Author, Error, FileMode, Hash, LineRange, RelPath, VersionKind, native};
+use touchmark_proto::{
+    Author, Error, FileMode, Hash, LineRange, RelPath, SessionId, VersionKind, native,
+};
 
 use super::Undoer;
 use super::journal::{Bytes, FileEntry};
@@ -36,8 +38,11 @@ pub(crate) struct Plan {
     pub(super) mode: Option<FileMode>,
     pub(super) outcome: UndoOutcome,
     pub(super) cause: Option<String>,
-    hunks: u32,
-    conflicts: Vec<UndoConflict>,
+    pub(super) hunks: u32,
+    pub(super) conflicts: Vec<UndoConflict>,
+    /// The sessions whose changes the plan concerns; `None` in it stands for
+    /// changes of no session.
+    pub(super) by: BTreeSet<Option<SessionId>>,
     /// The name from which one of the selected versions renamed the file, and
     /// the content that the file would have there.
     from: Option<(RelPath, Option<Arc<[u8]>>)>,
@@ -68,6 +73,12 @@ impl Plan {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
         };
+        let versions: BTreeSet<u64> = chain
+            .versions
+            .iter()
+            // A version that is not recorded yet has the number 0.
+            .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
+            .collect();
         let author = |at: usize| {
             let version = chain.versions.get(at);
             version.map_or(Author::UNKNOWN, |version| version.author.clone())
@@ -87,14 +98,10 @@ impl Plan {
                 .iter()
                 .map(|conflict| told(conflict, author(conflict.by)))
                 .collect(),
+            by: chosen.sessions_of(versions.iter().copied()),
             from: None,
             to: None,
-            versions: chain
-                .versions
-                .iter()
-                // A version that is not recorded yet has the number 0.
-                .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
-                .collect(),
+            versions,
         };
         plan.from = renamed(undoer, &chain, chosen).await?;
         let is_lost = newest.hash.is_some() && plan.before.is_none();
@@ -149,6 +156,7 @@ impl Plan {
                 .iter()
                 .map(|conflict| told(conflict, author.clone()))
                 .collect(),
+            by: BTreeSet::new(),
             from: None,
             to: None,
             versions: BTreeSet::new(),
@@ -166,6 +174,7 @@ impl Plan {
         chain: &Chain,
         after: Option<Vec<u8>>,
         hunks: u32,
+        by: BTreeSet<Option<SessionId>>,
     ) -> Self {
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
@@ -182,6 +191,7 @@ impl Plan {
             cause: None,
             hunks,
             conflicts: Vec::new(),
+            by,
             from: None,
             to: None,
             versions: BTreeSet::new(),
@@ -209,6 +219,7 @@ impl Plan {
             cause: Some(error.message),
             hunks: 0,
             conflicts: Vec::new(),
+            by: BTreeSet::new(),
             from: None,
             to: None,
             versions: BTreeSet::new(),

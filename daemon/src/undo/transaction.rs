@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use touchmark_engine::{WriteOrder, WriteOutcome};
-use touchmark_proto::daemon::Sync;
+use touchmark_engine::{Fact, WriteOrder, WriteOutcome};
+use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, RelPath};
+use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
 use super::journal::{Bytes, Entry, Journal, name};
 use super::plan::Plan;
@@ -98,9 +98,16 @@ impl<'u> Transaction<'u> {
         // The engine has to record the versions before the entry ends. If the
         // daemon crashed in between, a write without a fact would be attributed
         // to an unknown author. An entry that stays is ended by the next start.
-        let recorded = self.undoer.inside.ask(Sync {}).await;
-        if !recorded.is_err_and(|error| error.code == ErrorCode::ShuttingDown) {
-            self.undoer.journal.end(&mut entry);
+        let inside = &self.undoer.inside;
+        let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
+        if !inside.ask(Sync {}).await.is_err_and(ends) {
+            failpoint::pass("undo: about to record whose changes they were");
+            inside.record(entry.facts());
+            // The answer is sent once the facts are committed.
+            if !inside.ask(Ping {}).await.is_err_and(ends) {
+                failpoint::pass("undo: it is recorded whose changes they were");
+                self.undoer.journal.end(&mut entry);
+            }
         }
         self.entry = Some(entry).filter(|entry| !entry.files.is_empty());
     }
@@ -142,7 +149,10 @@ impl<'u> Transaction<'u> {
             let anew = match self.undoer.journal.redo_of(entry, at) {
                 Some(([before, after], modes)) => {
                     let back = Plan::back(self.undoer, &path, before, after, modes);
-                    back.await.map(Some)
+                    back.await.map(|mut plan| {
+                        plan.by.clone_from(&self.plans[at].by);
+                        Some(plan)
+                    })
                 }
                 None => Plan::new(self.undoer, &path, chosen, style).await,
             };
@@ -311,12 +321,23 @@ impl Change {
     }
 }
 
-/// Completes the undos that an earlier daemon did not complete, and returns the
-/// contents that they wrote, which the caller reports. A file is written only
+/// What a start has to report about undos that it completed.
+#[derive(Debug, Default)]
+pub(crate) struct Resumed {
+    /// The contents that they wrote.
+    pub(crate) written: Vec<(RelPath, Hash)>,
+    /// The facts about them, each with the time at which its undo began. The
+    /// earlier daemon may have recorded them.
+    pub(crate) facts: Vec<(Millis, Fact)>,
+}
+
+/// Completes the undos that an earlier daemon did not complete, and returns
+/// what the caller has to report. A file is written only
 /// if it still is as it was before the undo, or if only its mode is missing.
 /// Any other file stays as it was left.
-pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(RelPath, Hash)> {
+pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed {
     let mut written = Vec::new();
+    let mut facts = Vec::new();
     for mut entry in journal.left() {
         let mut left_out: Vec<usize> = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
@@ -378,7 +399,8 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Vec<(Rel
             entry.files.remove(at);
         }
         tracing::info!("undo {} was cut short, and is completed", entry.number);
+        facts.extend(entry.facts().into_iter().map(|fact| (entry.time, fact)));
         journal.end(&mut entry);
     }
-    written
+    Resumed { written, facts }
 }

@@ -23,6 +23,8 @@ pub(super) struct Chosen {
     pub(super) paths: BTreeMap<RelPath, BTreeSet<u64>>,
     /// The authors of the selected versions.
     pub(super) authors: Vec<Author>,
+    /// The session of each selected version's author, by the version's number.
+    sessions: BTreeMap<u64, Option<SessionId>>,
     /// What the request selects, in words for people.
     said: String,
 }
@@ -116,6 +118,7 @@ impl Chosen {
             ..Self::default()
         };
         for row in meant {
+            chosen.sessions.insert(row.n, row.author.session.clone());
             if !chosen.authors.contains(&row.author) {
                 chosen.authors.push(row.author);
             }
@@ -127,6 +130,16 @@ impl Chosen {
     /// Returns whether a version is selected.
     pub(super) fn has(&self, clock: Clock) -> bool {
         self.paths.values().any(|own| own.contains(&clock.n))
+    }
+
+    /// Returns the sessions that wrote those of these versions that are
+    /// selected.
+    pub(super) fn sessions_of(
+        &self,
+        versions: impl IntoIterator<Item = u64>,
+    ) -> BTreeSet<Option<SessionId>> {
+        let found = versions.into_iter().filter_map(|n| self.sessions.get(&n));
+        found.cloned().collect()
     }
 
     /// Returns what is undone, in words for people.

@@ -82,9 +82,14 @@ impl Context<'_> {
 
     /// Records a note in a session's memory.
     pub(crate) fn note(&mut self, session: &SessionId, note: Note) {
-        self.0.record(Fact::Noted {
+        self.record(Fact::Noted {
             session: session.clone(),
             note,
         });
+    }
+
+    /// Records a fact that is only remembered.
+    pub(super) fn record(&mut self, fact: Fact) {
+        self.0.record(fact);
     }
 }

@@ -5,6 +5,7 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
 use super::context::Context;
 use super::done;
+use crate::ledger::record::{Fact, Refusal};
 use crate::ledger::session_memory::{Note, sum};
 use crate::requests::pending::Step;
 use crate::requests::session;
@@ -27,14 +28,28 @@ impl Context<'_> {
         let Some(session) = session(ask) else {
             return;
         };
-        let mut savings = Savings::default();
-        match error.code {
-            ErrorCode::Stale => savings.stale_refused = 1,
-            ErrorCode::NotRead => savings.not_read_refused = 1,
-            ErrorCode::Conflict => savings.conflicts = 1,
+        let cause = match error.code {
+            ErrorCode::Stale => Refusal::Stale,
+            ErrorCode::NotRead => Refusal::NotRead,
+            ErrorCode::Conflict => Refusal::Conflict,
             _ => return,
+        };
+        self.outcomes(vec![Fact::Refused {
+            session: session.clone(),
+            path: error.data.path.clone(),
+            cause,
+        }]);
+    }
+
+    /// Records results of the shell ([`Fact::is_outcome`]).
+    pub(crate) fn outcomes(&mut self, facts: Vec<Fact>) {
+        for fact in facts.into_iter().filter(Fact::is_outcome) {
+            // A refusal alone does not make a session known.
+            let acted = fact.session();
+            if acted.is_none_or(|session| self.state().sessions.contains_key(session)) {
+                self.record(fact);
+            }
         }
-        self.saved(&session.clone(), savings);
     }
 
     /// Counts a hook that let its agent continue before the daemon answered.
@@ -62,7 +77,7 @@ impl Context<'_> {
 
     /// Adds to the counts of what a session was saved.
     pub(super) fn saved(&mut self, session: &SessionId, savings: Savings) {
-        // A refusal alone does not make a session known.
+        // A count alone does not make a session known.
         if savings != Savings::default() && self.state().sessions.contains_key(session) {
             self.note(session, Note::Saved(savings));
         }

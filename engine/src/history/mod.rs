@@ -4,11 +4,13 @@
 
 mod hunks;
 mod review;
+mod survival;
 mod weave;
 mod without;
 
 pub use hunks::{Hunk, hunks};
 pub use review::{LineName, Reviewed};
+pub use survival::Left;
 pub use weave::{Compared, Kind, Step, Weave};
 pub use without::{Conflict, Without};
 

@@ -54,6 +54,8 @@ pub(super) struct Change {
     pub(super) what: What,
     /// Whether the file exists after the version.
     pub(super) exists: bool,
+    /// Whether the content after the version is stored.
+    pub(super) is_stored: bool,
     /// The lines that are on after the version and were off before it.
     pub(super) on: Vec<Line>,
     /// The lines that are off after the version and were on before it.
@@ -144,6 +146,7 @@ impl Weave {
                     weave.changes.push(Change {
                         what: What::Nothing,
                         exists,
+                        is_stored: false,
                         on: Vec::new(),
                         off: Vec::new(),
                         since,
@@ -171,6 +174,7 @@ impl Weave {
             let change = Change {
                 what,
                 exists: text.is_some(),
+                is_stored: true,
                 on: changed(true),
                 off: changed(false),
                 since,

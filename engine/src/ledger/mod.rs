@@ -7,6 +7,7 @@ pub(crate) mod labels;
 pub mod names;
 pub mod recall;
 pub mod record;
+pub(crate) mod refusals;
 pub mod session_memory;
 pub(crate) mod similarity;
 pub mod state;

@@ -4,6 +4,7 @@
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::survival::Horizon;
 use touchmark_proto::{
     Author, Evidence, FileMode, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId,
     VersionKind,
@@ -12,6 +13,8 @@ use touchmark_proto::{
 use crate::globs::Globs;
 use crate::ledger::session_memory::Note;
 use crate::ranges::RangeSet;
+
+pub use crate::ledger::refusals::{Passing, Refusal};
 
 /// One fact, with its place in the order of all facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -287,6 +290,78 @@ pub enum Fact {
         /// file is known.
         leaving: Vec<RelPath>,
     },
+    /// An edit or a write of a session was refused (GUARD-1, GUARD-4).
+    Refused {
+        /// The session that was refused.
+        session: SessionId,
+        /// The file that the refusal is about, the first if there are several;
+        /// `None` if the error named none.
+        path: Option<RelPath>,
+        /// Why it was refused.
+        cause: Refusal,
+    },
+    /// A hook let a session's tool write a file in spite of changes that the
+    /// session had not seen, one fact for each file. Unless `cause` is
+    /// [`Passing::Late`], a [`Refused`](Self::Refused) of the same call
+    /// precedes it.
+    Passed {
+        /// The session whose tool wrote.
+        session: SessionId,
+        /// The file that it wrote.
+        path: RelPath,
+        /// Why it was let through.
+        cause: Passing,
+    },
+    /// An undo or a redo was carried out (UNDO-1): one fact for each session
+    /// with changes in it.
+    Undone {
+        /// The session whose changes were undone or written again; `None` for
+        /// changes of no session.
+        session: Option<SessionId>,
+        /// The undo's number; `u<number>` on the wire. Of a redo, the number
+        /// of the undo that it reverts.
+        undo: u64,
+        /// Whether it was a redo.
+        redo: bool,
+        /// The number of files with changes of the session that were written,
+        /// removed or renamed.
+        files: u32,
+        /// The number of places in these files that changed. A place with
+        /// changes of several sessions counts for each.
+        hunks: u32,
+        /// The number of places in these files that kept their lines, since
+        /// another author has changed them later.
+        conflicts: u32,
+    },
+    /// An earlier content was written back at a user's request (HIST-4,
+    /// GUARD-1).
+    BroughtBack {
+        /// The session that had written the content; `None` if it was not a
+        /// session's, or that is not known.
+        session: Option<SessionId>,
+        /// The file that has the content again.
+        path: RelPath,
+        /// The version that had the content; `None` if it came from the
+        /// recovery directory, or was never recorded.
+        version: Option<u64>,
+    },
+    /// How many of the lines that a version added are still in the file at a
+    /// later moment (SURV-1). There is at most one for each version and
+    /// horizon.
+    Survival {
+        /// The version that added the lines.
+        version: u64,
+        /// The version's author.
+        session: SessionId,
+        /// The version's path.
+        path: RelPath,
+        /// The moment.
+        horizon: Horizon,
+        /// The number of lines that the version added.
+        added: u32,
+        /// The number of these lines that were in the file at that moment.
+        alive: u32,
+    },
 }
 
 /// The content of a path at some moment.
@@ -477,6 +552,8 @@ impl Fact {
             | Self::ResetTold { session }
             | Self::Labelled { session, .. }
             | Self::NameUsed { session, .. }
+            | Self::Refused { session, .. }
+            | Self::Passed { session, .. }
             | Self::Noted { session, .. } => Some(session),
             Self::EditBegun(edit) => Some(&edit.session),
             Self::CommandBegun(command) => Some(&command.session),
@@ -490,8 +567,25 @@ impl Fact {
             | Self::Saved { .. }
             | Self::CommandEnded { .. }
             | Self::NamesJoined { .. }
-            | Self::NamesParted { .. } => None,
+            | Self::NamesParted { .. }
+            | Self::Undone { .. }
+            | Self::BroughtBack { .. }
+            | Self::Survival { .. } => None,
         }
+    }
+
+    /// Returns whether the shell may record the fact by
+    /// [`Input::Outcome`](crate::Input::Outcome): a result that the engine
+    /// takes no part in.
+    pub fn is_outcome(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused { .. }
+                | Self::Passed { .. }
+                | Self::Undone { .. }
+                | Self::BroughtBack { .. }
+                | Self::Survival { .. }
+        )
     }
 
     /// Returns the path of a baseline or a version, by which the log is

@@ -3,10 +3,13 @@
 use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
-use touchmark_engine::{CommandFact, EditFact, EditFileFact, Fact, Held, Stamp, VersionFact};
+use touchmark_engine::{
+    CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Refusal, Stamp, VersionFact,
+};
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::survival::Horizon;
 use touchmark_proto::tasks::{Task, TaskType};
 use touchmark_proto::{
     Author, AuthorKind, Evidence, FileMode, Hash, HashOrAbsent, LineRange, RelPath, SessionId,
@@ -288,7 +291,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(28) {
+        match self.below(33) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -421,6 +424,37 @@ impl Arbitrary {
             27 => Fact::Inherited {
                 session: self.session(),
                 from: self.session(),
+            },
+            28 => Fact::Refused {
+                session: self.session(),
+                path: self.maybe(Self::path),
+                cause: self.one_of(&[Refusal::Stale, Refusal::NotRead, Refusal::Conflict]),
+            },
+            29 => Fact::Passed {
+                session: self.session(),
+                path: self.path(),
+                cause: self.one_of(&[Passing::Beside, Passing::Unread, Passing::Late]),
+            },
+            30 => Fact::Undone {
+                session: self.maybe(Self::session),
+                undo: self.below(80),
+                redo: self.flag(),
+                files: self.small(),
+                hunks: self.small(),
+                conflicts: self.small(),
+            },
+            31 => Fact::BroughtBack {
+                session: self.maybe(Self::session),
+                path: self.path(),
+                version: self.maybe(Self::number),
+            },
+            32 => Fact::Survival {
+                version: self.number(),
+                session: self.session(),
+                path: self.path(),
+                horizon: self.one_of(&[Horizon::Commit, Horizon::Day, Horizon::Week]),
+                added: self.small(),
+                alive: self.small(),
             },
             25 => Fact::NamesParted {
                 file: self.path(),

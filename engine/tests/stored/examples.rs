@@ -7,11 +7,13 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Record, Stamp, State, VersionFact,
+    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal, Stamp, State,
+    VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
+use touchmark_proto::survival::Horizon;
 use touchmark_proto::tasks::{Task, TaskType};
 use touchmark_proto::{
     Author, Evidence, FileMode, Hash, HashOrAbsent, LineRange, RelPath, SessionId, VersionKind,
@@ -417,6 +419,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
     ]
     .into_iter()
     .chain(of_names())
+    .chain(outcomes())
     .chain(notes().into_iter().map(|(name, note)| {
         let session = session("s");
         (name, Fact::Noted { session, note })
@@ -477,6 +480,86 @@ fn of_names() -> Vec<(&'static str, Fact)> {
     ]
 }
 
+/// Returns the examples of results that are only for the log.
+fn outcomes() -> Vec<(&'static str, Fact)> {
+    let s = || session("s");
+    let survival = |horizon| Fact::Survival {
+        version: 70,
+        session: s(),
+        path: path("d/a"),
+        horizon,
+        added: 300,
+        alive: 12,
+    };
+    vec![
+        (
+            "refused",
+            Fact::Refused {
+                session: s(),
+                path: Some(path("a")),
+                cause: Refusal::NotRead,
+            },
+        ),
+        (
+            "refused-bare",
+            Fact::Refused {
+                session: s(),
+                path: None,
+                cause: Refusal::Conflict,
+            },
+        ),
+        (
+            "passed",
+            Fact::Passed {
+                session: s(),
+                path: path("a"),
+                cause: Passing::Late,
+            },
+        ),
+        (
+            "undone",
+            Fact::Undone {
+                session: Some(s()),
+                undo: 3,
+                redo: true,
+                files: 2,
+                hunks: 300,
+                conflicts: 1,
+            },
+        ),
+        (
+            "undone-bare",
+            Fact::Undone {
+                session: None,
+                undo: 3,
+                redo: false,
+                files: 1,
+                hunks: 1,
+                conflicts: 0,
+            },
+        ),
+        (
+            "brought-back",
+            Fact::BroughtBack {
+                session: Some(s()),
+                path: path("a"),
+                version: Some(70),
+            },
+        ),
+        (
+            "brought-back-bare",
+            Fact::BroughtBack {
+                session: None,
+                path: path("a"),
+                version: None,
+            },
+        ),
+        ("survival-at-commit", survival(Horizon::Commit)),
+        ("survival-after-a-day", survival(Horizon::Day)),
+        ("survival-after-a-week", survival(Horizon::Week)),
+    ]
+}
+
 /// Returns the number under which a kind of fact is stored. A new kind needs an
 /// example.
 pub(crate) fn number(fact: &Fact) -> u8 {
@@ -510,11 +593,16 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::NamesParted { .. } => 26,
         Fact::Carried { .. } => 27,
         Fact::Inherited { .. } => 28,
+        Fact::Refused { .. } => 29,
+        Fact::Passed { .. } => 30,
+        Fact::Undone { .. } => 31,
+        Fact::BroughtBack { .. } => 32,
+        Fact::Survival { .. } => 33,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 29;
+pub(crate) const KINDS: u8 = 34;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

@@ -32,7 +32,10 @@ export interface Activity {
   label?: string | null;
   /** The version that was overwritten; `None` if none was. */
   lost?: Clock | null;
-  /** The file; `None` for a refused edit, whose file is not recorded. */
+  /**
+   * The file. Of a refused edit the first one that it was refused for;
+   * `None` if that is not recorded.
+   */
   path?: RelPath | null;
   /** The session. */
   session: SessionId;
@@ -2875,6 +2878,8 @@ export interface StatusReport {
   sessions: number;
   /** The state of the store. */
   store: StoreStatus;
+  /** The export of records to a collector; `None` while it is off. */
+  telemetry?: TelemetryStatus | null;
   /** The number of tracked paths. */
   trackedFiles: number;
   /** The time since the daemon started, in milliseconds. */
@@ -2921,6 +2926,57 @@ export interface Subscribe {
 export interface Subscribed {
   /** The number. Each event of the subscription carries it. */
   subscription: number;
+}
+
+/**
+ * Lists how many of the lines that agents wrote are still in the files. What
+ * can be judged by now and was not yet is judged first.
+ */
+export interface SurvivalList {
+  /** Only this session, by its id or label; `None` means all sessions. */
+  session?: SessionId | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** The lines of one agent and model. */
+export interface SurvivalRow {
+  /** The number of lines that these versions added. */
+  added: number;
+  /**
+   * The agent's program; `None` if it was not named, or its session is
+   * forgotten.
+   */
+  agent?: string | null;
+  /** What was left at the next commit with the file. */
+  commit: Survived;
+  /** What was left after 24 hours. */
+  day: Survived;
+  /** The model; `None` if it was not recorded. */
+  model?: string | null;
+  /** The number of versions that were judged at one moment at least. */
+  versions: number;
+  /** What was left after 7 times 24 hours. */
+  week: Survived;
+}
+
+/** The lines of all agents and models. */
+export interface SurvivalRows {
+  /** One row for each agent and model, the one with the most lines first. */
+  rows: SurvivalRow[];
+}
+
+/** How many lines are left at one kind of moment. */
+export interface Survived {
+  /** The number of lines that the judged versions added. */
+  added: number;
+  /** The number of these lines that were in the files at that moment. */
+  alive: number;
+  /**
+   * The number of versions that are not judged yet, since the moment has not
+   * come. Some of them may turn out to have added no line.
+   */
+  waiting: number;
 }
 
 /** Waits until everything that was written before this request has been read. */
@@ -3039,6 +3095,37 @@ export interface TaskSave {
 
 /** The kind of a background task. */
 export type TaskType = "shell" | "process" | "agent";
+
+/** The export of records to a collector (TEL). */
+export interface TelemetryStatus {
+  /**
+   * The newest fact up to which the collector has everything. `None` until
+   * that is known.
+   */
+  acknowledged?: Clock | null;
+  /**
+   * The address to which records are sent. `None` if a setting is wrong, so
+   * that nothing is sent.
+   */
+  endpoint?: string | null;
+  /**
+   * Why the last request failed, or which setting is wrong. `None` if
+   * neither.
+   */
+  lastError?: string | null;
+  /**
+   * The number of records that the log dropped before they were sent, since
+   * telemetry was switched on.
+   */
+  pruned: number;
+  /**
+   * The number of records that the collector rejected, since telemetry was
+   * switched on.
+   */
+  rejected: number;
+  /** The number of records that are still to be sent. */
+  unsent: number;
+}
 
 /** How bytes are encoded as a string in JSON. */
 export type TextEncoding = "utf8" | "base64";
@@ -3404,6 +3491,7 @@ export interface Methods {
   "stats": { params: Stats; result: Savings };
   "status": { params: Status; result: StatusReport };
   "subscribe": { params: Subscribe; result: Subscribed };
+  "survival/list": { params: SurvivalList; result: SurvivalRows };
   "sync": { params: Sync; result: Synced };
   "task/cleanup": { params: TaskCleanup; result: Removed };
   "task/list": { params: TaskList; result: TaskRows };

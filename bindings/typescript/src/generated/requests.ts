@@ -79,6 +79,7 @@ import type {
   Stats,
   Status,
   Subscribe,
+  SurvivalList,
   Sync,
   TaskCleanup,
   TaskList,
@@ -111,7 +112,7 @@ export abstract class Requests {
    * versions that they overwrote unseen. Newest first. The versions themselves
    * are in `file/log`.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
   activityList(params: ActivityList = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
     return this.call("activity/list", params, ask);
@@ -763,6 +764,16 @@ export abstract class Requests {
     return this.call("subscribe", params, ask);
   }
 
+  /**
+   * Lists how many of the lines that agents wrote are still in the files. What
+   * can be judged by now and was not yet is judged first.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownSession`.
+   */
+  survivalList(params: SurvivalList = {}, ask?: Ask): Promise<Methods["survival/list"]["result"]> {
+    return this.call("survival/list", params, ask);
+  }
+
   /** Waits until everything that was written before this request has been read. */
   sync(params: Sync = {}, ask?: Ask): Promise<Methods["sync"]["result"]> {
     return this.call("sync", params, ask);
@@ -877,7 +888,7 @@ export abstract class SessionRequests {
    * versions that they overwrote unseen. Newest first. The versions themselves
    * are in `file/log`.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `unknownSession`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
   activityList(params: Omit<ActivityList, "session"> = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
     return this.call("activity/list", { session: this.id, ...params }, ask);
@@ -1246,6 +1257,16 @@ export abstract class SessionRequests {
    */
   stats(params: Omit<Stats, "session"> = {}, ask?: Ask): Promise<Methods["stats"]["result"]> {
     return this.call("stats", { session: this.id, ...params }, ask);
+  }
+
+  /**
+   * Lists how many of the lines that agents wrote are still in the files. What
+   * can be judged by now and was not yet is judged first.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `storage`, `unknownSession`.
+   */
+  survivalList(params: Omit<SurvivalList, "session"> = {}, ask?: Ask): Promise<Methods["survival/list"]["result"]> {
+    return this.call("survival/list", { session: this.id, ...params }, ask);
   }
 
   /**

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use touchmark_engine::Hunk;
 use touchmark_engine::text::tokens;
+use touchmark_engine::{Fact, Hunk, Passing, Refusal};
 use touchmark_proto::files::FileMention;
 use touchmark_proto::{ClientPath, FileState, Hash, LineRange, SessionId};
 
@@ -66,6 +66,14 @@ pub(super) async fn weigh(
     }
     let mut notices = Vec::new();
     for (file, Seen { hash, lines, news }) in passing {
+        daemon.inside.record(vec![Fact::Passed {
+            session: session.clone(),
+            path: file.status.path.clone(),
+            cause: match file.status.seen_hash {
+                Some(_) => Passing::Beside,
+                None => Passing::Unread,
+            },
+        }]);
         reads::seen(daemon, session, &file.path, hash, &lines).await;
         notices.extend(news);
     }
@@ -101,6 +109,12 @@ pub(super) async fn replaces_unread(
         };
         if let Some(Found::Denied(text, shown)) = file.weigh(change).await {
             daemon.memory.shown(session, &file.path);
+            // The engine counts the other refusals: those of `edit/begin`.
+            daemon.inside.record(vec![Fact::Refused {
+                session: session.clone(),
+                path: Some(file.status.path.clone()),
+                cause: Refusal::NotRead,
+            }]);
             return Some(file.denied(text, shown));
         }
     }

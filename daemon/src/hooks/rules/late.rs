@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
+use touchmark_engine::{Fact, Passing};
 use touchmark_proto::files::{FileHistory, FileMention};
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, SessionId, State, Version,
+    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, State, Version,
 };
 
 use super::super::daemon_handle::DaemonHandle;
@@ -41,7 +42,14 @@ pub(in crate::hooks) async fn make_up(
         } => {
             for (file, held) in files.iter().zip(held) {
                 let refusal = refusal(daemon, &session, cwd, file, *held).await;
-                let text = refusal.map(|refusal| notice::unanswered(time, &refusal));
+                let text = refusal.map(|(path, refusal)| {
+                    daemon.inside.record(vec![Fact::Passed {
+                        session: session.clone(),
+                        path,
+                        cause: Passing::Late,
+                    }]);
+                    notice::unanswered(time, &refusal)
+                });
                 daemon.memory.say_later(&daemon.inside, &session, text);
             }
         }
@@ -102,15 +110,15 @@ pub(super) async fn missed(
     }
 }
 
-/// Returns why a tool would have been denied to write a file that had the
-/// content `held`.
+/// Returns the file, and why a tool would have been denied to write it when it
+/// had the content `held`; `None` if it would not have been denied.
 async fn refusal(
     daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     file: &Writing,
     held: Held,
-) -> Option<String> {
+) -> Option<(RelPath, String)> {
     let Held::Content(held) = held else {
         return None;
     };
@@ -124,7 +132,8 @@ async fn refusal(
         return None;
     }
     let Some(seen) = status.seen_hash else {
-        return notice::refusal(&Error::path(ErrorCode::NotRead, &status.path, ""), None);
+        let unread = Error::path(ErrorCode::NotRead, &status.path, "");
+        return Some((status.path, notice::refusal(&unread, None)?));
     };
     let versions = versions(daemon, place).await.unwrap_or_default();
     // The versions from the one that the tool was about to overwrite back to
@@ -142,12 +151,12 @@ async fn refusal(
         }
     }
     let stale = Error::new(ErrorCode::Stale, "").with(ErrorData {
-        path: Some(status.path),
+        path: Some(status.path.clone()),
         changed_by: Some(changed_by),
         since: since.last().map(|first| first.time),
         ..ErrorData::default()
     });
-    notice::refusal(&stale, None)
+    Some((status.path, notice::refusal(&stale, None)?))
 }
 
 /// Returns the newest versions with their last corrections, the newest first.

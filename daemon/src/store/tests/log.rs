@@ -202,8 +202,13 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
     let waiting = Arc::new(Waiting::new(0, []));
-    let mut chores =
-        super::super::chores::Chores::new(waiting, Table::new(0), Arc::default(), false);
+    let mut chores = super::super::chores::Chores::new(
+        waiting,
+        Table::new(0),
+        Arc::default(),
+        Arc::default(),
+        false,
+    );
     chores.add(Message::Snapshot {
         n: 0,
         body: vec![1; 3 << 20],
@@ -235,6 +240,7 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     let mut chores = super::super::chores::Chores::new(
         Arc::new(Waiting::new(0, [])),
         Table::new(0),
+        Arc::default(),
         Arc::default(),
         false,
     );
@@ -302,6 +308,47 @@ fn pruning_leaves_what_somebody_may_compare_with() {
         "5 is not older"
     );
     assert_eq!(prune(directory.path(), all), [4, 6, 7], "one of each path");
+}
+
+#[test]
+fn survival_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = world(directory.path());
+    let all = [
+        baseline(1, "a"),
+        version(2, "a"),
+        survival(3, 2),
+        version(4, "a"),
+        survival(5, 4),
+        other(6),
+        survival(7, 4),
+    ];
+    world.store(&all);
+    world.opened.store.snapshot(6, vec![]);
+    world.close();
+    let world = super::world(directory.path());
+    assert_eq!(numbers(&world.opened.facts), [7]);
+    let reader = world.opened.store.reader().unwrap();
+    assert_eq!(numbers(&reader.survivals_after(0).unwrap()), [3, 5, 7]);
+    assert_eq!(numbers(&reader.survivals_after(3).unwrap()), [5, 7]);
+    assert_eq!(
+        numbers(&reader.history(&path("a"), None, 9).unwrap()),
+        [4, 2, 1]
+    );
+    world.close();
+    let by_age = |older_than| Prune {
+        keep_per_path: 100,
+        older_than,
+        floor: u64::MAX,
+        pinned_before: 0,
+    };
+    assert_eq!(
+        prune(directory.path(), by_age(50)),
+        [4, 5, 7],
+        "5 is not older"
+    );
+    let late = prune(directory.path(), by_age(u64::MAX));
+    assert_eq!(late, [4, 7], "7 is needed for the next start");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod cuts;
 mod damage;
 #[cfg(target_os = "linux")]
 mod durable;
+mod exports;
 #[cfg(target_os = "linux")]
 mod full;
 mod log;
@@ -20,6 +21,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use touchmark_engine::{Fact, Held, Record, VersionFact};
+use touchmark_proto::survival::Horizon;
 use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
 
 use super::*;
@@ -128,6 +130,21 @@ fn other(n: u64) -> Record {
         n,
         time: n * 10,
         fact: Fact::ResetTold { session: session() },
+    }
+}
+
+fn survival(n: u64, version: u64) -> Record {
+    Record {
+        n,
+        time: n * 10,
+        fact: Fact::Survival {
+            version,
+            session: session(),
+            path: path("a"),
+            horizon: Horizon::Day,
+            added: 2,
+            alive: 1,
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Command, PathState, SaveReport, Session, State};
 use crate::globs::Cover;
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::labels;
-use crate::ledger::record::{Fact, Record};
+use crate::ledger::record::{Fact, Record, Refusal};
 use crate::ledger::session_memory::Note;
 
 impl State {
@@ -215,6 +215,19 @@ impl State {
             } => self.name_used(session, name, file),
             Fact::NamesJoined { name, file } => self.names_joined(n, name, file),
             Fact::NamesParted { file, leaving } => self.names_parted(n, file, leaving),
+            Fact::Refused { session, cause, .. } => {
+                let savings = &mut self.session_mut(session, time).memory.savings;
+                match cause {
+                    Refusal::Stale => savings.stale_refused += 1,
+                    Refusal::NotRead => savings.not_read_refused += 1,
+                    Refusal::Conflict => savings.conflicts += 1,
+                }
+            }
+            // These are only for the log.
+            Fact::Passed { .. }
+            | Fact::Undone { .. }
+            | Fact::BroughtBack { .. }
+            | Fact::Survival { .. } => {}
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The stored form of facts.
 
 use super::leaves::{
-    Author, Content, Declared, EditPhase, Evidence, Globs, LineRange, Lines, Mode, Path, Program,
-    Session, Source, Verdict, VersionKind,
+    Author, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines, Mode,
+    Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
 use crate::ledger::record;
@@ -141,5 +141,28 @@ variants! {
             5 changed: Rare<Lines>,
         },
         28 Inherited { 0 session: Session, 1 from: Session },
+        29 Refused { 0 session: Session, 1 path: Option<Path>, 2 cause: Refusal },
+        30 Passed { 0 session: Session, 1 path: Path, 2 cause: Passing },
+        31 Undone {
+            0 session: Option<Session>,
+            1 undo: u64,
+            2 redo: Rare<bool>,
+            3 files: u32,
+            4 hunks: u32,
+            5 conflicts: Rare<u32>,
+        },
+        32 BroughtBack {
+            0 session: Option<Session>,
+            1 path: Path,
+            2 version: Option<u64>,
+        },
+        33 Survival {
+            0 version: u64,
+            1 session: Session,
+            2 path: Path,
+            3 horizon: Horizon,
+            4 added: u32,
+            5 alive: u32,
+        },
     }
 }

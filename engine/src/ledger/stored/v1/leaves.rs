@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use touchmark_proto::{self as proto, FileMode, Hash, HashOrAbsent, RelPath, SessionId};
 
 use crate::globs::{self, Cover};
+use crate::ledger::record;
 use crate::ledger::stored::mirror::{Mirror, Rare, names, structs};
 use crate::ranges::RangeSet;
 
@@ -199,4 +200,7 @@ names! {
     VersionKind = proto::VersionKind { 0 Created, 1 Modified, 2 Deleted, 3 Renamed }
     EditPhase = proto::events::EditPhase { 0 Begun, 1 Committed, 2 Aborted, 3 Lapsed }
     TaskType = proto::tasks::TaskType { 0 Shell, 1 Process, 2 Agent }
+    Refusal = record::Refusal { 0 Stale, 1 NotRead, 2 Conflict }
+    Passing = record::Passing { 0 Beside, 1 Unread, 2 Late }
+    Horizon = proto::survival::Horizon { 0 Commit, 1 Day, 2 Week }
 }
