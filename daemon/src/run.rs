@@ -36,6 +36,7 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod worktrees;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -67,6 +68,7 @@ use crate::system::{proc, signals};
 use crate::time::Timeline;
 use crate::undo::Journal;
 use crate::watch::{MountBell, Watcher};
+use crate::worktrees::Worktrees;
 
 use backlog::Backlog;
 pub use backlog::Waiting;
@@ -153,6 +155,8 @@ struct Daemon {
     guard: Arc<Guard>,
     journal: Arc<Journal>,
     kept: Arc<Kept>,
+    /// The other worktrees of the workspace's repository.
+    worktrees: Arc<Worktrees>,
     /// Which files an interrupted undo has written, with their contents.
     undone: Vec<(RelPath, Hash)>,
     store: Store,
@@ -468,6 +472,7 @@ impl Daemon {
                 if let Fact::SessionForgotten { session } = &record.fact {
                     self.journal.forget(Some(session));
                     self.kept.reckon_anew();
+                    self.worktrees.keep(|known| known != session);
                 }
                 self.named
                     .extend(checkpoints::named(&record, self.engine.state()));

@@ -47,6 +47,7 @@ use crate::sessions::{
 };
 use crate::tasks::{Removed, TaskCleanup, TaskList, TaskRemove, TaskRows, TaskSave};
 use crate::undo::{Redo, Undo, UndoList, UndoRows, Undone};
+use crate::worktrees::{WorktreeList, WorktreeRows};
 use crate::writes::{
     FileEdit, FileEdited, FileWrite, FileWritten, QuotesFound, QuotesMatch, QuotesNormalize,
     QuotesNormalized, RecoveryDelete, RecoveryItems, RecoveryList, RecoveryRestore,
@@ -375,4 +376,5 @@ methods! {
         UnknownSession Protected NotKept
     ];
     ActivityList: "activity/list", ActivityList => Activities, [UnknownSession];
+    WorktreeList: "worktree/list", WorktreeList => WorktreeRows, [];
 }

@@ -221,6 +221,12 @@ const KEYS: &[Key] = &[
         |config, value| put::<Unsaved, _>(&mut config.unsaved, value),
         |config, said| most(&mut config.unsaved, said.unsaved),
     ),
+    tighter(
+        "worktrees.notice",
+        "`false`",
+        |config, value| put::<bool, _>(&mut config.worktrees_notice, value),
+        |config, said| least(&mut config.worktrees_notice, said.worktrees_notice),
+    ),
 ];
 
 const fn users(name: &'static str, read: Read) -> Key {

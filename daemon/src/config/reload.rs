@@ -64,6 +64,7 @@ impl Config {
             gate,
             gates,
             unsaved,
+            worktrees_notice,
             calls_keep,
             calls_age,
             calls_bytes,
@@ -115,6 +116,11 @@ impl Config {
         changes.take("hooks.gate", &mut self.gate, gate);
         changes.take("hooks.gates", &mut self.gates, gates);
         changes.take("hooks.unsaved", &mut self.unsaved, unsaved);
+        changes.take(
+            "worktrees.notice",
+            &mut self.worktrees_notice,
+            worktrees_notice,
+        );
         changes
     }
 }

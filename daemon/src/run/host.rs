@@ -80,6 +80,7 @@ impl Daemon {
             ForShell::ReviewList(ask) => return self.review_list(request, ask),
             ForShell::ReviewKeep(ask) => return self.review_keep(request, ask),
             ForShell::ReviewUndo(ask) => return self.review_undo(request, ask),
+            ForShell::WorktreeList(ask) => return self.worktree_list(request, ask),
             ask @ (ForShell::FileContent(_)
             | ForShell::FileDiff(_)
             | ForShell::FileBlame(_)

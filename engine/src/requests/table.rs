@@ -35,6 +35,7 @@ use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewNamed, ReviewUndo};
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::Truncated;
 use touchmark_proto::undo::{Redo, Undo, UndoList};
+use touchmark_proto::worktrees::WorktreeList;
 use touchmark_proto::writes::{
     QuotesNormalized, RecoveryDelete, RecoveryList, RecoveryRestore, RecoveryShow,
 };
@@ -292,6 +293,7 @@ rows! {
         FileLog:          Query,   Names [],        Names [paths], at_once;
         FileRestore:      Changes, Names [],        Names [path], at_once;
         ActivityList:     Query,   Asks [session],  Names [],     at_once;
+        WorktreeList:     Query,   Names [],        Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)
