@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use touchmark_proto::RelPath;
 use touchmark_proto::worktrees::{
     WorktreeList, WorktreeOverlap, WorktreeProblem, WorktreeRow, WorktreeRows,
 };
-use touchmark_proto::RelPath;
 
 use super::overlap::{Clash, Mine};
 use super::trees::Tree;

@@ -20,7 +20,12 @@ const WIDTH: usize = 200;
 
 /// Returns the sentence for one file and one worktree. The lines of a secret
 /// are not shown (SEC-3).
-pub(super) fn sentence(path: &RelPath, met: &Met, clashes: &[&Clash], authors: &[Author]) -> String {
+pub(super) fn sentence(
+    path: &RelPath,
+    met: &Met,
+    clashes: &[&Clash],
+    authors: &[Author],
+) -> String {
     let file = quoted(&path.to_string_lossy(), WIDTH);
     let tree = quoted(&met.tree.shown(), WIDTH);
     let branch = met.tree.branch();
@@ -39,7 +44,11 @@ pub(super) fn sentence(path: &RelPath, met: &Met, clashes: &[&Clash], authors: &
         [one] if one.start == one.end => "",
         _ => "s",
     };
-    let more = if ranges.len() > RANGES { " and more" } else { "" };
+    let more = if ranges.len() > RANGES {
+        " and more"
+    } else {
+        ""
+    };
     let renamed = match met.unmerged.path == *path {
         true => String::new(),
         false => {

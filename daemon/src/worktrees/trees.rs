@@ -195,7 +195,10 @@ fn is_bare(config: &Path) -> bool {
         if line.starts_with('[') {
             in_core = line.starts_with("[core]");
         }
-        let Some((key, value)) = line.rsplit(']').next().and_then(|line| line.split_once('='))
+        let Some((key, value)) = line
+            .rsplit(']')
+            .next()
+            .and_then(|line| line.split_once('='))
         else {
             continue;
         };
@@ -218,7 +221,10 @@ mod tests {
         for (text, is) in [
             ("[core]\n\tbare = true\n", true),
             ("[core]\n\tbare = false\n", false),
-            ("[core]\n\tfilemode = true\n\tBare=TRUE\n[x]\nbare = false\n", true),
+            (
+                "[core]\n\tfilemode = true\n\tBare=TRUE\n[x]\nbare = false\n",
+                true,
+            ),
             ("[other]\n\tbare = true\n", false),
             ("[core] bare = true\n", true),
             ("", false),

@@ -355,9 +355,8 @@ impl<'a> Look<'a> {
             let printed = self.git(tree, command).unwrap_or_default();
             let fields: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
             let names = fields.chunks_exact(3);
-            let names = names.filter_map(|row| {
-                Some((RelPath::new(row[1]).ok()?, RelPath::new(row[2]).ok()?))
-            });
+            let names = names
+                .filter_map(|row| Some((RelPath::new(row[1]).ok()?, RelPath::new(row[2]).ok()?)));
             self.renames.insert(key.clone(), names.collect());
         }
         let names = self.renames.get(&key)?;
@@ -440,7 +439,8 @@ mod tests {
 
     #[test]
     fn raw_output_is_read_without_submodules() {
-        let raw = b":100644 100644 aa bb M\0a b\0:160000 160000 aa bb M\0sub\0:000000 100644 0 b A\0n\0";
+        let raw =
+            b":100644 100644 aa bb M\0a b\0:160000 160000 aa bb M\0sub\0:000000 100644 0 b A\0n\0";
         let names: Vec<String> = changed(raw).iter().map(RelPath::to_string_lossy).collect();
         assert_eq!(names, ["a b", "n"]);
         assert!(changed(b"").is_empty());

@@ -47,7 +47,10 @@ pub(super) async fn after(
     let mut paths = Vec::new();
     let mut is_known = true;
     for Writing { path, change } in files {
-        is_known &= matches!(change, Change::Replace(_) | Change::Patch { from: None, .. });
+        is_known &= matches!(
+            change,
+            Change::Replace(_) | Change::Patch { from: None, .. }
+        );
         paths.extend(daemon.place(cwd, path).await);
     }
     wrote(daemon, session, &paths, !is_known);
