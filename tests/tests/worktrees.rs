@@ -145,7 +145,7 @@ impl<'a> Agent<'a> {
 fn row(world: &World, other: &World) -> Value {
     let listed = world.client().ok("worktree/list", json!({}));
     let rows = listed["worktrees"].as_array().unwrap();
-    let is_it = |row: &&Value| Path::new(text(row, "path")) == other.workspace();
+    let is_it = |row: &&Value| Path::new(&text(row, "path")) == other.workspace();
     rows.iter().find(is_it).expect("a row").clone()
 }
 
@@ -195,7 +195,7 @@ fn tree1_sessions_are_told_once_in_both_directions() {
     );
     assert!(said.contains("lines of \"a.txt\""), "{said}");
     assert!(
-        said.contains("line 5 there, by agent session \"first\"."),
+        said.contains("line 5 there, by agent session \"claude-1\" of that worktree."),
         "{said}"
     );
     assert!(said.ends_with("\n5: five of the first"), "{said}");
@@ -205,7 +205,7 @@ fn tree1_sessions_are_told_once_in_both_directions() {
     let said = first.wait();
     assert!(said.contains("(branch \"topic\")"), "{said}");
     assert!(
-        said.contains("line 5 there, by agent session \"second\"."),
+        said.contains("line 5 there, by agent session \"claude-1\" of that worktree."),
         "{said}"
     );
     assert!(said.ends_with("\n5: five of the second"), "{said}");
@@ -392,7 +392,18 @@ fn tree7_secrets_are_not_shown() {
 #[test]
 fn tree2_files_that_were_removed_renamed_or_are_not_checked_out() {
     let (one, other) = two();
-    one.file("c.txt", lines());
+    one.file(
+        "b.txt",
+        lines()
+            .replace("line ", "row ")
+            .replace("row 5\n", "line 5\n"),
+    );
+    one.file(
+        "c.txt",
+        lines()
+            .replace("line ", "item ")
+            .replace("item 5\n", "line 5\n"),
+    );
     one.file("d/d.txt", lines());
     commit(&one, "more");
     git(&other, &["merge", "-q", "main"]);
@@ -501,7 +512,7 @@ fn tree2_bare_repositories_sha256_and_worktrees_inside_others() {
     let inside = inside.to_str().unwrap();
     git(&world, &["worktree", "add", "-q", "-b", "inner", inside]);
     let listed = world.client().ok("worktree/list", json!({}));
-    let paths: Vec<&str> = listed["worktrees"]
+    let paths: Vec<String> = listed["worktrees"]
         .as_array()
         .unwrap()
         .iter()
@@ -685,7 +696,7 @@ fn tree5_the_command_shows_the_table() {
     assert!(lines[1].contains("topic") && lines[1].ends_with("1 file to merge, 1 in common"));
     assert_eq!(
         lines[2].trim(),
-        "a.txt: line 5 there by second, line 5 here"
+        "a.txt: line 5 there by claude-1, line 5 here"
     );
     let printed = one.run(&["worktrees", "--json"]);
     let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();

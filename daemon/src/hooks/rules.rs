@@ -434,9 +434,9 @@ async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> 
         exit: None,
     };
     let ended = daemon.ask(end).await.ok()?;
-    let changed = ended.changes.iter();
-    let changed: Vec<ClientPath> = changed.map(|one| ClientPath::from(&one.path)).collect();
-    worktrees::wrote(daemon, session, &changed, true);
+    if let Some(row) = &ended.command {
+        worktrees::command(daemon, session, row);
+    }
     notice::by_command(&ended.changes, ended.more == Some(true))
 }
 

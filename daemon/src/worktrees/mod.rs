@@ -115,6 +115,14 @@ impl Worktrees {
         self.known.keep(is_known);
     }
 
+    /// Returns whether the repository has other worktrees.
+    pub(crate) async fn are_there(self: &Arc<Self>) -> bool {
+        let worktrees = Arc::clone(self);
+        let found =
+            move || Look::begin(&worktrees, None).is_some_and(|look| !look.others().is_empty());
+        self.apart(found).await == Some(true)
+    }
+
     /// Returns the texts for a session about what other worktrees have changed.
     /// Each is returned once.
     pub(crate) async fn news(

@@ -112,14 +112,15 @@ fn show(said: &mut String, whole: &str, clashes: &[&Clash]) {
     }
 }
 
-/// Returns by whom the lines were written, as far as their daemon knows it.
+/// Returns by whom the lines were written, as far as their daemon knows it. Two
+/// daemons may name different sessions alike.
 fn by(authors: &[Author]) -> String {
     let mut names: Vec<String> = Vec::new();
     for author in authors {
         let name = match (author.kind, &author.session) {
             (AuthorKind::Agent, Some(session)) => {
                 let name = author.label.as_deref().unwrap_or(session.as_str());
-                format!("by agent session {}", quoted(name, 80))
+                format!("by agent session {} of that worktree", quoted(name, 80))
             }
             (AuthorKind::User, _) => "outside any agent".into(),
             _ => continue,

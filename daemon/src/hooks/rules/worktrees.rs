@@ -5,11 +5,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use touchmark_proto::{ClientPath, RelPath, SessionId, native};
+use touchmark_proto::commands::CommandRow;
+use touchmark_proto::history::FileLog;
+use touchmark_proto::{At, ClientPath, RelPath, SessionId, native};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::{Change, Writing};
 use crate::worktrees::{Cause, Edit};
+
+/// The maximum number of a command's versions that are examined.
+const WRITTEN: u32 = 256;
 
 /// How long the answer to a prompt waits for the look. If that takes longer, its
 /// text is part of the answer to the next event.
@@ -56,8 +61,36 @@ pub(super) async fn after(
     wrote(daemon, session, &paths, !is_known);
 }
 
+/// Notes which files a command has written, and begins a look at them.
+pub(super) fn command(daemon: &DaemonHandle, session: &SessionId, row: &CommandRow) {
+    if !daemon.settings.worktrees || row.versions == 0 {
+        return;
+    }
+    let (daemon, session, row) = (daemon.at_leisure(), session.clone(), row.clone());
+    tokio::spawn(async move {
+        if !daemon.worktrees.are_there().await {
+            return;
+        }
+        let log = FileLog {
+            since: row.begun.to_string().parse::<At>().ok(),
+            limit: Some(WRITTEN),
+            ..FileLog::default()
+        };
+        let log = daemon.ask(log).await.ok();
+        let versions = log.into_iter().flat_map(|log| log.entries);
+        let mut paths: Vec<ClientPath> = Vec::new();
+        for entry in versions {
+            let path = ClientPath::from(&entry.version.path);
+            if entry.version.command.as_ref() == Some(&row.command) && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        wrote(&daemon, &session, &paths, true);
+    });
+}
+
 /// Notes which files a session has written. With `look`, begins a look at them.
-pub(super) fn wrote(daemon: &DaemonHandle, session: &SessionId, paths: &[ClientPath], look: bool) {
+fn wrote(daemon: &DaemonHandle, session: &SessionId, paths: &[ClientPath], look: bool) {
     let root = native::bytes(&daemon.root);
     let paths = paths.iter().filter_map(|path| path.normalise(&root).ok());
     let paths: Vec<RelPath> = paths.collect();
