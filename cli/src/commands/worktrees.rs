@@ -99,12 +99,11 @@ fn state(row: &WorktreeRow) -> (Style, String) {
         (None, None) => String::new(),
         (None, Some(0)) => "nothing to merge".into(),
         (None, Some(changed)) => {
-            let more = if row.more_files == Some(true) {
-                "+"
-            } else {
-                ""
-            };
-            format!("{}{more} to merge", count(changed.into(), "file"))
+            let files = count(changed.into(), "file");
+            match row.more_files {
+                Some(true) => format!("at least {files} to merge"),
+                _ => format!("{files} to merge"),
+            }
         }
     };
     match row.overlaps.len() {
