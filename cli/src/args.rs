@@ -9,7 +9,7 @@ use crate::commands::{
     attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, forget,
     history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run, service,
     sessions, setup, show, socket, start, stats, status, stop, tasks, ui, undo, uninstall, warning,
-    watch,
+    watch, worktrees,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
@@ -106,6 +106,8 @@ pub(crate) enum Command {
     Redo(undo::RedoOptions),
     /// List the sessions
     Sessions(sessions::Options),
+    /// List the repository's worktrees, and the lines that two of them changed
+    Worktrees(worktrees::Options),
     /// List background tasks that agents have saved
     Tasks(tasks::Options),
     /// List the models that sessions used

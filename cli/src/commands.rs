@@ -41,6 +41,7 @@ pub(crate) mod undo;
 pub(crate) mod uninstall;
 pub(crate) mod warning;
 pub(crate) mod watch;
+pub(crate) mod worktrees;
 
 use crate::args::{Arguments, Command};
 use crate::context::Context;
@@ -81,6 +82,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Redo(options) => undo::redo(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
                 Command::Tasks(options) => tasks::run(&context, options),
+                Command::Worktrees(options) => worktrees::run(&context, &options),
                 Command::Models(options) => models::run(&context, options),
                 Command::Stats(options) => stats::run(&context, options),
                 Command::Checkpoint(options) => checkpoint::run(&context, options),

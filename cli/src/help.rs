@@ -17,8 +17,18 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "See who changed what",
         &[
-            "ui", "watch", "log", "diff", "blame", "attest", "show", "history", "sessions",
-            "files", "modified",
+            "ui",
+            "watch",
+            "log",
+            "diff",
+            "blame",
+            "attest",
+            "show",
+            "history",
+            "sessions",
+            "files",
+            "modified",
+            "worktrees",
         ],
     ),
     (
@@ -361,6 +371,13 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
             ("watch --session claude-1", "what concerns one session"),
             ("watch --since 14:30", "begin with what changed since then"),
+        ],
+    ),
+    (
+        "worktrees",
+        &[
+            ("worktrees", "where other worktrees changed the same lines"),
+            ("worktrees --json", "the same, for scripts"),
         ],
     ),
 ];

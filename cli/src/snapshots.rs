@@ -15,7 +15,7 @@ use touchmark_client::proto::{Author, Hash, RelPath, SessionId};
 
 use crate::commands::{
     audit, checkpoint, files, history, log, models, modified, recovered, sessions, stats, status,
-    tasks, undo,
+    tasks, undo, worktrees,
 };
 use crate::feed::{Header, Layout};
 use crate::hunks;
@@ -308,6 +308,57 @@ fn snapshots_of_recovered() {
         item("1795330800000-3", WIDE, 999_999, None),
     ];
     matches("recovered", |view| recovered::lines(&items, view));
+}
+
+#[test]
+fn snapshots_of_worktrees() {
+    let row = |at: &str, branch: Value, more: Value| {
+        let mut row = json!({
+            "path": at, "branch": branch, "head": "0123456789abcdef0123456789abcdef01234567",
+            "daemon": true, "overlaps": [],
+        });
+        let more = more.as_object().unwrap().clone();
+        row.as_object_mut().unwrap().extend(more);
+        of(row)
+    };
+    let overlap = |name: &str, more: Value| {
+        let mut overlap = json!({
+            "path": path(name), "lines": [{"start": 3, "end": 7}, {"start": 19, "end": 19}],
+            "ownLines": [{"start": 4, "end": 4}], "authors": [claude()],
+        });
+        let more = more.as_object().unwrap().clone();
+        overlap.as_object_mut().unwrap().extend(more);
+        overlap
+    };
+    let rows = [
+        row("/home/user/shop", json!("main"), json!({"current": true})),
+        row(
+            "/home/user/shop/.claude/worktrees/navigation-sidebar-collapsed",
+            json!("feature/navigation-sidebar-collapsed-panel"),
+            json!({"changed": 12, "overlaps": [
+                overlap(SHORT, json!({})), overlap(LONG, json!({})), overlap(WIDE, json!({})),
+                overlap(HIDDEN, json!({"lines": [], "removed": true, "authors": []})),
+            ]}),
+        ),
+        row(
+            "/home/user/文档",
+            json!(null),
+            json!({"changed": 5000, "moreFiles": true}),
+        ),
+        row(
+            "/mnt/gone",
+            json!("old"),
+            json!({"problem": "missing", "daemon": false}),
+        ),
+        row(
+            "/srv/site",
+            json!("gh-pages"),
+            json!({"problem": "noCommonCommit"}),
+        ),
+        row("/net/hangs", json!("x"), json!({"problem": "noAnswer"})),
+        row("/home/user/done", json!("done"), json!({"changed": 0})),
+    ];
+    matches("worktrees", |view| worktrees::lines(&rows, view));
 }
 
 #[test]

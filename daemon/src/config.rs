@@ -238,6 +238,9 @@ pub struct Config {
     /// `hooks.unsaved`: what is done about files with unsaved changes in an
     /// editor. Default: `Ask`.
     pub unsaved: Unsaved,
+    /// `worktrees.notice`: whether sessions are told of lines that other
+    /// worktrees of the repository have changed.
+    pub worktrees_notice: bool,
     /// `calls.keep`: the maximum number of stored tool calls of a session.
     /// Default: 50.
     pub calls_keep: u64,
@@ -297,6 +300,7 @@ impl Default for Config {
             gate: Gate::default(),
             gates: BTreeMap::new(),
             unsaved: Unsaved::default(),
+            worktrees_notice: true,
             calls_keep: 50,
             calls_age: 5 * MINUTE,
             calls_bytes: 256 << 10,

@@ -1,8 +1,13 @@
 //! Starts git. A repository may come from an untrusted source, so no program
 //! that its configuration names is run and nothing is fetched (SEC-7).
 
+pub(crate) mod files;
+mod objects;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+pub(crate) use objects::{Object, Objects};
 
 /// Settings that prevent git from running programs which a repository
 /// configures.

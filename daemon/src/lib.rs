@@ -11,6 +11,7 @@
 //! - `hooks`: the events of agents' hooks, and the answers to them.
 //! - `scope`: what commands do to untracked files.
 //! - [`tools`], [`time`]: searches; the time of day.
+//! - `worktrees`: what other worktrees of the repository have changed.
 //! - [`store`], [`lines`]: facts and stored contents.
 //! - [`start`], [`life`], [`config`], [`log`]: start, lifetime, configuration
 //!   and log of the daemon.
@@ -47,6 +48,7 @@ pub mod time;
 pub mod tools;
 mod undo;
 pub mod watch;
+mod worktrees;
 
 pub use error::Error;
 pub use hooks::{Unanswered, place};

@@ -38,6 +38,7 @@ mod telemetry;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod worktrees;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
@@ -68,6 +69,7 @@ use crate::system::{proc, signals};
 use crate::time::Timeline;
 use crate::undo::{Journal, Resumed};
 use crate::watch::{MountBell, Watcher};
+use crate::worktrees::Worktrees;
 
 use backlog::Backlog;
 pub use backlog::Waiting;
@@ -159,6 +161,8 @@ struct Daemon {
     kept: Arc<Kept>,
     /// What is to be reported about interrupted undos that were completed.
     undone: Resumed,
+    /// The other worktrees of the workspace's repository.
+    worktrees: Arc<Worktrees>,
     store: Store,
     /// The loop's own connection to the store; opened again if it was lost.
     log: Option<store::Reader>,
@@ -481,6 +485,7 @@ impl Daemon {
                 if let Fact::SessionForgotten { session } = &record.fact {
                     self.journal.forget(Some(session));
                     self.kept.reckon_anew();
+                    self.worktrees.keep(|known| known != session);
                 }
                 self.named
                     .extend(checkpoints::named(&record, self.engine.state()));

@@ -16,7 +16,7 @@
 //! - one file per family of methods: [`daemon`], [`sessions`], [`files`],
 //!   [`history`], [`edits`], [`writes`], [`commands`], [`changes`],
 //!   [`checkpoints`], [`calls`], [`retention`], [`tasks`], [`models`],
-//!   [`search`], [`editors`], [`hooks`], [`undo`], [`review`].
+//!   [`search`], [`editors`], [`hooks`], [`undo`], [`review`], [`worktrees`].
 //! - [`quoting`]: how names from outside are written in sentences and tables.
 //! - [`free`]: JSON of any shape, carried without being interpreted.
 //! - [`places`]: where the daemon of a workspace keeps its files.
@@ -64,6 +64,7 @@ pub mod survival;
 pub mod tasks;
 pub mod trust;
 pub mod undo;
+pub mod worktrees;
 pub mod writes;
 
 pub use at::At;

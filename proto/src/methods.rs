@@ -48,6 +48,7 @@ use crate::sessions::{
 use crate::survival::{SurvivalList, SurvivalRows};
 use crate::tasks::{Removed, TaskCleanup, TaskList, TaskRemove, TaskRows, TaskSave};
 use crate::undo::{Redo, Undo, UndoList, UndoRows, Undone};
+use crate::worktrees::{WorktreeList, WorktreeRows};
 use crate::writes::{
     FileEdit, FileEdited, FileWrite, FileWritten, QuotesFound, QuotesMatch, QuotesNormalize,
     QuotesNormalized, RecoveryDelete, RecoveryItems, RecoveryList, RecoveryRestore,
@@ -379,4 +380,5 @@ methods! {
         NotFound Storage UnknownClock UnknownSession
     ];
     SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
+    WorktreeList: "worktree/list", WorktreeList => WorktreeRows, [];
 }

@@ -570,3 +570,56 @@ fn a_file_edited_after_a_checkpoint() {
     let taken = Reply::WarningTake(WarningTaken { warning: None });
     assert_eq!(result_json(taken), json!({"warning": null}));
 }
+
+#[test]
+fn json_of_worktrees() {
+    use touchmark_proto::worktrees::{
+        WorktreeList, WorktreeOverlap, WorktreeProblem, WorktreeRow, WorktreeRows,
+    };
+    let ask = params("worktree/list", json!({"limit": 3})).unwrap();
+    assert_eq!(ask, Request::WorktreeList(WorktreeList { limit: Some(3) }));
+    let row = WorktreeRow {
+        path: "/w".into(),
+        branch: None,
+        head: None,
+        current: None,
+        daemon: false,
+        problem: Some(WorktreeProblem::NoCommonCommit),
+        changed: None,
+        more_files: None,
+        overlaps: Vec::new(),
+    };
+    let overlap = WorktreeOverlap {
+        path: path(b"a"),
+        renamed: Some(path(b"b")),
+        removed: None,
+        lines: vec![LineRange { start: 1, end: 2 }],
+        own_lines: vec![LineRange { start: 3, end: 3 }],
+        authors: vec![Author::USER],
+    };
+    let met = WorktreeRow {
+        branch: Some("topic".into()),
+        daemon: true,
+        problem: None,
+        changed: Some(1),
+        overlaps: vec![overlap],
+        ..row.clone()
+    };
+    let rows = WorktreeRows {
+        worktrees: vec![row, met],
+        more: None,
+    };
+    assert_eq!(
+        result_json(Reply::WorktreeList(rows)),
+        json!({"worktrees": [
+            {"path": "/w", "daemon": false, "problem": "noCommonCommit", "overlaps": []},
+            {
+                "path": "/w", "branch": "topic", "daemon": true, "changed": 1,
+                "overlaps": [{
+                    "path": "a", "renamed": "b", "lines": [{"start": 1, "end": 2}],
+                    "ownLines": [{"start": 3, "end": 3}], "authors": [{"kind": "user"}],
+                }],
+            },
+        ]})
+    );
+}

@@ -77,6 +77,7 @@ pub mod terminal;
 pub mod user;
 pub mod vectors;
 pub mod wire;
+pub mod worktrees;
 pub mod world;
 
 pub use framed::Framed;

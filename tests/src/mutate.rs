@@ -265,6 +265,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ),
         ("redo", json!({"undo": "u1", "dryRun": true})),
         ("undo/list", json!({})),
+        ("worktree/list", json!({"limit": 3})),
         (
             "review/list",
             json!({"session": "m", "paths": ["a.txt"], "limit": 3}),

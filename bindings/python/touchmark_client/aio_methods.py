@@ -741,6 +741,17 @@ class ClientMethods:
         """
         return await self.call(calls.warning_cleanup(live), within=within)
 
+    async def worktree_list(
+        self,
+        *,
+        limit: Optional[int] = None,
+        within: Optional[float] = None,
+    ) -> shapes.WorktreeRows:
+        """Lists the worktrees of the workspace's git repository, with what each has
+        changed and not merged.
+        """
+        return await self.call(calls.worktree_list(limit=limit), within=within)
+
 
 class SessionMethods:
     """The requests of one session. `within` is the time to wait for the answer, in

@@ -1059,3 +1059,10 @@ def warning_store(
 def warning_take(session: shapes.SessionId) -> "Call[shapes.WarningTaken]":
     """Returns a session's warning and removes it (CHK-2)."""
     return Call("warning/take", {"session": session})
+
+
+def worktree_list(*, limit: Optional[int] = None) -> "Call[shapes.WorktreeRows]":
+    """Lists the worktrees of the workspace's git repository, with what each has changed
+    and not merged.
+    """
+    return Call("worktree/list", {"limit": limit})

@@ -79,6 +79,8 @@ Validity = Literal["verified", "timed"]
 Verdict = Literal["first", "repeat", "extends", "changed"]
 # What happened to a path.
 VersionKind = Literal["created", "modified", "deleted", "renamed"]
+# Why nothing is known of a worktree's changes.
+WorktreeProblem = Literal["missing", "noCommonCommit", "noAnswer"]
 
 
 class _ActivitiesOptional(TypedDict, total=False):
@@ -1372,6 +1374,48 @@ class WarningTaken(TypedDict, total=False):
     warning: "Optional[Warning]"
 
 
+class _WorktreeOverlapOptional(TypedDict, total=False):
+    removed: Optional[bool]
+    renamed: "Optional[RelPath]"
+    uri: str
+
+
+class WorktreeOverlap(_WorktreeOverlapOptional):
+    """A file of which two worktrees have changed the same or adjacent lines."""
+
+    authors: "List[Author]"
+    lines: "List[LineRange]"
+    ownLines: "List[LineRange]"
+    path: "RelPath"
+
+
+class _WorktreeRowOptional(TypedDict, total=False):
+    branch: Optional[str]
+    changed: Optional[int]
+    current: Optional[bool]
+    head: Optional[str]
+    moreFiles: Optional[bool]
+    problem: "Optional[WorktreeProblem]"
+
+
+class WorktreeRow(_WorktreeRowOptional):
+    """One worktree."""
+
+    daemon: bool
+    overlaps: "List[WorktreeOverlap]"
+    path: str
+
+
+class _WorktreeRowsOptional(TypedDict, total=False):
+    more: Optional[bool]
+
+
+class WorktreeRows(_WorktreeRowsOptional):
+    """The worktrees of a repository."""
+
+    worktrees: "List[WorktreeRow]"
+
+
 class CommandEvent(TypedDict):
     """A command's window ended (ATTR-6)."""
 
@@ -1660,4 +1704,8 @@ __all__ = [
     "Versions",
     "Warning",
     "WarningTaken",
+    "WorktreeOverlap",
+    "WorktreeProblem",
+    "WorktreeRow",
+    "WorktreeRows",
 ]

@@ -78,6 +78,7 @@ const ALLOWED: &[(&str, Does, &str)] = &[
     ("redo", Changes, "takes an undo back"),
     ("recovery/list", Reads, "bytes that lost their name"),
     ("recovery/show", Reads, "one of them"),
+    ("worktree/list", Reads, "what other worktrees have changed"),
 ];
 
 /// The body of `POST /api/call`.

@@ -236,6 +236,12 @@ const KEYS: &[Key] = &[
     users("telemetry.paths", |config, value| {
         put::<Paths, _>(&mut config.telemetry_paths, value)
     }),
+    tighter(
+        "worktrees.notice",
+        "`false`",
+        |config, value| put::<bool, _>(&mut config.worktrees_notice, value),
+        |config, said| least(&mut config.worktrees_notice, said.worktrees_notice),
+    ),
 ];
 
 fn reason(reason: String) -> Wrong {

@@ -64,6 +64,7 @@ impl Config {
             gate,
             gates,
             unsaved,
+            worktrees_notice,
             calls_keep,
             calls_age,
             calls_bytes,
@@ -134,6 +135,11 @@ impl Config {
             "telemetry.paths",
             &mut self.telemetry_paths,
             telemetry_paths,
+        );
+        changes.take(
+            "worktrees.notice",
+            &mut self.worktrees_notice,
+            worktrees_notice,
         );
         changes
     }

@@ -52,6 +52,8 @@ fn every_key() {
         gate = "off"
         gates = { codex = "strict" }
         unsaved = "off"
+        [worktrees]
+        notice = false
         [calls]
         keep = 5
         age = "1 min"
@@ -96,6 +98,7 @@ fn every_key() {
             gate: Gate::Off,
             gates: [("codex".to_owned(), Gate::Strict)].into(),
             unsaved: Unsaved::Off,
+            worktrees_notice: false,
             calls_keep: 5,
             calls_age: 60_000,
             calls_bytes: 1 << 10,

@@ -21,6 +21,7 @@ use crate::event::Event;
 use crate::inside::Inside;
 use crate::store::{Reader, StoreError};
 use crate::system::clock;
+use crate::worktrees::Worktrees;
 
 /// A question of a hook's rules to the loop.
 #[derive(Debug)]
@@ -126,6 +127,8 @@ pub(crate) struct Settings {
     pub(crate) gate: Gate,
     /// `hooks.unsaved`, as far as the agent supports it.
     pub(crate) unsaved: Unsaved,
+    /// `worktrees.notice`.
+    pub(crate) worktrees: bool,
 }
 
 /// The access of one hook event to the loop and to the state of all hooks.
@@ -143,6 +146,8 @@ pub(crate) struct DaemonHandle {
     pub(crate) state: PathBuf,
     /// What earlier events have left.
     pub(crate) memory: Arc<Memory>,
+    /// The other worktrees of the repository.
+    pub(crate) worktrees: Arc<Worktrees>,
     /// The configuration for hooks.
     pub(crate) settings: Settings,
     /// The daemon's time when the event arrived.
@@ -185,6 +190,7 @@ impl DaemonHandle {
             root: self.root.clone(),
             state: self.state.clone(),
             memory: Arc::clone(&self.memory),
+            worktrees: Arc::clone(&self.worktrees),
             settings: self.settings,
             now: self.now,
             running: self.running,

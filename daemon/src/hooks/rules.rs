@@ -6,6 +6,7 @@ mod prints;
 mod reads;
 mod turns;
 mod unsaved;
+mod worktrees;
 mod writes;
 
 use touchmark_engine::text::tokens;
@@ -153,6 +154,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             writes::formatted(daemon, &session, false).await;
             turns::checkpoint(daemon, &session, &standing, id).await;
             turns::mentions(daemon, &session, cwd, &text).await;
+            worktrees::turn(daemon, &session).await;
             tell(daemon, &session, warning, can_tell).await
         }
         What::ChildStart => tell(daemon, &session, warning, can_tell).await,
@@ -196,6 +198,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 }
                 Tool::Write { files, .. } => {
                     writes::commit(daemon, &session, cwd, &call, &files).await;
+                    worktrees::after(daemon, &session, cwd, &files).await;
                     // A formatter may still be running.
                     writes::formatted(daemon, &session, true).await;
                 }
@@ -431,6 +434,9 @@ async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> 
         exit: None,
     };
     let ended = daemon.ask(end).await.ok()?;
+    if let Some(row) = &ended.command {
+        worktrees::command(daemon, session, row);
+    }
     notice::by_command(&ended.changes, ended.more == Some(true))
 }
 

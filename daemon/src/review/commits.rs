@@ -5,17 +5,16 @@
 //! without filters or other programs (SEC-7).
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use touchmark_engine::history::{Step, Weave};
-use touchmark_engine::text::lines::MAX_BYTES;
 use touchmark_proto::commands::CommandRow;
 use touchmark_proto::{Millis, RelPath};
 
-use crate::git::git;
+use crate::git::{Object, Objects, git};
 
 /// The maximum number of commits that are searched for those of agents.
 const MOST_COMMITS: usize = 1_000;
@@ -161,85 +160,4 @@ fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>,
         at = of.or(at);
     }
     Some(touched)
-}
-
-/// Git's answer for an object.
-enum Object {
-    /// The object's id, and its bytes.
-    Whole(String, Vec<u8>),
-    Missing,
-    TooLarge,
-}
-
-/// A git process that prints objects on request (`cat-file --batch`).
-#[derive(Debug)]
-pub(crate) struct Objects {
-    git: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Objects {
-    /// Starts git for the repository that contains `root`; `None` if it does not
-    /// start.
-    pub(crate) fn open(root: &Path) -> Option<Self> {
-        let mut git = git(root)
-            .args(["cat-file", "--batch"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .inspect_err(|error| tracing::debug!("git: {error}"))
-            .ok()?;
-        Some(Self {
-            input: git.stdin.take()?,
-            output: BufReader::new(git.stdout.take()?),
-            git,
-        })
-    }
-
-    /// Returns the content of a file in a commit.
-    pub(crate) fn file(&mut self, commit: &str, path: &RelPath) -> Step {
-        let name = [commit.as_bytes(), b":./", path.as_bytes()].concat();
-        match self.object(&name) {
-            Some(Object::Whole(_, bytes)) => Step::Held(Arc::from(bytes)),
-            Some(Object::Missing) => Step::Absent,
-            Some(Object::TooLarge) | None => Step::NotKept,
-        }
-    }
-
-    /// Returns an object, or `None` if git does not answer.
-    fn object(&mut self, name: &[u8]) -> Option<Object> {
-        if name.contains(&b'\n') {
-            return None;
-        }
-        self.input.write_all(&[name, b"\n"].concat()).ok()?;
-        let mut head = Vec::new();
-        self.output.read_until(b'\n', &mut head).ok()?;
-        let head = String::from_utf8_lossy(&head);
-        let words: Vec<&str> = head.split_whitespace().collect();
-        let known = match words.as_slice() {
-            [id, "blob" | "commit", size] => size.parse::<u64>().ok().map(|size| (id, size)),
-            _ => None,
-        };
-        let Some((id, size)) = known else {
-            return head.ends_with(" missing\n").then_some(Object::Missing);
-        };
-        let mut body = (&mut self.output).take(size + 1);
-        if size > MAX_BYTES as u64 {
-            std::io::copy(&mut body, &mut std::io::sink()).ok()?;
-            return Some(Object::TooLarge);
-        }
-        let mut bytes = Vec::new();
-        body.read_to_end(&mut bytes).ok()?;
-        bytes.pop();
-        Some(Object::Whole((*id).to_owned(), bytes))
-    }
-}
-
-impl Drop for Objects {
-    fn drop(&mut self) {
-        let _it_has_ended = self.git.kill();
-        let _ = self.git.wait();
-    }
 }

@@ -21,7 +21,6 @@ use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath};
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of};
 use commits::Commits;
-pub(crate) use commits::Objects;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
 

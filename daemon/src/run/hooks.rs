@@ -159,10 +159,12 @@ impl Daemon {
             root: self.options.workspace.clone(),
             state: self.options.places.state.clone(),
             memory: Arc::clone(&self.hooks.memory),
+            worktrees: Arc::clone(&self.worktrees),
             settings: Settings {
                 replace_repeats: self.options.config.replace_repeats,
                 gate: self.options.config.gate,
                 unsaved: self.options.config.unsaved,
+                worktrees: self.options.config.worktrees_notice,
             },
             now: self.time.now(),
             running: clock::running(),

@@ -41,6 +41,7 @@ use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
 use crate::watch::Watcher;
+use crate::worktrees::Worktrees;
 
 impl Daemon {
     pub(super) fn open(
@@ -137,6 +138,15 @@ impl Daemon {
         failpoint::pass("start: writes cut short are settled");
         let journal = Journal::open(&places.state, config.durability == Durability::Power)?;
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
+        let worktrees = Worktrees::open(
+            workspace,
+            &places.state,
+            places.lock.parent().unwrap_or(&places.state),
+            trust(&places.trusted),
+            reader.clone(),
+            config.durability == Durability::Power,
+        );
+        worktrees.keep(|session| engine.state().sessions.contains_key(session));
         let undone = match refused {
             None => undo::resume(&journal, &guard, options.umask),
             Some(_) => undo::Resumed::default(),
@@ -171,6 +181,7 @@ impl Daemon {
             guard: Arc::new(guard),
             journal: Arc::new(journal),
             kept: Arc::new(kept_lines),
+            worktrees: Arc::new(worktrees),
             undone,
             store,
             log: None,

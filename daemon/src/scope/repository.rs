@@ -3,23 +3,20 @@
 //! user owns them, and what cannot be read proves nothing.
 
 use std::collections::HashMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use filetime::FileTime;
 use gix_index::hash::{Kind, ObjectId};
 use gix_index::{State, decode, entry};
-use rustix::fs::OFlags;
 
 use super::index::Stat;
-use crate::system::open::{check_owner, patient};
+use crate::git::files::{branch, line, read};
+use crate::system::open::check_owner;
 use crate::tools::GIT;
 
 /// The largest index that is read, in bytes.
 const MOST_INDEX: u64 = 256 << 20;
-
-/// The most bytes read from a file that contains a path or a branch's name.
-const MOST_LINE: u64 = 4 << 10;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -56,10 +53,7 @@ impl Repository {
     /// commit.
     pub(super) fn branch(&self) -> Option<String> {
         let head = line(&self.own.join("HEAD"))?;
-        Some(match head.strip_prefix("ref: ") {
-            Some(name) => name.strip_prefix("refs/heads/").unwrap_or(name).to_owned(),
-            None => head.chars().take(12).collect(),
-        })
+        Some(branch(&head).unwrap_or_else(|| head.chars().take(12).collect()))
     }
 
     /// Reads the index again if it has changed. Returns whether it has.
@@ -218,28 +212,4 @@ fn read_index(path: &Path, modified: i64) -> io::Result<State> {
 fn filetime(modified: i64) -> FileTime {
     let rest = u32::try_from(modified.rem_euclid(SECOND)).unwrap_or_default();
     FileTime::from_unix_time(modified.div_euclid(SECOND), rest)
-}
-
-/// Returns the first line of a small file.
-fn line(path: &Path) -> Option<String> {
-    let bytes = read(path, MOST_LINE).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
-    Some(text.lines().next()?.to_owned())
-}
-
-/// Reads at most `most` bytes of a regular file that is not a link.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = patient()
-        .custom_flags(flags.bits().cast_signed())
-        .read(true)
-        .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() || found.len() > most {
-        return Err(io::Error::other("no file, or too large"));
-    }
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

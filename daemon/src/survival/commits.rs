@@ -18,8 +18,7 @@ use super::line::{Lines, Wanted};
 use super::progress::Progress;
 use super::reflog::{self, Commit, Place};
 use super::{COMMIT, Judge, Look, REPOSITORY, SETTLED, agent, aside, survivals};
-use crate::git::git;
-use crate::review::Objects;
+use crate::git::{Objects, git};
 
 /// A version, as far as it matters here.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ use touchmark_proto::{Places, RelPath, native};
 use super::events::Attributes;
 use super::remote;
 use crate::config::Paths;
+use crate::git::files;
 use crate::scope::repository;
 use crate::system::open::private;
 use crate::tools::GIT;
@@ -117,7 +118,7 @@ fn top(workspace: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf)> {
 
 /// Returns the normalised address of a repository's origin.
 fn origin(common: &Path) -> Option<String> {
-    let text = repository::read(&common.join("config"), MOST_CONFIG).ok()?;
+    let text = files::read(&common.join("config"), MOST_CONFIG).ok()?;
     remote::normalised(&remote::origin(&String::from_utf8_lossy(&text))?)
 }
 

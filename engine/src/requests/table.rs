@@ -36,6 +36,7 @@ use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::Truncated;
 use touchmark_proto::survival::SurvivalList;
 use touchmark_proto::undo::{Redo, Undo, UndoList};
+use touchmark_proto::worktrees::WorktreeList;
 use touchmark_proto::writes::{
     QuotesNormalized, RecoveryDelete, RecoveryList, RecoveryRestore, RecoveryShow,
 };
@@ -294,6 +295,7 @@ rows! {
         FileRestore:      Changes, Names [],        Names [path], at_once;
         ActivityList:     Query,   Asks [session],  Names [],     at_once;
         SurvivalList:     Query,   Asks [session],  Names [],     at_once;
+        WorktreeList:     Query,   Names [],        Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

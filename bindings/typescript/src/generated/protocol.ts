@@ -3412,6 +3412,93 @@ export interface WarningTaken {
   warning?: Warning | null;
 }
 
+/**
+ * Lists the worktrees of the workspace's git repository, with what each has
+ * changed and not merged.
+ */
+export interface WorktreeList {
+  /** The maximum number of rows to return; default 1,000 (LIM-2). */
+  limit?: number | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** A file of which two worktrees have changed the same or adjacent lines. */
+export interface WorktreeOverlap {
+  /**
+   * Who changed the lines in the other worktree, as far as its daemon runs
+   * and answers.
+   */
+  authors: Author[];
+  /**
+   * The changed lines in the other worktree's file. Where lines were only
+   * removed: the line before them.
+   */
+  lines: LineRange[];
+  /** The changed lines in the workspace's file, counted in the same way. */
+  ownLines: LineRange[];
+  /** The path of the file. */
+  path: RelPath;
+  /** True if the other worktree has removed the file; else `None`. */
+  removed?: boolean | null;
+  /**
+   * The file's path in the other worktree, if it was renamed there; else
+   * `None`.
+   */
+  renamed?: RelPath | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
+/** Why nothing is known of a worktree's changes. */
+export type WorktreeProblem = "missing" | "noCommonCommit" | "noAnswer";
+
+/** One worktree. */
+export interface WorktreeRow {
+  /**
+   * The branch that is checked out; `None` if there is none, or if it is not
+   * known.
+   */
+  branch?: string | null;
+  /**
+   * The number of its files that differ from the last commit that it has in
+   * common with the workspace; `None` for the workspace's own worktree, and
+   * if it is not known.
+   */
+  changed?: number | null;
+  /** True for the workspace's own worktree; else `None`. */
+  current?: boolean | null;
+  /** Whether a daemon serves it. */
+  daemon: boolean;
+  /** The id of its last commit; `None` if there is no commit. */
+  head?: string | null;
+  /** True if not all of its changed files were compared; else `None`. */
+  moreFiles?: boolean | null;
+  /**
+   * The files of which both worktrees have changed the same or adjacent
+   * lines, each in another way. At most 100.
+   */
+  overlaps: WorktreeOverlap[];
+  /**
+   * The absolute path of its directory. Bytes that are not UTF-8 are
+   * replaced.
+   */
+  path: string;
+  /** Why nothing is known of its changes; `None` if they are known. */
+  problem?: WorktreeProblem | null;
+}
+
+/** The worktrees of a repository. */
+export interface WorktreeRows {
+  /** True if there are more; `None` if the list is complete. */
+  more?: boolean | null;
+  /**
+   * The worktrees, the workspace's own first. Empty if the workspace is in
+   * no repository of this user.
+   */
+  worktrees: WorktreeRow[];
+}
+
 /** The parameters and the result of each method. */
 export interface Methods {
   "activity/list": { params: ActivityList; result: Activities };
@@ -3503,6 +3590,7 @@ export interface Methods {
   "warning/cleanup": { params: WarningCleanup; result: Removed };
   "warning/store": { params: WarningStore; result: Done };
   "warning/take": { params: WarningTake; result: WarningTaken };
+  "worktree/list": { params: WorktreeList; result: WorktreeRows };
 }
 
 /** An event of a subscription. */

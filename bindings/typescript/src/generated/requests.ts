@@ -91,6 +91,7 @@ import type {
   WarningCleanup,
   WarningStore,
   WarningTake,
+  WorktreeList,
 } from "./protocol.js";
 
 /** Options of a request. */
@@ -870,6 +871,14 @@ export abstract class Requests {
    */
   warningTake(params: WarningTake, ask?: Ask): Promise<Methods["warning/take"]["result"]> {
     return this.call("warning/take", params, ask);
+  }
+
+  /**
+   * Lists the worktrees of the workspace's git repository, with what each has
+   * changed and not merged.
+   */
+  worktreeList(params: WorktreeList = {}, ask?: Ask): Promise<Methods["worktree/list"]["result"]> {
+    return this.call("worktree/list", params, ask);
   }
 }
 

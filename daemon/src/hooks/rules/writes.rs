@@ -19,7 +19,7 @@ use super::super::edits::Candidate;
 use super::super::memory::{Left, Marked};
 use super::super::{Change, Verdict, Writing, edits, notice};
 use super::gate::{self, Weighed};
-use super::{Outcome, reads, remember, unsaved};
+use super::{Outcome, reads, remember, unsaved, worktrees};
 use crate::config::Gate;
 
 /// The maximum length of a tool's name that is stored, in bytes.
@@ -43,6 +43,7 @@ pub(super) async fn begin(
     files: &[Writing],
 ) -> Outcome {
     let mut plan: Vec<(EditFile, Planned, &Change)> = Vec::new();
+    let mut known = Vec::new();
     for Writing { path, change } in files {
         let Some(place) = daemon.place(cwd, path).await else {
             continue;
@@ -79,6 +80,11 @@ pub(super) async fn begin(
             }
             false => None,
         };
+        if daemon.settings.worktrees && !matches!(change, Change::Patch { from: Some(_), .. }) {
+            let before = read.as_deref().filter(|_| change.names_lines());
+            let after = before.and_then(|before| edits::likeliest(change, before));
+            known.extend(worktrees::edit(daemon, &place, before, after));
+        }
         let mut planned = Planned {
             candidates: edits::candidates(change, read.as_deref()),
             change: Some(change).filter(|change| is_small(change)).cloned(),
@@ -163,6 +169,7 @@ pub(super) async fn begin(
                 .map(|((file, planned, _), state)| planned.marked(file, state.hash))
                 .collect();
             remember(daemon, session, call, |known| known.marked = marked);
+            worktrees::before(daemon, session, known);
             Outcome {
                 verdict,
                 undo: vec![Request::EditAbort(EditAbort {

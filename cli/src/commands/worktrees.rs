@@ -1,0 +1,140 @@
+//! `touchmark worktrees`: the worktrees of the repository, and where their
+//! changes meet the workspace's.
+
+use anstyle::Style;
+use clap::Args;
+use touchmark_client::proto::quoting::escaped;
+use touchmark_client::proto::worktrees::{
+    WorktreeList, WorktreeOverlap, WorktreeProblem, WorktreeRow,
+};
+use touchmark_client::proto::{LineRange, Reply};
+
+use crate::commands::call::result_json;
+use crate::context::Context;
+use crate::output::{self, Outcome};
+use crate::style::{self, paint};
+use crate::table::{Step, Table, View};
+use crate::text::{MAX_NAME, authors, count, cut, path};
+
+/// Mark, branch, directory, commit, daemon, changes.
+const TABLE: Table = Table::new(&[
+    Step::Out(3),
+    Step::Middle(2, 24),
+    Step::Middle(1, 12),
+    Step::Middle(2, 12),
+    Step::Out(4),
+]);
+
+/// The indentation of overlapping files.
+const INDENT: &str = "    ";
+
+/// The width of a terminal whose width is not known.
+const WIDE: usize = 10_000;
+
+/// List the repository's worktrees, and the lines that two of them changed.
+#[derive(Debug, Args)]
+pub(crate) struct Options {}
+
+pub(crate) fn run(context: &Context, _options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let rows = client.call(WorktreeList { limit: None })?;
+    if context.global.json {
+        return context.json(&result_json(Reply::WorktreeList(rows), &workspace.root));
+    }
+    if rows.worktrees.is_empty() {
+        return context.say("the workspace is in no git repository of yours");
+    }
+    let lines = lines(&rows.worktrees, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Returns one text for each worktree, followed by its overlapping files.
+pub(crate) fn lines(worktrees: &[WorktreeRow], view: &View) -> Vec<String> {
+    let rows = worktrees.iter().map(|row| {
+        let head = row.head.as_deref().unwrap_or_default();
+        let is_current = row.current == Some(true);
+        vec![
+            (style::GOOD, if is_current { "*" } else { " " }.to_owned()),
+            (style::BOLD, branch(row)),
+            (Style::new(), escaped(&row.path, MAX_NAME)),
+            (style::DIM, head.chars().take(8).collect()),
+            (
+                style::DIM,
+                if row.daemon { "daemon" } else { "" }.to_owned(),
+            ),
+            state(row),
+        ]
+    });
+    let texts = TABLE.lines(rows.collect(), view.columns);
+    let mut lines = Vec::new();
+    for (text, row) in texts.into_iter().zip(worktrees) {
+        lines.push(text);
+        let room = view.columns.unwrap_or(WIDE).saturating_sub(INDENT.len());
+        for overlap in &row.overlaps {
+            let said = said(overlap);
+            let name = cut(
+                &path(&overlap.path),
+                room.saturating_sub(said.len()).max(12),
+            );
+            let line = cut(&format!("{name}{said}"), room);
+            lines.push(format!("{INDENT}{}", paint(style::WARN, &line)));
+        }
+    }
+    lines
+}
+
+fn branch(row: &WorktreeRow) -> String {
+    match &row.branch {
+        Some(branch) => escaped(branch, 100),
+        None => "(no branch)".into(),
+    }
+}
+
+fn state(row: &WorktreeRow) -> (Style, String) {
+    let said = match (row.problem, row.changed) {
+        (Some(WorktreeProblem::Missing), _) => "directory is missing".into(),
+        (Some(WorktreeProblem::NoCommonCommit), _) => "no common commit".into(),
+        (Some(WorktreeProblem::NoAnswer), _) => "no answer".into(),
+        (None, None) => String::new(),
+        (None, Some(0)) => "nothing to merge".into(),
+        (None, Some(changed)) => {
+            let files = count(changed.into(), "file");
+            match row.more_files {
+                Some(true) => format!("at least {files} to merge"),
+                _ => format!("{files} to merge"),
+            }
+        }
+    };
+    match row.overlaps.len() {
+        0 => (Style::new(), said),
+        overlaps => (style::WARN, format!("{said}, {overlaps} in common")),
+    }
+}
+
+/// Returns what is said of an overlapping file, behind its name.
+fn said(overlap: &WorktreeOverlap) -> String {
+    let there = match overlap.removed {
+        Some(true) => "removed there".to_owned(),
+        _ => format!("{} there", places(&overlap.lines)),
+    };
+    let by = match overlap.authors.is_empty() {
+        true => String::new(),
+        false => format!(" by {}", authors(&overlap.authors)),
+    };
+    format!(": {there}{by}, {} here", places(&overlap.own_lines))
+}
+
+fn places(lines: &[LineRange]) -> String {
+    let place = |range: &LineRange| match range.start == range.end {
+        true => range.start.to_string(),
+        false => format!("{}-{}", range.start, range.end),
+    };
+    let all: Vec<String> = lines.iter().take(5).map(place).collect();
+    let more = if lines.len() > 5 { " and more" } else { "" };
+    let plural = match lines {
+        [one] if one.start == one.end => "",
+        _ => "s",
+    };
+    format!("line{plural} {}{more}", all.join(", "))
+}
