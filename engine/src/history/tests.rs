@@ -38,6 +38,19 @@ fn lines_that_others_put_among_theirs_stay() {
 }
 
 #[test]
+fn a_line_added_behind_a_replaced_line_stays_behind_the_one_that_comes_back() {
+    // The author replaced the last line twice.
+    let versions = ["a\nb\n", "a\n1\n", "a\n2\n", "a\n2\nmine\n"];
+    assert_eq!(without(&versions, &[1, 2]), ("a\nb\nmine\n".into(), 0));
+    // In the middle of a file.
+    let versions = ["a\nb\nc\n", "a\n1\nc\n", "a\n2\nc\n", "a\n2\nmine\nc\n"];
+    assert_eq!(without(&versions, &[1, 2]), ("a\nb\nmine\nc\n".into(), 0));
+    // A line in front of it had been removed.
+    let versions = ["a\ngone\nb\n", "a\nb\n", "a\nB\n", "a\nB\nmine\n"];
+    assert_eq!(without(&versions, &[2]), ("a\nb\nmine\n".into(), 0));
+}
+
+#[test]
 fn where_others_changed_the_same_lines_the_change_stays() {
     let versions = ["a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nmine\nc\nd\nE\n"];
     assert_eq!(without(&versions, &[1]), ("a\nmine\nc\nd\ne\n".into(), 1));

@@ -233,8 +233,9 @@ impl Weave {
             let back = self.back(&region, on, &added[after.clone()]);
             let mut on_now = Vec::with_capacity(after.len());
             let mut rest = region.into_iter().peekable();
-            for (text, back) in added[after].iter().zip(back) {
-                let line = match back {
+            let mut backs = back.into_iter();
+            for text in &added[after] {
+                let line = match backs.next().flatten() {
                     Some(line) => {
                         while let Some(passed) = rest.next_if(|next| *next != line) {
                             order.push(passed);
@@ -244,9 +245,21 @@ impl Weave {
                     }
                     None => {
                         // A new line is placed after the lines that it
-                        // replaces.
-                        while let Some(replaced) = rest.next_if(|next| on[*next]) {
-                            order.push(replaced);
+                        // replaces, with the removed lines among them, and
+                        // after lines that had replaced the line before it and
+                        // were removed. So all of these keep their place if
+                        // they come back.
+                        let next_back = backs.clone().flatten().next();
+                        let is_next = |line: &Line| Some(*line) == next_back;
+                        let until = rest.clone().take_while(|line| !is_next(line));
+                        let replaced = until.enumerate().filter(|(_, line)| on[*line]);
+                        let passed = replaced.last().map_or(0, |(at, _)| at + 1);
+                        order.extend(rest.by_ref().take(passed));
+                        let before = order.last().copied();
+                        while let Some(gone) = rest.next_if(|next| {
+                            !is_next(next) && before.is_some_and(|line| self.replaced(*next, line))
+                        }) {
+                            order.push(gone);
                         }
                         self.lines.push(Entry {
                             text: Arc::clone(text),
@@ -273,6 +286,17 @@ impl Weave {
             }
         }
         hunks
+    }
+
+    /// Returns whether the version that first contained `line` replaced `other`
+    /// by it.
+    fn replaced(&self, line: Line, other: Line) -> bool {
+        let change = self.changes.get(self.lines[line].step);
+        let Some(What::Hunks(hunks)) = change.map(|change| &change.what) else {
+            return false;
+        };
+        let mut hunks = hunks.iter();
+        hunks.any(|hunk| hunk.on.contains(&line) && hunk.off.contains(&other))
     }
 
     /// Determines which of the new lines were in the file earlier and had been
