@@ -240,9 +240,10 @@ impl Undoer {
             let mut versions = chain.versions.iter();
             versions.position(|version| version.clock.n == n)
         });
+        let redos = self.journal.redos().among(&chain.versions);
         let path = path.clone();
         aside(move || {
-            let weave = chain.weave();
+            let weave = chain.weave(&redos);
             let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {

@@ -63,7 +63,8 @@ impl Plan {
         else {
             return Ok(None);
         };
-        let without = chain.weave().without(meant);
+        let redos = undoer.journal.redos().among(&chain.versions);
+        let without = chain.weave(&redos).without(meant);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
