@@ -185,6 +185,47 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
 }
 
 #[test]
+fn rev2_a_commit_of_the_users_keeps_a_deletion() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    for name in ["f", "gone", "by the agent"] {
+        world.file(name, ten());
+    }
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "."]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    let mut remove = |name: &str, commit: bool| {
+        agent.read(name);
+        let command = agent.ok("command/begin", json!({"label": "rm"}));
+        fs::remove_file(world.path(name)).unwrap();
+        if commit {
+            user::git(world.workspace(), &["commit", "-q", "-a", "-m", "an rm"]);
+        }
+        let command = json!({"command": command["command"]});
+        agent.client.ok("command/end", command);
+    };
+    let gone = |name: &str| format!("{name} {}>", ten().replace('\n', "|"));
+    remove("gone", false);
+    assert_eq!(told(&queue(&mut client)), [gone("gone")]);
+    commit_later(&world, "the user's");
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    // A commit that is taken back keeps nothing.
+    user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
+    assert_eq!(told(&queue(&mut client)), [gone("gone")]);
+    commit_later(&world, "the user's again");
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    // A deletion that the agent has committed stays, also after a commit of the
+    // user's.
+    remove("by the agent", true);
+    assert_eq!(told(&queue(&mut client)), [gone("by the agent")]);
+    user::replace(&world.path("f"), "mine\n");
+    commit_later(&world, "the user's third");
+    assert_eq!(told(&queue(&mut client)), [gone("by the agent")]);
+    world.healthy();
+}
+
+#[test]
 fn keep2_pins_end_when_a_change_is_kept_or_undone() {
     let mut world = World::new();
     let mut agent = world.session("a");

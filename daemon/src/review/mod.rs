@@ -242,6 +242,7 @@ impl Undoer {
         });
         let redos = self.journal.redos().among(&chain.versions);
         let path = path.clone();
+        let commits = Arc::clone(commits);
         aside(move || {
             let weave = chain.weave(&redos);
             let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
@@ -250,12 +251,20 @@ impl Undoer {
                 true => Vec::new(),
                 false => weave.review(is_agents, &given),
             };
-            // If the commit does not contain the file, it may never have
-            // contained it. So a missing file in the commit does not count as a
-            // deletion that the user kept.
-            if let (Step::Held(committed), Some(Step::Held(now))) = (committed, chain.steps.last())
-            {
-                found.retain(|hunk| !is_in(&committed, now, hunk));
+            match (committed, chain.steps.last()) {
+                (Step::Held(committed), Some(Step::Held(now))) => {
+                    found.retain(|hunk| !is_in(&committed, now, hunk));
+                }
+                // A commit that does not contain the file may never have
+                // contained it. So the commit counts that deleted it.
+                (Step::Absent, Some(Step::Absent)) if !found.is_empty() => {
+                    let since = chain.versions.last().map_or(0, |deleted| deleted.time);
+                    let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+                    if commits.deleted(&path, since) {
+                        found.clear();
+                    }
+                }
+                _ => {}
             }
             let mut seen: BTreeMap<String, u32> = BTreeMap::new();
             let hunks: Vec<(String, Reviewed)> = found
