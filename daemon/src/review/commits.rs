@@ -13,7 +13,7 @@ use std::sync::Arc;
 use touchmark_engine::history::{Step, Weave};
 use touchmark_engine::text::lines::MAX_BYTES;
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{Millis, RelPath};
+use touchmark_proto::{FileMode, Millis, RelPath, native};
 
 use crate::git::git;
 
@@ -81,6 +81,21 @@ impl Commits {
                 ..Deletions::default()
             },
         }
+    }
+
+    /// Returns the mode of a file in the last commit, as git records it: `None`
+    /// if the commit does not contain the file, or if a commit of an agent
+    /// changed the file.
+    pub(super) fn mode(&self, path: &RelPath) -> Option<FileMode> {
+        if self.git.is_none() || self.touched.contains_key(path.as_bytes()) {
+            return None;
+        }
+        let name = native::name(path.as_bytes());
+        let mut git = git(&self.deletions.root);
+        let git = git.args(["ls-tree", "-z", "HEAD", "--"]).arg(&*name);
+        let listed = git.stderr(Stdio::null()).output().ok()?.stdout;
+        let mode = listed.split(|byte| *byte == b' ').next()?;
+        str::from_utf8(mode).ok()?.parse().ok()
     }
 
     /// Returns whether the user has committed the deletion of a file since
