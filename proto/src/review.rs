@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
+use crate::{Author, ClientPath, FileMode, LineRange, Millis, RelPath, SessionId};
 
 /// Lists agents' changes that have been neither kept nor undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,35 @@ pub struct ReviewHunks {
     pub hunks: Vec<ReviewHunk>,
     /// True if the queue has more changes; `None` if the list is complete.
     pub more: Option<bool>,
+    /// Changes that have no lines: of modes, and of symlinks. `None` if there
+    /// are none. They are kept and undone by their ids, like the others.
+    pub files: Option<Vec<ReviewFile>>,
+}
+
+/// A change of a file's mode by agents, or of a symlink: created, removed,
+/// retargeted, or put in the place of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewFile {
+    /// The change's id.
+    pub id: String,
+    /// The path of the file.
+    pub path: RelPath,
+    /// The mode without the change; `None` if the change created the file.
+    pub mode_before: Option<FileMode>,
+    /// The current mode; `None` if the change deleted the file.
+    pub mode: Option<FileMode>,
+    /// The target of the symlink without the change; `None` for any other file.
+    /// Bytes that are not UTF-8 are replaced.
+    pub target_before: Option<String>,
+    /// The current target of the symlink; `None` for any other file. Bytes that
+    /// are not UTF-8 are replaced.
+    pub target: Option<String>,
+    /// The authors of the change.
+    pub authors: Vec<Author>,
+    /// When the daemon saw the newest part of the change.
+    pub time: Millis,
 }
 
 /// A group of adjacent lines that agents have changed.

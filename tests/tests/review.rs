@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 use touchmark_tests::process::until;
@@ -181,6 +182,124 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
     edit(&world, &mut agent, "f", "line 9\n", "nine\n");
     commit_later(&world, "once more");
     assert_eq!(queue(&mut client).len(), 1);
+    world.healthy();
+}
+
+#[test]
+fn rev2_a_commit_of_the_users_keeps_a_deletion() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    for name in ["f", "gone", "by the agent"] {
+        world.file(name, ten());
+    }
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "."]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    let mut remove = |name: &str, commit: bool| {
+        agent.read(name);
+        let command = agent.ok("command/begin", json!({"label": "rm"}));
+        fs::remove_file(world.path(name)).unwrap();
+        if commit {
+            user::git(world.workspace(), &["commit", "-q", "-a", "-m", "an rm"]);
+        }
+        let command = json!({"command": command["command"]});
+        agent.client.ok("command/end", command);
+    };
+    let gone = |name: &str| format!("{name} {}>", ten().replace('\n', "|"));
+    remove("gone", false);
+    assert_eq!(told(&queue(&mut client)), [gone("gone")]);
+    commit_later(&world, "the user's");
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    // A commit that is taken back keeps nothing.
+    user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
+    assert_eq!(told(&queue(&mut client)), [gone("gone")]);
+    commit_later(&world, "the user's again");
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    // A deletion that the agent has committed stays, also after a commit of the
+    // user's.
+    remove("by the agent", true);
+    assert_eq!(told(&queue(&mut client)), [gone("by the agent")]);
+    user::replace(&world.path("f"), "mine\n");
+    commit_later(&world, "the user's third");
+    assert_eq!(told(&queue(&mut client)), [gone("by the agent")]);
+    world.healthy();
+}
+
+#[test]
+fn rev3_modes_and_links_are_kept_and_undone() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    for name in ["kept", "undone", "committed"] {
+        world.file(name, ten());
+        fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    symlink("kept", world.path("link")).unwrap();
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "."]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    let params = json!({"label": "chmod and ln", "scope": "workspace"});
+    let begun = agent.ok("command/begin", params);
+    for name in ["kept", "undone", "committed"] {
+        fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::remove_file(world.path("link")).unwrap();
+    symlink("undone", world.path("link")).unwrap();
+    symlink("kept", world.path("new")).unwrap();
+    let command = json!({"command": begun["command"]});
+    agent.client.ok("command/end", command);
+
+    let run = |args: &[&str]| String::from_utf8(world.run(args).stdout).unwrap();
+    assert_eq!(
+        run(&["review", "--list"]),
+        "committed: mode 100644 is 100755  by agent-1\n\
+         kept: mode 100644 is 100755  by agent-1\n\
+         link: symlink  by agent-1\n-kept\n+undone\n\
+         new: new symlink  by agent-1\n+kept\n\
+         undone: mode 100644 is 100755  by agent-1\n"
+    );
+    let files = |client: &mut Client| {
+        let listed = client.ok("review/list", json!({}));
+        assert_eq!(listed["hunks"], json!([]));
+        listed["files"].as_array().cloned().unwrap_or_default()
+    };
+    let paths = |client: &mut Client| -> Vec<String> {
+        let all = files(client);
+        all.iter().map(|file| text(file, "path")).collect()
+    };
+    let of = |client: &mut Client, name: &str| {
+        let mut all = files(client);
+        all.retain(|file| file["path"] == *name);
+        named(&all[0])
+    };
+    let name = of(&mut client, "kept");
+    assert_eq!(client.ok("review/keep", name.clone())["kept"], 1);
+    client.refused("review/keep", name, "notFound");
+    for name in ["undone", "link", "new"] {
+        let name = of(&mut client, name);
+        client.ok("review/undo", name);
+    }
+    let mode = |name: &str| {
+        let found = fs::symlink_metadata(world.path(name)).unwrap();
+        found.permissions().mode() & 0o777
+    };
+    let modes = ["kept", "undone", "committed"].map(mode);
+    assert_eq!(modes, [0o755, 0o644, 0o755]);
+    let target = fs::read_link(world.path("link")).unwrap();
+    assert_eq!(target.to_str(), Some("kept"));
+    assert!(fs::symlink_metadata(world.path("new")).is_err());
+    assert_eq!(paths(&mut client), ["committed"]);
+    // A commit of the user's keeps what git records of a mode.
+    commit_later(&world, "the user's");
+    assert_eq!(paths(&mut client), [""; 0]);
+    user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
+    assert_eq!(paths(&mut client), ["committed"]);
+    // What was kept is known after a restart.
+    world.stop();
+    world.start();
+    let mut client = world.client();
+    assert_eq!(paths(&mut client), ["committed"]);
     world.healthy();
 }
 

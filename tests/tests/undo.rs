@@ -83,6 +83,39 @@ fn undo1_only_that_authors_lines_go_and_come_back() {
 }
 
 #[test]
+fn undo1_what_a_redo_put_back_is_undone_again() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", ten());
+    edit(&world, &mut agent, "f", "line 2\n", "two\nnew\n");
+    edit(&world, &mut agent, "f", "line 5\n", "");
+    edit(&world, &mut agent, "f", "line 10\n", "ten\n");
+    let mut mine = ten();
+    for round in ["one", "two"] {
+        undo(&mut agent, json!({}));
+        assert_eq!(on_disk(&world, "f").unwrap(), mine, "{round}");
+        mine = format!("{round}\n{mine}behind {round}\n");
+        user::replace(&world.path("f"), &mine);
+        agent.client.ok("redo", json!({}));
+        let now = on_disk(&world, "f").unwrap();
+        let redone = mine
+            .replace("line 2\n", "two\nnew\n")
+            .replace("line 5\n", "");
+        assert_eq!(now, redone.replace("line 10\n", "ten\n"), "{round}");
+        world.stop();
+        world.start();
+        agent = world.session("a");
+    }
+    // It is in the queue of the review again.
+    let queue = agent.client.ok("review/list", json!({}));
+    assert_eq!(queue["hunks"].as_array().unwrap().len(), 3, "{queue:#}");
+    let undone = undo(&mut agent, json!({}));
+    assert_eq!(outcomes(&undone), ["f undone"]);
+    assert_eq!(on_disk(&world, "f").unwrap(), mine);
+    world.healthy();
+}
+
+#[test]
 fn undo1_what_somebody_has_changed_since_stays_and_is_told() {
     let mut world = World::new();
     let mut agent = world.session("a");

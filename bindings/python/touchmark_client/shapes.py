@@ -981,6 +981,25 @@ class RetentionRanked(TypedDict):
     items: "List[RankedItem]"
 
 
+class _ReviewFileOptional(TypedDict, total=False):
+    mode: "Optional[FileMode]"
+    modeBefore: "Optional[FileMode]"
+    target: Optional[str]
+    targetBefore: Optional[str]
+    uri: str
+
+
+class ReviewFile(_ReviewFileOptional):
+    """A change of a file's mode by agents, or of a symlink: created, removed,
+    retargeted, or put in the place of a file.
+    """
+
+    authors: "List[Author]"
+    id: str
+    path: "RelPath"
+    time: int
+
+
 class _ReviewHunkOptional(TypedDict, total=False):
     created: Optional[bool]
     deleted: Optional[bool]
@@ -1000,6 +1019,7 @@ class ReviewHunk(_ReviewHunkOptional):
 
 
 class _ReviewHunksOptional(TypedDict, total=False):
+    files: "Optional[List[ReviewFile]]"
     more: Optional[bool]
 
 
@@ -1658,6 +1678,7 @@ __all__ = [
     "RetentionAction",
     "RetentionItem",
     "RetentionRanked",
+    "ReviewFile",
     "ReviewHunk",
     "ReviewHunks",
     "ReviewKept",

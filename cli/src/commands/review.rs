@@ -10,9 +10,9 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::review::{
-    ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
+    ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
 };
-use touchmark_client::proto::{ClientPath, Reply, SessionId};
+use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::complete;
@@ -87,7 +87,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     };
     let queue = client.call(ask.clone())?;
     if options.keep_all {
-        let hunks = queue.hunks.iter().map(named).collect();
+        let hunks = changes(&queue).iter().map(Change::named).collect();
         let kept = client.call(ReviewKeep { hunks })?;
         if context.global.json {
             return context.json(&result_json(Reply::ReviewKeep(kept), &workspace.root));
@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if context.global.json {
         return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
     }
-    if queue.hunks.is_empty() {
+    if changes(&queue).is_empty() {
         return context.say("nothing is left to review");
     }
     if options.list || !io::stdin().is_terminal() {
@@ -106,16 +106,55 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     walk(context, &client, &ask, &workspace.root)
 }
 
-fn named(hunk: &ReviewHunk) -> ReviewNamed {
-    ReviewNamed {
-        path: ClientPath::from(&hunk.path),
-        id: hunk.id.clone(),
+/// A change in the queue.
+#[derive(Clone, Copy)]
+enum Change<'a> {
+    /// Lines of a file.
+    Lines(&'a ReviewHunk),
+    /// A mode or a symlink.
+    File(&'a ReviewFile),
+}
+
+impl Change<'_> {
+    fn id(&self) -> &str {
+        match self {
+            Self::Lines(hunk) => &hunk.id,
+            Self::File(file) => &file.id,
+        }
+    }
+
+    fn path(&self) -> &RelPath {
+        match self {
+            Self::Lines(hunk) => &hunk.path,
+            Self::File(file) => &file.path,
+        }
+    }
+
+    fn named(&self) -> ReviewNamed {
+        ReviewNamed {
+            path: ClientPath::from(self.path()),
+            id: self.id().to_owned(),
+        }
+    }
+
+    fn show(&self) -> Outcome {
+        match self {
+            Self::Lines(hunk) => show(hunk),
+            Self::File(file) => show_file(file),
+        }
     }
 }
 
+/// Returns all changes of a queue.
+fn changes(queue: &ReviewHunks) -> Vec<Change<'_>> {
+    let lines = queue.hunks.iter().map(Change::Lines);
+    let files = queue.files.iter().flatten().map(Change::File);
+    lines.chain(files).collect()
+}
+
 fn list(queue: &ReviewHunks) -> Outcome {
-    for hunk in &queue.hunks {
-        show(hunk)?;
+    for change in changes(queue) {
+        change.show()?;
     }
     if queue.more == Some(true) {
         output::line("and more")?;
@@ -130,28 +169,29 @@ fn walk(context: &Context, client: &Client, ask: &ReviewList, root: &std::path::
     let (mut kept, mut undone) = (0, 0);
     loop {
         let queue = client.call(ask.clone())?;
-        let left = queue.hunks.iter().filter(|hunk| !later.contains(&hunk.id));
-        let Some(hunk) = left.clone().next() else {
+        let all = changes(&queue);
+        let left = all.iter().filter(|change| !later.contains(change.id()));
+        let Some(change) = left.clone().next() else {
             break;
         };
-        show(hunk)?;
+        change.show()?;
         match answer(left.count())? {
-            Answer::Keep => kept += keep(client, vec![named(hunk)])?,
+            Answer::Keep => kept += keep(client, vec![change.named()])?,
             Answer::KeepFile => {
-                let same = queue.hunks.iter().filter(|other| other.path == hunk.path);
-                kept += keep(client, same.map(named).collect())?;
+                let same = all.iter().filter(|other| other.path() == change.path());
+                kept += keep(client, same.map(Change::named).collect())?;
             }
             Answer::Undo => {
                 let undo = ReviewUndo {
-                    hunks: vec![named(hunk)],
+                    hunks: vec![change.named()],
                 };
                 match client.call(undo) {
                     Ok(_) => undone += 1,
                     Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
                 }
             }
-            Answer::Later => drop(later.insert(hunk.id.clone())),
-            Answer::Edit => edit(root, hunk)?,
+            Answer::Later => drop(later.insert(change.id().to_owned())),
+            Answer::Edit => edit(root, *change)?,
             Answer::Quit => break,
         }
     }
@@ -180,8 +220,32 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         _ if lines.start == lines.end => format!("line {}", lines.start),
         _ => format!("lines {}-{}", lines.start, lines.end),
     };
-    let head = format!("{}: {what}", path(&hunk.path));
-    let by = format!("by {}", authors(&hunk.authors));
+    head(&hunk.path, &what, &hunk.authors)?;
+    show_text(&hunk.before, &hunk.after)
+}
+
+/// Prints the change of a mode or of a symlink, with its author.
+fn show_file(file: &ReviewFile) -> Outcome {
+    let kind = |mode: FileMode| if mode.is_link() { "symlink" } else { "file" };
+    let what = match (file.mode_before, file.mode) {
+        (None, Some(mode)) => format!("new {}", kind(mode)),
+        (Some(mode), None) => format!("deleted {}", kind(mode)),
+        (Some(before), Some(now)) if before.is_link() && now.is_link() => "symlink".to_owned(),
+        (Some(before), Some(now)) if kind(before) != kind(now) => {
+            format!("{} replaced by {}", kind(before), kind(now))
+        }
+        (Some(before), Some(now)) if before != now => format!("mode {before} is {now}"),
+        _ => "content".to_owned(),
+    };
+    head(&file.path, &what, &file.authors)?;
+    let target = |target: &Option<String>| target.clone().unwrap_or_default();
+    show_text(&target(&file.target_before), &target(&file.target))
+}
+
+/// Prints the first line of a change.
+fn head(file: &RelPath, what: &str, by: &[Author]) -> Outcome {
+    let head = format!("{}: {what}", path(file));
+    let by = format!("by {}", authors(by));
     let columns = crate::system::terminal::columns();
     let fits = columns.is_none_or(|most| head.chars().count() + 2 + by.chars().count() <= most);
     output::line(&format!(
@@ -190,10 +254,12 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         if fits { "  " } else { "\n  " },
         paint(style::DIM, &by)
     ))?;
-    for (sign, colour, text) in [
-        ("-", style::WARN, &hunk.before),
-        ("+", style::GOOD, &hunk.after),
-    ] {
+    Ok(())
+}
+
+/// Prints the two sides of a change.
+fn show_text(before: &str, after: &str) -> Outcome {
+    for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {
         let all = text.lines().count();
         for line in text.lines().take(SHOWN) {
             let line = format!("{sign}{}", escaped(line, WIDTH));
@@ -235,16 +301,20 @@ fn answer(left: usize) -> Outcome<Answer> {
 }
 
 /// Opens the user's editor at the change.
-fn edit(root: &std::path::Path, hunk: &ReviewHunk) -> Outcome {
+fn edit(root: &std::path::Path, change: Change) -> Outcome {
+    let line = match change {
+        Change::Lines(hunk) => hunk.lines.start.max(1),
+        Change::File(_) => 1,
+    };
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
     let editor = editor.unwrap_or_else(|| "vi".into());
-    let name = touchmark_client::proto::native::name(hunk.path.as_bytes()).into_owned();
+    let name = touchmark_client::proto::native::name(change.path().as_bytes()).into_owned();
     // The editor's name may include arguments, as in git.
     let status = Command::new("sh")
         .arg("-c")
         .arg("eval \"$TOUCHMARK_EDITOR\" '\"$@\"'")
         .arg("sh")
-        .arg(format!("+{}", hunk.lines.start.max(1)))
+        .arg(format!("+{line}"))
         .arg(root.join(name))
         .env("TOUCHMARK_EDITOR", editor)
         .status()

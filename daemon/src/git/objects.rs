@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use touchmark_engine::history::Step;
 use touchmark_engine::text::lines::MAX_BYTES;
-use touchmark_proto::RelPath;
+use touchmark_proto::{Millis, RelPath};
 
 use super::git;
 
@@ -18,6 +18,15 @@ pub(crate) enum Object {
     Whole(String, Vec<u8>),
     Missing,
     TooLarge,
+}
+
+/// A commit that has a parent.
+pub(crate) struct Commit {
+    pub(crate) id: String,
+    /// The committer's time, in seconds.
+    pub(crate) time: Millis,
+    /// The id of the first parent.
+    pub(crate) parent: String,
 }
 
 /// A git process that prints objects on request (`cat-file --batch`).
@@ -43,6 +52,22 @@ impl Objects {
             input: git.stdin.take()?,
             output: BufReader::new(git.stdout.take()?),
             git,
+        })
+    }
+
+    /// Returns a commit; `None` if it has no parent, or cannot be read.
+    pub(crate) fn commit(&mut self, name: &str) -> Option<Commit> {
+        let Some(Object::Whole(id, commit)) = self.object(name.as_bytes()) else {
+            return None;
+        };
+        let text = String::from_utf8_lossy(&commit);
+        let head = text.split("\n\n").next().unwrap_or_default();
+        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+        let time = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
+        Some(Commit {
+            id,
+            time,
+            parent: field("parent ")?.to_owned(),
         })
     }
 

@@ -148,11 +148,12 @@ impl Chain {
         }
     }
 
-    /// Returns the lines of all versions.
-    pub(crate) fn weave(&self) -> Weave {
+    /// Returns the lines of all versions. `redos` has the versions that are
+    /// redos, as [`Weave::with_redos`] takes them.
+    pub(crate) fn weave(&self, redos: &[(usize, usize)]) -> Weave {
         let versions = self.versions.iter().enumerate();
         let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
-        Weave::new(&self.steps).mixed(mixed.map(|(at, _)| at))
+        Weave::with_redos(&self.steps, redos).mixed(mixed.map(|(at, _)| at))
     }
 }
 

@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
 use touchmark_engine::history::{Step, Weave};
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{Millis, RelPath};
+use touchmark_proto::{FileMode, Millis, RelPath, native};
 
 use crate::git::{Object, Objects, git};
 
@@ -28,6 +28,22 @@ pub(super) struct Commits {
     /// The indexes in `by_agents` of the commits that changed a file, by its
     /// path.
     touched: HashMap<Vec<u8>, Vec<usize>>,
+    deletions: Deletions,
+}
+
+/// Which files the user's commits have deleted, as far back as was needed.
+#[derive(Debug, Default)]
+struct Deletions {
+    /// Where commits are made, as git's `-C` takes it.
+    root: PathBuf,
+    /// When agents' commands ran, in seconds.
+    windows: Vec<(Millis, Millis)>,
+    /// The first commit that was not looked at; `None` if all were.
+    next: Option<String>,
+    /// The number of commits that were looked at.
+    looked: usize,
+    /// The time of the newest commit that deleted each file, in seconds.
+    found: HashMap<Vec<u8>, Millis>,
 }
 
 impl Commits {
@@ -51,13 +67,46 @@ impl Commits {
         let by_agents = by_agents(&mut git, &windows);
         let touched = match by_agents.is_empty() {
             true => HashMap::new(),
-            false => touched(root, &by_agents).unwrap_or_default(),
+            false => changed(root, &by_agents, &[]).unwrap_or_default(),
         };
         Self {
             git: Some(git),
             by_agents,
             touched,
+            deletions: Deletions {
+                root: root.to_owned(),
+                windows,
+                next: Some("HEAD".to_owned()),
+                ..Deletions::default()
+            },
         }
+    }
+
+    /// Returns the mode of a file in the last commit, as git records it: `None`
+    /// if the commit does not contain the file, or if a commit of an agent
+    /// changed the file.
+    pub(super) fn mode(&self, path: &RelPath) -> Option<FileMode> {
+        if self.git.is_none() || self.touched.contains_key(path.as_bytes()) {
+            return None;
+        }
+        let name = native::name(path.as_bytes());
+        let mut git = git(&self.deletions.root);
+        let git = git.args(["ls-tree", "-z", "HEAD", "--"]).arg(&*name);
+        let listed = git.stderr(Stdio::null()).output().ok()?.stdout;
+        let mode = listed.split(|byte| *byte == b' ').next()?;
+        str::from_utf8(mode).ok()?.parse().ok()
+    }
+
+    /// Returns whether the user has committed the deletion of a file since
+    /// `since`.
+    pub(super) fn deleted(&mut self, path: &RelPath, since: Millis) -> bool {
+        let Some(git) = &mut self.git else {
+            return false;
+        };
+        let since = since / 1_000;
+        self.deletions.look_back(git, since);
+        let found = self.deletions.found.get(path.as_bytes());
+        found.is_some_and(|time| *time >= since)
     }
 
     /// Returns the user's committed content of a file. `NotKept` if there is no
@@ -89,6 +138,43 @@ impl Commits {
     }
 }
 
+impl Deletions {
+    /// Looks at the commits that were made since `since`, in seconds.
+    fn look_back(&mut self, git: &mut Objects, since: Millis) {
+        let mut commits = Vec::new();
+        let mut times = Vec::new();
+        while let (Some(name), true) = (&self.next, self.looked < MOST_COMMITS) {
+            let Some(commit) = git.commit(name) else {
+                self.next = None;
+                break;
+            };
+            if commit.time < since {
+                break;
+            }
+            self.looked += 1;
+            self.next = Some(commit.parent.clone());
+            if !is_during(&self.windows, commit.time) {
+                commits.push((commit.id, commit.parent));
+                times.push(commit.time);
+            }
+        }
+        if commits.is_empty() {
+            return;
+        }
+        for (path, at) in changed(&self.root, &commits, &["--diff-filter=D"]).unwrap_or_default() {
+            let newest = at.into_iter().map(|at| times[at]).max();
+            let known = self.found.entry(path).or_default();
+            *known = newest.unwrap_or_default().max(*known);
+        }
+    }
+}
+
+/// Returns whether a command ran at this time.
+fn is_during(windows: &[(Millis, Millis)], time: Millis) -> bool {
+    let mut windows = windows.iter();
+    windows.any(|(begin, end)| (*begin..=*end).contains(&time))
+}
+
 /// Returns the commits of agents, the oldest first, each with its parent.
 fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, String)> {
     let Some(oldest) = windows.iter().map(|(begin, _)| *begin).min() else {
@@ -97,37 +183,33 @@ fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, St
     let mut found = Vec::new();
     let mut next = "HEAD".to_owned();
     for _ in 0..MOST_COMMITS {
-        let Some(Object::Whole(id, commit)) = git.object(next.as_bytes()) else {
+        let Some(commit) = git.commit(&next) else {
             break;
         };
-        let text = String::from_utf8_lossy(&commit);
-        let head = text.split("\n\n").next().unwrap_or_default();
-        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
-        let time = field("committer ").and_then(|line| line.rsplit(' ').nth(1)?.parse().ok());
-        let (Some(time), Some(parent)) = (time, field("parent ")) else {
-            break;
-        };
-        if time < oldest {
+        if commit.time < oldest {
             break;
         }
-        if windows
-            .iter()
-            .any(|(begin, end)| (*begin..=*end).contains(&time))
-        {
-            found.push((id, parent.to_owned()));
+        if is_during(windows, commit.time) {
+            found.push((commit.id, commit.parent.clone()));
         }
-        next = parent.to_owned();
+        next = commit.parent;
     }
     found.reverse();
     found
 }
 
-/// Returns the indexes of the commits that changed each file; `None` if git
-/// fails.
-fn touched(root: &Path, commits: &[(String, String)]) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
+/// Returns the indexes of the commits that changed each file, each commit
+/// compared with the given parent; `None` if git fails. `only` selects changes,
+/// as options of git's.
+fn changed(
+    root: &Path,
+    commits: &[(String, String)],
+    only: &[&str],
+) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
     let mut git = git(root)
         .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
         .args(["--relative", "--no-ext-diff"])
+        .args(only)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

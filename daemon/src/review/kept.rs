@@ -17,7 +17,13 @@ use crate::system::open::replace_private;
 /// A line as it is stored: the number of the fact that added or removed it, the
 /// number of the fact that first contained it, and its index among that fact's
 /// lines.
-type Named = (u64, u64, usize);
+pub(super) type Named = (u64, u64, usize);
+
+/// Returns the name of a change of a whole file. No line has it, since facts
+/// are counted from 1.
+pub(super) fn whole(n: u64) -> Named {
+    (n, 0, 0)
+}
 
 /// The changes that the user has kept, and the cached queues.
 #[derive(Debug)]
@@ -88,14 +94,24 @@ impl Kept {
     ) -> BTreeSet<LineName> {
         let state = self.state();
         let own = state.lines.get(path).into_iter().flatten();
-        own.filter_map(|(by, of, at)| {
-            Some(LineName {
-                by: place(*by)?,
-                of: place(*of)?,
-                place: *at,
+        let lines = own.filter(|name| **name != whole(name.0));
+        lines
+            .filter_map(|(by, of, at)| {
+                Some(LineName {
+                    by: place(*by)?,
+                    of: place(*of)?,
+                    place: *at,
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
+
+    /// Returns whether the change of the whole file by the version with this
+    /// number was kept.
+    pub(super) fn has_whole(&self, path: &RelPath, n: u64) -> bool {
+        let state = self.state();
+        let own = state.lines.get(path);
+        own.is_some_and(|own| own.contains(&whole(n)))
     }
 
     pub(super) fn add(&self, path: &RelPath, names: impl Iterator<Item = Named>) {

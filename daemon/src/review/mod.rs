@@ -3,6 +3,7 @@
 mod commits;
 mod kept;
 mod settled;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +14,19 @@ use touchmark_proto::commands::CommandList;
 use touchmark_proto::daemon::Sync;
 use touchmark_proto::files::FileSnapshot;
 use touchmark_proto::review::{
-    ReviewHunk, ReviewHunks, ReviewKeep, ReviewKept, ReviewList, ReviewNamed, ReviewUndo,
+    ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewKept, ReviewList, ReviewNamed,
+    ReviewUndo,
 };
 use touchmark_proto::undo::Undone;
-use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath};
+use touchmark_proto::{Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, Version};
 
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of};
 use commits::Commits;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
+use settled::Written;
+use whole::Whole;
 
 /// The default number of rows in a list (LIM-2).
 const ROWS: u32 = 1_000;
@@ -44,6 +48,8 @@ struct Queued {
     weave: Weave,
     /// The changes in the queue, each with its name.
     hunks: Vec<(String, Reviewed)>,
+    /// The change in the queue that has no lines; `None` for none.
+    whole: Option<Whole>,
 }
 
 impl Undoer {
@@ -64,16 +70,14 @@ impl Undoer {
         let written = self.written_by_agents().await?;
         let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
+        let mut rows = 0;
         'files: for (path, versions) in &written {
             let is_meant = |below: &Vec<RelPath>| below.iter().any(|one| is_below(path, one));
             if !below.as_ref().is_none_or(is_meant) {
                 continue;
             }
             let committed = self.committed(&commits, path).await;
-            let moment = Moment {
-                newest: versions.newest,
-                committed: word(&committed),
-            };
+            let moment = self.moment(path, versions, &committed, &commits).await?;
             if self.kept.is_done(path, &moment) {
                 continue;
             }
@@ -82,29 +86,36 @@ impl Undoer {
                 (Step::Held(bytes), Some(hash)) => Hash::of(bytes) == hash,
                 _ => false,
             };
-            let hunks = match is_committed {
-                true => Vec::new(),
-                // A file that cannot be read does not prevent the review of the
-                // others.
-                false => match self.told(path, &commits, &moment).await {
-                    Ok(hunks) => hunks,
-                    Err(_) => continue,
-                },
+            let told = match is_committed && !versions.has_modes {
+                true => Ok((Vec::new(), None)),
+                false => self.told(path, &commits, &moment, versions.has_modes).await,
             };
-            if hunks.is_empty() {
+            // A file that cannot be read does not prevent the review of the
+            // others.
+            let Ok((hunks, whole)) = told else { continue };
+            if hunks.is_empty() && whole.is_none() {
                 self.kept.set_done(path, moment);
                 settled.insert(path.clone(), BTreeSet::new());
             }
-            for hunk in hunks {
-                let is_meant = |session| hunk.authors.iter().any(|author| is_of(author, session));
-                if !ask.session.as_ref().is_none_or(is_meant) {
-                    continue;
-                }
-                if listed.hunks.len() >= limit {
+            let is_by = |authors: &[Author]| {
+                let session = ask.session.as_ref();
+                session.is_none_or(|session| authors.iter().any(|author| is_of(author, session)))
+            };
+            for hunk in hunks.into_iter().filter(|hunk| is_by(&hunk.authors)) {
+                if rows >= limit {
                     listed.more = Some(true);
                     break 'files;
                 }
                 listed.hunks.push(hunk);
+                rows += 1;
+            }
+            if let Some(whole) = whole.filter(|whole| is_by(&whole.authors)) {
+                if rows >= limit {
+                    listed.more = Some(true);
+                    break;
+                }
+                listed.files.get_or_insert_default().push(whole);
+                rows += 1;
             }
         }
         self.kept.write_changed();
@@ -112,21 +123,49 @@ impl Undoer {
         Ok(listed)
     }
 
+    /// Returns the state that the file's queue is computed from.
+    async fn moment(
+        &self,
+        path: &RelPath,
+        versions: &Written,
+        committed: &Step,
+        commits: &Committed,
+    ) -> Result<Moment, Error> {
+        let mut committed = word(committed);
+        if versions.has_modes {
+            let (commits, path) = (Arc::clone(commits), path.clone());
+            let mode = aside(move || {
+                let commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+                commits.mode(&path)
+            });
+            if let Some(mode) = mode.await? {
+                committed = format!("{committed} {mode}");
+            }
+        }
+        Ok(Moment {
+            newest: versions.newest,
+            committed,
+        })
+    }
+
     /// Returns the rows of a file's queue. Returns the previous rows if nothing
-    /// has changed since.
+    /// has changed since. `has_modes`: whether there may be changes that have
+    /// no lines.
     async fn told(
         &self,
         path: &RelPath,
         commits: &Committed,
         moment: &Moment,
-    ) -> Result<Vec<ReviewHunk>, Error> {
+        has_modes: bool,
+    ) -> Result<(Vec<ReviewHunk>, Option<ReviewFile>), Error> {
         let kept = self.kept.count(path);
         let client = ClientPath::from(path);
-        if let Some(seen) = self.kept.seen(path)
+        if !has_modes
+            && let Some(seen) = self.kept.seen(path)
             && (&seen.moment, seen.kept) == (moment, kept)
             && self.inside.ask(FileSnapshot { path: client }).await?.hash == seen.now
         {
-            return Ok(seen.hunks);
+            return Ok((seen.hunks, None));
         }
         let queued = self.queued(path, commits).await?;
         let hunks: Vec<ReviewHunk> = queued
@@ -141,7 +180,8 @@ impl Undoer {
             hunks: hunks.clone(),
         };
         self.kept.set_seen(path, seen);
-        Ok(hunks)
+        let whole = queued.whole.as_ref();
+        Ok((hunks, whole.map(|whole| whole.row(path, &queued.chain))))
     }
 
     /// Handles `review/keep`.
@@ -161,6 +201,11 @@ impl Undoer {
                     .iter()
                     .map(|name| (n(name.by), n(name.of), name.place));
                 self.kept.add(&queued.path, names);
+                kept += 1;
+            }
+            for whole in queued.whole.iter().filter(|whole| ids.contains(&whole.id)) {
+                let name = kept::whole(whole.n);
+                self.kept.add(&queued.path, [name].into_iter());
                 kept += 1;
             }
         }
@@ -186,7 +231,10 @@ impl Undoer {
                 .map(|(_, hunk)| hunk)
                 .collect();
             let mut by = BTreeSet::new();
-            for step in meant.iter().flat_map(|hunk| &hunk.steps) {
+            let whole = queued.whole.as_ref();
+            let whole = whole.filter(|whole| ids.contains(&whole.id));
+            let steps = meant.iter().flat_map(|hunk| &hunk.steps);
+            for step in steps.chain(whole.iter().flat_map(|whole| &whole.steps)) {
                 let author = &queued.chain.versions[*step].author;
                 by.insert(author.session.clone());
                 if !authors.contains(author) {
@@ -197,13 +245,11 @@ impl Undoer {
                 .weave
                 .without_reviewed(meant.iter().copied(), queued.existed());
             let hunks = u32::try_from(meant.len()).unwrap_or(u32::MAX);
-            plans.push(Plan::of_review(
-                &queued.path,
-                &queued.chain,
-                after,
-                hunks,
-                by,
-            ));
+            let mut plan = Plan::of_review(&queued.path, &queued.chain, after, hunks, by);
+            if let Some(whole) = whole {
+                plan.set_whole(&queued.chain, whole.before.bytes.clone(), whole.modes());
+            }
+            plans.push(plan);
         }
         self.carry_out(plans, "review".into(), authors).await
     }
@@ -229,10 +275,7 @@ impl Undoer {
                 .hint("list the changes again with `review/list`")
             };
             let queued = self.queued(&path, &commits).await?;
-            if !ids
-                .iter()
-                .all(|id| queued.hunks.iter().any(|(own, _)| own == id))
-            {
+            if !ids.iter().all(|id| queued.ids().any(|own| own == id)) {
                 return Err(gone());
             }
             files.push((queued, ids));
@@ -248,21 +291,31 @@ impl Undoer {
             let mut versions = chain.versions.iter();
             versions.position(|version| version.clock.n == n)
         });
+        let redos = self.journal.redos().among(&chain.versions);
         let path = path.clone();
+        let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
-            let weave = chain.weave();
+            let weave = chain.weave(&redos);
             let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),
                 false => weave.review(is_agents, &given),
             };
-            // If the commit does not contain the file, it may never have
-            // contained it. So a missing file in the commit does not count as a
-            // deletion that the user kept.
-            if let (Step::Held(committed), Some(Step::Held(now))) = (committed, chain.steps.last())
-            {
-                found.retain(|hunk| !is_in(&committed, now, hunk));
+            match (committed, chain.steps.last()) {
+                (Step::Held(committed), Some(Step::Held(now))) => {
+                    found.retain(|hunk| !is_in(&committed, now, hunk));
+                }
+                // A commit that does not contain the file may never have
+                // contained it. So the commit counts that deleted it.
+                (Step::Absent, Some(Step::Absent)) if !found.is_empty() => {
+                    let since = chain.versions.last().map_or(0, |deleted| deleted.time);
+                    let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+                    if commits.deleted(&path, since) {
+                        found.clear();
+                    }
+                }
+                _ => {}
             }
             let mut seen: BTreeMap<String, u32> = BTreeMap::new();
             let hunks: Vec<(String, Reviewed)> = found
@@ -278,11 +331,17 @@ impl Undoer {
                     (id, hunk)
                 })
                 .collect();
+            let whole = Whole::of(&path, &chain, &weave).filter(|whole| {
+                let deleted = chain.versions.last().map_or(0, |last| last.time);
+                let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+                !kept.has_whole(&path, whole.n) && !whole.is_in(&mut commits, &path, deleted)
+            });
             Queued {
                 path,
                 chain,
                 weave,
                 hunks,
+                whole,
             }
         })
         .await
@@ -336,18 +395,15 @@ impl Queued {
         others.any(|(_, step)| *step != Step::Absent)
     }
 
+    /// Returns the names of all changes.
+    fn ids(&self) -> impl Iterator<Item = &String> {
+        let hunks = self.hunks.iter().map(|(id, _)| id);
+        hunks.chain(self.whole.iter().map(|whole| &whole.id))
+    }
+
     fn told(&self, id: &str, hunk: &Reviewed) -> ReviewHunk {
-        let versions: Vec<_> = hunk
-            .steps
-            .iter()
-            .map(|step| &self.chain.versions[*step])
-            .collect();
-        let mut authors = Vec::new();
-        for version in &versions {
-            if !authors.contains(&version.author) {
-                authors.push(version.author.clone());
-            }
-        }
+        let steps = hunk.steps.iter();
+        let versions = steps.map(|step| &self.chain.versions[*step]);
         let exists = self.chain.steps.last() != Some(&Step::Absent);
         ReviewHunk {
             id: id.to_owned(),
@@ -357,9 +413,8 @@ impl Queued {
             after: String::from_utf8_lossy(&hunk.after).into_owned(),
             created: (!self.existed()).then_some(true),
             deleted: (!exists).then_some(true),
-            authors,
+            authors: authors(versions.clone()),
             time: versions
-                .iter()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
@@ -367,11 +422,27 @@ impl Queued {
     }
 }
 
+/// Returns the authors of versions, each once.
+fn authors<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<Author> {
+    let mut authors = Vec::new();
+    for version in versions {
+        if !authors.contains(&version.author) {
+            authors.push(version.author.clone());
+        }
+    }
+    authors
+}
+
 /// Returns a change's name: a hash of the path, of the removed lines and of the
 /// added lines.
 fn name(path: &RelPath, hunk: &Reviewed) -> String {
+    hashed([path.as_bytes(), &hunk.before, &hunk.after])
+}
+
+/// Returns a name that is computed from these parts.
+fn hashed<const N: usize>(parts: [&[u8]; N]) -> String {
     let mut hasher = Sha256::new();
-    for part in [path.as_bytes(), &hunk.before, &hunk.after] {
+    for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use touchmark_engine::Fact;
-use touchmark_proto::{AuthorKind, Error, Hash, RelPath};
+use touchmark_proto::{AuthorKind, Error, FileMode, Hash, RelPath};
 
-use super::{Moment, aside, word};
+use super::aside;
 use crate::undo::Undoer;
 
 /// The versions of a file that agents have written.
@@ -17,6 +17,10 @@ pub(super) struct Written {
     /// The hash of the file's content after the newest version; `None` for no
     /// file.
     pub(super) hash: Option<Hash>,
+    /// Whether agents may have made changes that have no lines: whether there
+    /// was a symbolic link at any time, or a version by an agent has another
+    /// mode than the one before it.
+    pub(super) has_modes: bool,
     /// The number of each version, with the hashes of the content before and
     /// after it.
     versions: Vec<(u64, [Option<Hash>; 2])>,
@@ -36,11 +40,14 @@ impl Undoer {
                 continue;
             };
             let file = files.entry(version.path).or_default();
+            let is_agents = version.author.kind == AuthorKind::Agent;
+            file.has_modes |= version.held.mode.is_some_and(FileMode::is_link)
+                || is_agents && version.mode_before.is_some();
             file.newest = record.n;
             if version.amends.is_none() {
                 file.hash = version.held.hash;
             }
-            if version.author.kind == AuthorKind::Agent {
+            if is_agents {
                 let n = version.amends.unwrap_or(record.n);
                 file.versions.push((n, [version.before, version.held.hash]));
             }
@@ -69,6 +76,7 @@ impl Undoer {
         for path in paths {
             let queued = self.queued(&path, &commits).await?;
             let steps = queued.hunks.iter().flat_map(|(_, hunk)| &hunk.steps);
+            let steps = steps.chain(queued.whole.iter().flat_map(|whole| &whole.steps));
             let still: BTreeSet<u64> = steps
                 .map(|step| queued.chain.versions[*step].clock.n)
                 .collect();
@@ -77,9 +85,9 @@ impl Undoer {
         let written = self.written_by_agents().await?;
         for (path, still) in &left {
             if let (true, Some(file)) = (still.is_empty(), written.get(path)) {
-                let committed = word(&self.committed(&commits, path).await);
-                let newest = file.newest;
-                self.kept.set_done(path, Moment { newest, committed });
+                let committed = self.committed(&commits, path).await;
+                let moment = self.moment(path, file, &committed, &commits).await?;
+                self.kept.set_done(path, moment);
             }
         }
         self.kept.write_changed();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use touchmark_engine::Fact;
@@ -18,6 +18,7 @@ use touchmark_proto::{
 };
 
 use super::plan::Plan;
+use super::redos::Redos;
 use crate::failpoint;
 use crate::life::usable_directory;
 use crate::system::open::{private_directory, replace_private, write_private};
@@ -41,6 +42,8 @@ pub(crate) struct Journal {
     /// Locked while a task undoes, redoes or keeps changes, so that only one
     /// does.
     gate: tokio::sync::Mutex<()>,
+    /// The redos of all entries; `None` if entries were changed since.
+    redos: Mutex<Option<Arc<Redos>>>,
 }
 
 /// The journal's entry of an undo or a redo.
@@ -159,6 +162,7 @@ impl Journal {
             directory,
             durable,
             gate: tokio::sync::Mutex::new(()),
+            redos: Mutex::new(None),
         })
     }
 
@@ -292,6 +296,7 @@ impl Journal {
     /// Removes the undos of a session's changes, or all undos if `session` is
     /// `None`, since they contain files' contents (SEC-3).
     pub(crate) fn forget(&self, session: Option<&SessionId>) {
+        self.forget_redos();
         for entry in self.all() {
             let is_of = |author: &Author| author.session.as_ref() == session;
             if session.is_none() || entry.authors.iter().any(is_of) {
@@ -301,6 +306,21 @@ impl Journal {
                 }
             }
         }
+    }
+
+    /// Returns which changes of files were redos.
+    pub(crate) fn redos(&self) -> Arc<Redos> {
+        let mut redos = self.redos.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = redos.get_or_insert_with(|| {
+            let all: Vec<Entry> = self.all().collect();
+            Arc::new(Redos::of(&all))
+        });
+        Arc::clone(known)
+    }
+
+    /// Notes that entries were changed.
+    fn forget_redos(&self) {
+        *self.redos.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Returns the undo named `name`. Without a name, returns the newest undo
@@ -400,6 +420,7 @@ impl Journal {
     }
 
     fn write(&self, entry: &Entry) -> io::Result<()> {
+        self.forget_redos();
         let directory = self.of(entry.number);
         let bytes = serde_json::to_vec(entry)?;
         replace_private(&directory.join(ENTRY), &bytes, self.durable)?;

@@ -3,11 +3,13 @@
 //! - [`whose`]: which versions a request selects.
 //! - [`plan`]: the content of their files without them.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
-//!   completes, and what a redo writes back.
+//!   completes, and what a redo writes back. [`redos`]: the versions that redos
+//!   made.
 //! - [`told`]: notices to the sessions whose changes were undone.
 
 mod journal;
 mod plan;
+mod redos;
 mod told;
 mod transaction;
 mod whose;

@@ -68,7 +68,8 @@ impl Plan {
         else {
             return Ok(None);
         };
-        let without = chain.weave().without(meant);
+        let redos = undoer.journal.redos().among(&chain.versions);
+        let without = chain.weave(&redos).without(meant);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -206,6 +207,31 @@ impl Plan {
         plan
     }
 
+    /// Plans also the undo of a change of the whole file: of its mode, given as
+    /// the current one and the one to set, and of a symbolic link, which is to
+    /// become `bytes`.
+    pub(crate) fn set_whole(
+        &mut self,
+        chain: &Chain,
+        bytes: Option<Arc<[u8]>>,
+        [was, mode]: [Option<FileMode>; 2],
+    ) {
+        let hunks = self.hunks;
+        (self.was, self.mode) = (was, mode);
+        if chain.has_links() {
+            self.after = bytes;
+            self.hunks += 1;
+        }
+        let nothing_else = Without {
+            bytes: None,
+            hunks,
+            conflicts: Vec::new(),
+            not_kept: Vec::new(),
+        };
+        self.judge(&nothing_else, false);
+        self.check_links(chain);
+    }
+
     /// Returns the plan for a file that could not be read: nothing is written.
     pub(super) fn failed(path: &RelPath, error: Error) -> Self {
         Self {
@@ -286,15 +312,7 @@ impl Plan {
     /// at all (SCOPE-7).
     fn check_kind(&mut self, chain: &Chain, meant: impl Fn(usize) -> bool, undoer: &Undoer) {
         if chain.has_links() {
-            let steps = chain.versions.iter().zip(&chain.steps);
-            let held: Vec<(Bytes, Option<FileMode>)> = steps
-                .filter_map(|(version, step)| match step {
-                    Step::Held(bytes) => Some((Some(Arc::clone(bytes)), version.mode)),
-                    _ => None,
-                })
-                .collect();
-            let held: Vec<_> = held.iter().map(|(bytes, mode)| (bytes, *mode)).collect();
-            return self.check_pair(&held);
+            return self.check_links(chain);
         }
         // If a symbolic link has replaced the file, the undo does not write
         // through it.
@@ -311,6 +329,20 @@ impl Plan {
         {
             self.keep("a symbolic link stands in its place");
         }
+    }
+
+    /// The check of [`check_kind`](Self::check_kind) for a file that was a
+    /// symbolic link at any time. Does nothing for any other file.
+    fn check_links(&mut self, chain: &Chain) {
+        let steps = chain.versions.iter().zip(&chain.steps);
+        let held: Vec<(Bytes, Option<FileMode>)> = steps
+            .filter_map(|(version, step)| match step {
+                Step::Held(bytes) => Some((Some(Arc::clone(bytes)), version.mode)),
+                _ => None,
+            })
+            .collect();
+        let held: Vec<_> = held.iter().map(|(bytes, mode)| (bytes, *mode)).collect();
+        self.check_pair(&held);
     }
 
     fn check_pair(&mut self, held: &[(&Bytes, Option<FileMode>)]) {

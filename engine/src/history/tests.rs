@@ -38,6 +38,89 @@ fn lines_that_others_put_among_theirs_stay() {
 }
 
 #[test]
+fn a_line_added_behind_a_replaced_line_stays_behind_the_one_that_comes_back() {
+    // The author replaced the last line twice.
+    let versions = ["a\nb\n", "a\n1\n", "a\n2\n", "a\n2\nmine\n"];
+    assert_eq!(without(&versions, &[1, 2]), ("a\nb\nmine\n".into(), 0));
+    // In the middle of a file.
+    let versions = ["a\nb\nc\n", "a\n1\nc\n", "a\n2\nc\n", "a\n2\nmine\nc\n"];
+    assert_eq!(without(&versions, &[1, 2]), ("a\nb\nmine\nc\n".into(), 0));
+    // A line in front of it had been removed.
+    let versions = ["a\ngone\nb\n", "a\nb\n", "a\nB\n", "a\nB\nmine\n"];
+    assert_eq!(without(&versions, &[2]), ("a\nb\nmine\n".into(), 0));
+}
+
+/// Returns the file's last content without the versions in `undone`, and the
+/// conflicts' authors, if `redos` took back undos.
+fn without_redone(
+    versions: &[&str],
+    redos: &[(usize, usize)],
+    undone: &[usize],
+) -> (String, Vec<(usize, usize)>) {
+    let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
+    let found = Weave::with_redos(&steps, redos).without(|step| undone.contains(&step));
+    let conflicts = found.conflicts.iter().map(|one| (one.step, one.by));
+    let text = String::from_utf8(found.bytes.unwrap()).unwrap();
+    (text, conflicts.collect())
+}
+
+#[test]
+fn what_a_redo_put_back_is_its_authors_again() {
+    // An agent changes the last line and adds one, the user undoes it, saves,
+    // and redoes it.
+    let versions = [
+        "a\nb\n",
+        "}\na\none\n",
+        "a\nb\n",
+        "a\nb\nmine\n",
+        "}\na\none\nmine\n",
+    ];
+    let redos = [(2, 4)];
+    let left = ("a\nb\nmine\n".into(), vec![]);
+    assert_eq!(without_redone(&versions, &redos, &[1]), left);
+    // Without the undo's record the lines are those of the last version.
+    let stays = (versions[4].into(), vec![]);
+    assert_eq!(without_redone(&versions, &[], &[1]), stays);
+    // Undone, saved and redone once more.
+    let mut more = versions.to_vec();
+    more.extend([
+        "a\nb\nmine\n",
+        "a\nb\nmine\ntoo\n",
+        "}\na\none\nmine\ntoo\n",
+    ]);
+    let redos = [(2, 4), (5, 7)];
+    let left = ("a\nb\nmine\ntoo\n".into(), vec![]);
+    assert_eq!(without_redone(&more, &redos, &[1]), left);
+    // The user has changed a line of it since: that change stays.
+    let mut changed = versions.to_vec();
+    changed.push("}\na\nuno\nmine\n");
+    let stays = ("a\nuno\nmine\n".into(), vec![(1, 5)]);
+    assert_eq!(without_redone(&changed, &[(2, 4)], &[1]), stays);
+    // Lines that the agent had removed, and those of another agent.
+    let versions = [
+        "a\nb\nc\nd\n",
+        "a\nc\nd\n",
+        "a\nc\nD\n",
+        "a\nb\nc\nd\n",
+        "mine\na\nb\nc\nd\n",
+        "mine\na\nc\nD\n",
+    ];
+    let redos = [(3, 5)];
+    let one = ("mine\na\nb\nc\nD\n".into(), vec![]);
+    assert_eq!(without_redone(&versions, &redos, &[1]), one);
+    let other = ("mine\na\nc\nd\n".into(), vec![]);
+    assert_eq!(without_redone(&versions, &redos, &[2]), other);
+    // What is kept in a review stays kept.
+    let steps = versions.map(held);
+    let weave = Weave::with_redos(&steps, &redos);
+    let agents = |step: usize| step == 1 || step == 2;
+    let found = weave.review(agents, &BTreeSet::new());
+    assert_eq!(found.len(), 2);
+    let kept = found[0].names.iter().copied().collect();
+    assert_eq!(weave.review(agents, &kept), found[1..]);
+}
+
+#[test]
 fn where_others_changed_the_same_lines_the_change_stays() {
     let versions = ["a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nmine\nc\nd\nE\n"];
     assert_eq!(without(&versions, &[1]), ("a\nmine\nc\nd\ne\n".into(), 1));

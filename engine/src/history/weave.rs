@@ -38,6 +38,10 @@ pub struct Weave {
     pub(super) changes: Vec<Change>,
     /// Versions that may include changes of other authors.
     pub(super) mixed: BTreeSet<usize>,
+    /// For each line that a redo put back or removed again: the version whose
+    /// change the undo had taken back. The key is the redo's version and the
+    /// line.
+    pub(super) redone: BTreeMap<(usize, Line), usize>,
 }
 
 /// A line of a weave.
@@ -124,11 +128,20 @@ impl Weave {
     /// Creates the history from a file's versions, the oldest first. The newest
     /// should be the file's current content.
     pub fn new(steps: &[Step]) -> Self {
+        Self::with_redos(steps, &[])
+    }
+
+    /// Creates the history from a file's versions, of which some are redos:
+    /// `redos` has the versions of each undo and of the redo that took it back,
+    /// in the order of the redos. What a redo puts back or removes again counts
+    /// as changed by the version whose change was undone.
+    pub fn with_redos(steps: &[Step], redos: &[(usize, usize)]) -> Self {
         let mut weave = Self {
             lines: Vec::new(),
             order: Vec::new(),
             changes: Vec::with_capacity(steps.len()),
             mixed: BTreeSet::new(),
+            redone: BTreeMap::new(),
         };
         let mut now = Now {
             on: Vec::new(),
@@ -161,7 +174,8 @@ impl Weave {
                 now.on = weave.on_after(*of);
                 What::Restored(*of)
             } else {
-                What::Hunks(weave.hunks(&mut now.on, now.text, text, at))
+                let is_redo = redos.iter().any(|(_, redo)| *redo == at);
+                What::Hunks(weave.hunks(&mut now.on, [now.text, text], at, is_redo))
             };
             now.on.resize(weave.lines.len(), false);
             let changed = |to: bool| {
@@ -183,8 +197,40 @@ impl Weave {
             now.text = text;
             earlier.insert(text, at);
             since = at + 1;
+            for (undo, redo) in redos {
+                if *redo == at && undo < redo {
+                    weave.redo(*undo, *redo);
+                }
+            }
         }
         weave
+    }
+
+    /// Notes for the lines that a redo changed which version changed them before
+    /// the undo.
+    fn redo(&mut self, undo: usize, redo: usize) {
+        let is_alone = |step: usize| self.changes[step].since == step;
+        if !is_alone(undo) || !is_alone(redo) {
+            return;
+        }
+        let lines = |step: usize| {
+            let change = &self.changes[step];
+            change.on.iter().chain(&change.off).copied()
+        };
+        let undone: BTreeSet<Line> = lines(undo).collect();
+        let mut left: BTreeSet<Line> = lines(redo).filter(|line| undone.contains(line)).collect();
+        let mut found = Vec::new();
+        for step in (0..undo).rev() {
+            found.extend(lines(step).filter(|line| left.remove(line)).map(|line| {
+                (
+                    line,
+                    self.redone.get(&(step, line)).copied().unwrap_or(step),
+                )
+            }));
+        }
+        for (line, step) in found {
+            self.redone.insert((redo, line), step);
+        }
     }
 
     /// Sets the versions before which the content is not known. They may
@@ -204,14 +250,14 @@ impl Weave {
         on
     }
 
-    /// Returns which lines were replaced by which between two texts. New lines
-    /// are inserted into the order.
+    /// Returns which lines were replaced by which between two texts, the old and
+    /// the new one. New lines are inserted into the order.
     fn hunks(
         &mut self,
         on: &mut Vec<bool>,
-        old: Option<&[u8]>,
-        new: Option<&[u8]>,
+        [old, new]: [Option<&[u8]>; 2],
         step: usize,
+        is_redo: bool,
     ) -> Vec<Hunk> {
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         let added = split(new);
@@ -234,11 +280,12 @@ impl Weave {
             copied = to;
             let region = self.order[from..to].to_vec();
             let off: Vec<Line> = region.iter().copied().filter(|line| on[*line]).collect();
-            let back = self.back(&region, on, &added[after.clone()]);
+            let back = self.back(&region, on, &added[after.clone()], is_redo);
             let mut on_now = Vec::with_capacity(after.len());
             let mut rest = region.into_iter().peekable();
-            for (text, back) in added[after].iter().zip(back) {
-                let line = match back {
+            let mut backs = back.into_iter();
+            for text in &added[after] {
+                let line = match backs.next().flatten() {
                     Some(line) => {
                         while let Some(passed) = rest.next_if(|next| *next != line) {
                             order.push(passed);
@@ -248,9 +295,21 @@ impl Weave {
                     }
                     None => {
                         // A new line is placed after the lines that it
-                        // replaces.
-                        while let Some(replaced) = rest.next_if(|next| on[*next]) {
-                            order.push(replaced);
+                        // replaces, with the removed lines among them, and
+                        // after lines that had replaced the line before it and
+                        // were removed. So all of these keep their place if
+                        // they come back.
+                        let next_back = backs.clone().flatten().next();
+                        let is_next = |line: &Line| Some(*line) == next_back;
+                        let until = rest.clone().take_while(|line| !is_next(line));
+                        let replaced = until.enumerate().filter(|(_, line)| on[*line]);
+                        let passed = replaced.last().map_or(0, |(at, _)| at + 1);
+                        order.extend(rest.by_ref().take(passed));
+                        let before = order.last().copied();
+                        while let Some(gone) = rest.next_if(|next| {
+                            !is_next(next) && before.is_some_and(|line| self.replaced(*next, line))
+                        }) {
+                            order.push(gone);
                         }
                         self.lines.push(Entry {
                             text: Arc::clone(text),
@@ -279,10 +338,27 @@ impl Weave {
         hunks
     }
 
+    /// Returns whether the version that first contained `line` replaced `other`
+    /// by it.
+    fn replaced(&self, line: Line, other: Line) -> bool {
+        let change = self.changes.get(self.lines[line].step);
+        let Some(What::Hunks(hunks)) = change.map(|change| &change.what) else {
+            return false;
+        };
+        let mut hunks = hunks.iter();
+        hunks.any(|hunk| hunk.on.contains(&line) && hunk.off.contains(&other))
+    }
+
     /// Determines which of the new lines were in the file earlier and had been
     /// removed. Runs of lines with almost no letters or digits are not enough
-    /// to tell.
-    fn back(&self, region: &[Line], on: &[bool], new: &[Arc<[u8]>]) -> Vec<Option<Line>> {
+    /// to tell, unless the version is a redo.
+    fn back(
+        &self,
+        region: &[Line],
+        on: &[bool],
+        new: &[Arc<[u8]>],
+        is_redo: bool,
+    ) -> Vec<Option<Line>> {
         let gone: Vec<Line> = region.iter().copied().filter(|line| !on[*line]).collect();
         let mut back = vec![None; new.len()];
         if gone.is_empty() || new.is_empty() {
@@ -301,10 +377,11 @@ impl Weave {
         let mut at = 0;
         while at < back.len() {
             let run = back[at..].iter().take_while(|one| one.is_some()).count();
-            let says = new[at..at + run].iter().any(|text| {
-                let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
-                letters.take(2).count() == 2
-            });
+            let says = is_redo
+                || new[at..at + run].iter().any(|text| {
+                    let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
+                    letters.take(2).count() == 2
+                });
             if !says {
                 back[at..at + run].fill(None);
             }

@@ -95,14 +95,14 @@ impl Weave {
                 }
                 What::Hunks(all) => {
                     for hunk in all {
-                        let parts = parts(at, hunk);
-                        let stays = |part: &Part| !is_asked || kept.stays(part);
+                        let parts = self.parts(at, hunk);
+                        let meant = |part: &Part| asked.contains(&part.step);
+                        let stays = |part: &Part| !meant(part) || kept.stays(part);
                         hunks += u32::from(is_asked && !parts.iter().all(stays));
-                        // A change that stays does not remove a line that is in
-                        // the file now.
-                        let spared = is_asked.then_some(&now[..]);
                         for part in parts.iter().filter(|part| stays(part)) {
-                            state.turn(part, spared);
+                            // A change that stays does not remove a line that
+                            // is in the file now.
+                            state.turn(part, meant(part).then_some(&now[..]));
                         }
                     }
                     if !is_asked {
@@ -147,6 +147,25 @@ impl Weave {
         (asked, not_kept)
     }
 
+    /// Splits a hunk of a version into its parts. What a redo repeated is
+    /// separate from its other changes, as a part of the version that made the
+    /// change first.
+    fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
+        if self.redone.range((at, 0)..(at + 1, 0)).next().is_none() {
+            return parts(at, hunk);
+        }
+        let mut by: BTreeMap<usize, Hunk> = BTreeMap::new();
+        let step = |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
+        for line in &hunk.off {
+            by.entry(step(line)).or_default().off.push(*line);
+        }
+        for line in &hunk.on {
+            by.entry(step(line)).or_default().on.push(*line);
+        }
+        let all = by.into_iter();
+        all.flat_map(|(step, hunk)| parts(step, &hunk)).collect()
+    }
+
     /// Returns the versions whose content a later version restored.
     fn restored(&self) -> impl Iterator<Item = usize> {
         self.changes.iter().filter_map(|change| match change.what {
@@ -180,11 +199,11 @@ impl Weave {
                 What::Hunks(hunks) => hunks,
             };
             for hunk in hunks {
-                for part in parts(at, hunk) {
-                    if asked.contains(&at) && !kept.stays(&part) {
+                for part in self.parts(at, hunk) {
+                    if asked.contains(&part.step) && !kept.stays(&part) {
                         kept.look(part);
                     } else {
-                        kept.others(at, &part);
+                        kept.others(&part);
                     }
                 }
             }
@@ -304,10 +323,10 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Notes a change that is not undone.
-    fn others(&mut self, step: usize, part: &Part) {
+    fn others(&mut self, part: &Part) {
         for line in &part.off {
             let by = self.replaced.entry(*line).or_default();
-            by.push((step, part.on.clone()));
+            by.push((part.step, part.on.clone()));
         }
     }
 
@@ -326,7 +345,7 @@ impl Kept {
             by.iter().find(|(_, on)| !is_undone(on)).cloned()
         });
         if let Some((by, instead)) = changed {
-            self.others(part.step, &part);
+            self.others(&part);
             let lines = part.on.iter().chain(&part.off);
             self.lines.extend(lines.map(|line| (part.step, *line)));
             self.parts.push((part, by, instead));

@@ -117,6 +117,12 @@ impl State {
                 let conflicts = undone.files.iter_mut().flat_map(|file| &mut file.conflicts);
                 self.in_authors(conflicts.flatten().map(|conflict| &mut conflict.by));
             }
+            Reply::ReviewList(list) => {
+                let hunks = list.hunks.iter_mut().map(|hunk| &mut hunk.authors);
+                let files = list.files.iter_mut().flatten();
+                let all = hunks.chain(files.map(|file| &mut file.authors));
+                self.in_authors(all.flatten());
+            }
             Reply::ModifiedList(list) => self.in_changes(&mut list.changes),
             Reply::ModifiedTake(taken) => self.in_changes(&mut taken.changes),
             Reply::CheckpointDetect(detected) => {

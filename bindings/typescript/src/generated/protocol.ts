@@ -2488,6 +2488,37 @@ export interface RetentionRanked {
   items: RankedItem[];
 }
 
+/**
+ * A change of a file's mode by agents, or of a symlink: created, removed,
+ * retargeted, or put in the place of a file.
+ */
+export interface ReviewFile {
+  /** The authors of the change. */
+  authors: Author[];
+  /** The change's id. */
+  id: string;
+  /** The current mode; `None` if the change deleted the file. */
+  mode?: FileMode | null;
+  /** The mode without the change; `None` if the change created the file. */
+  modeBefore?: FileMode | null;
+  /** The path of the file. */
+  path: RelPath;
+  /**
+   * The current target of the symlink; `None` for any other file. Bytes that
+   * are not UTF-8 are replaced.
+   */
+  target?: string | null;
+  /**
+   * The target of the symlink without the change; `None` for any other file.
+   * Bytes that are not UTF-8 are replaced.
+   */
+  targetBefore?: string | null;
+  /** When the daemon saw the newest part of the change. */
+  time: number;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
 /** A group of adjacent lines that agents have changed. */
 export interface ReviewHunk {
   /** The current text. Bytes that are not UTF-8 are replaced. */
@@ -2517,6 +2548,11 @@ export interface ReviewHunk {
 
 /** The review queue, sorted by file and line. */
 export interface ReviewHunks {
+  /**
+   * Changes that have no lines: of modes, and of symlinks. `None` if there
+   * are none. They are kept and undone by their ids, like the others.
+   */
+  files?: ReviewFile[] | null;
   /** The changes. */
   hunks: ReviewHunk[];
   /** True if the queue has more changes; `None` if the list is complete. */

@@ -238,6 +238,42 @@ fn no_save_is_lost_at_any_step() {
     assert!(checks > 300, "{checks} pairs");
 }
 
+/// Saves at every step of a removal, in every way. What was saved stays.
+#[test]
+fn guard7_a_save_at_any_step_of_a_removal_stays() {
+    let check = |step: u64, way: u64| -> u64 {
+        let world = World::new();
+        let path = world.file("f", "base\n");
+        let waiting = std::rc::Rc::default();
+        plan(vec![(step, save_at_step(&path, "one\n", way, &waiting))]);
+        let name = RelPath::new(b"f").unwrap();
+        let outcome = world.guard.remove(&name, Hash::of(b"base\n"));
+        let passed = steps();
+        plan(Vec::new());
+        for saver in waiting.borrow_mut().drain(..) {
+            saver.join().unwrap();
+        }
+        let what = format!("step {step}, way {way}: {outcome:?}");
+        let now = fs::read_to_string(&path).ok();
+        let (saved, names) = match step <= passed {
+            true => (Some("one\n"), vec!["f"]),
+            false => (None, Vec::new()),
+        };
+        assert_eq!(now.as_deref(), saved, "{what}");
+        assert_eq!(world.names(), names, "{what}");
+        let intents = world.base.path().join("state/intents");
+        assert!(fs::read_dir(intents).unwrap().next().is_none(), "{what}");
+        passed
+    };
+    let steps = check(u64::MAX, 0);
+    assert!(steps >= 2, "{steps} steps");
+    for step in 1..=steps {
+        for way in 0..WAYS {
+            check(step, way);
+        }
+    }
+}
+
 /// Not a test: the process that is ended in the middle of a write. Does nothing
 /// without its environment variable.
 #[test]
