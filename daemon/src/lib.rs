@@ -16,6 +16,7 @@
 //!   and log of the daemon.
 //! - `failpoint`: the points at which a test may end the process.
 //! - `system`: interfaces that each operating system implements differently.
+//! - `fleet`: what all daemons of a user share.
 //! - [`doctor`]: problems in the daemon's surroundings.
 //! - [`error`]: errors that end the daemon.
 
@@ -25,6 +26,7 @@ pub mod doctor;
 pub mod error;
 pub mod event;
 mod failpoint;
+mod fleet;
 pub mod git;
 pub mod guard;
 mod history;
@@ -46,5 +48,6 @@ mod undo;
 pub mod watch;
 
 pub use error::Error;
+pub use fleet::fleet_limits;
 pub use hooks::{Unanswered, place};
 pub use start::{DaemonOptions, main_daemon};

@@ -28,6 +28,7 @@ use crate::files::{
     FileReadResult, FileReadText, FileRecent, FileRecords, FileSnapshot, FileStates, FileStatus,
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
+use crate::fleet::{FleetYield, FleetYielded};
 use crate::history::{
     Blame, ContentAt, FileBlame, FileContent, FileDiff, FileDiffs, FileLog, FileRestore,
     LogEntries, Restored,
@@ -375,4 +376,5 @@ methods! {
         UnknownSession Protected NotKept
     ];
     ActivityList: "activity/list", ActivityList => Activities, [UnknownSession];
+    FleetYield: "fleet/yield", FleetYield => FleetYielded, [];
 }
