@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, forget,
-    history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run, service,
-    sessions, setup, show, socket, start, stats, status, stop, tasks, ui, undo, uninstall, warning,
-    watch, worktrees,
+    attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, fleet,
+    forget, history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run,
+    service, sessions, setup, show, socket, start, stats, status, stop, tasks, ui, undo, uninstall,
+    warning, watch, worktrees,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Restart(start::RestartOptions),
     /// Show the state of the daemon
     Status(status::Options),
+    /// Show all workspaces of this user, and what their daemons use
+    Fleet(fleet::Options),
     /// Print the socket's path, whether or not a daemon runs
     Socket(socket::Options),
     /// Send any request of the protocol; print the result as JSON

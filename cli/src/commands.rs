@@ -11,6 +11,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod files;
+pub(crate) mod fleet;
 pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod hook;
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Stop(options) => stop::run(&context, &options),
                 Command::Restart(_) => start::restart(&context),
                 Command::Status(options) => status::run(&context, &options),
+                Command::Fleet(options) => fleet::run(&context, &options),
                 Command::Socket(_) => socket::run(&context),
                 Command::Call(options) => call::run(&context, &options),
                 Command::Modified(options) => modified::run(&context, options),

@@ -38,7 +38,8 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "The daemon",
         &[
-            "status", "start", "stop", "restart", "service", "logs", "audit", "daemon", "socket",
+            "status", "fleet", "start", "stop", "restart", "service", "logs", "audit", "daemon",
+            "socket",
         ],
     ),
     (
@@ -155,6 +156,13 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
             ("files --session claude-1", "what one session has read"),
         ],
+    ),
+    (
+        "fleet",
+        &[(
+            "fleet status",
+            "every workspace: its daemon, what that uses and what it waits for",
+        )],
     ),
     (
         "forget",

@@ -13,9 +13,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use touchmark_client::proto::{Author, Hash, RelPath, SessionId};
 
+use crate::commands::fleet::State;
 use crate::commands::{
-    audit, checkpoint, files, history, log, models, modified, recovered, sessions, stats, status,
-    tasks, undo, worktrees,
+    audit, checkpoint, files, fleet, history, log, models, modified, recovered, sessions, stats,
+    status, tasks, undo, worktrees,
 };
 use crate::feed::{Header, Layout};
 use crate::hunks;
@@ -440,6 +441,8 @@ fn report(workspace: &str, degraded: Value) -> Value {
         "telemetry": {"endpoint": "http://127.0.0.1:4318/v1/logs", "acknowledged": "1795000000000:1200",
                       "unsent": 34, "pruned": 1, "rejected": 0,
                       "lastError": "no connection to the collector: Connection refused (os error 111)"},
+        "startedBy": "client", "idleMs": 540_000, "idleExitMs": 1_800_000, "openCommands": 1,
+        "subscriptions": 3, "privateBytes": 5_200_000,
     })
 }
 
@@ -460,6 +463,40 @@ fn snapshots_of_status() {
     ];
     matches("status", |view| status::screen(&all[1], view));
     matches("status-all", |view| status::all_lines(&all, view));
+}
+
+#[test]
+fn snapshots_of_the_fleet() {
+    let cause = "the limit of inotify instances is reached (fs.inotify.max_user_instances)";
+    let with = |workspace: &str, fields: Value, degraded: Value| {
+        let mut status = report(workspace, degraded);
+        for (name, value) in fields.as_object().unwrap() {
+            status[name] = value.clone();
+        }
+        status
+    };
+    let idle = json!({"connections": 1, "openEdits": 0, "openCommands": 0, "subscriptions": 0});
+    let short = "/srv/shop";
+    let long = "/srv/projects/with/a/very/long/name/of/a/workspace/shop";
+    let wide = "/srv/文档/设计/导航栏/侧边栏/折叠面板/标题组件的说明文档";
+    let all = fleet::rows(vec![
+        (short, State::Running, with(short, idle.clone(), json!([]))),
+        (
+            long,
+            State::Running,
+            with(
+                long,
+                json!({"connections": 3, "startedBy": "socket", "idleExitMs": null}),
+                json!([{"path": null, "cause": cause}]),
+            ),
+        ),
+        (wide, State::Running, with(wide, idle, json!([]))),
+        ("/srv/hangs", State::Silent, json!({"pid": 4711})),
+        ("/srv/asleep", State::Asleep, Value::Null),
+        ("/srv/gone", State::None, Value::Null),
+    ]);
+    let limits = (Some(96_268), Some(6_300_000_000));
+    matches("fleet", |view| fleet::lines(&all, limits, view));
 }
 
 #[test]

@@ -287,7 +287,7 @@ pub fn socket(places: &Places) -> PathBuf {
 }
 
 /// Returns the content of a lock file that belongs to this user.
-fn holder(lock: &Path) -> Option<Holder> {
+pub(crate) fn holder(lock: &Path) -> Option<Holder> {
     let file = fs::symlink_metadata(lock).ok()?;
     if !file.is_file() || !is_own(&file) {
         return None;

@@ -20,6 +20,7 @@
 //! # Layout
 //!
 //! - [`find`]: finds the workspace, and the socket of its daemon.
+//! - [`fleet`]: all daemons of the user.
 //! - [`start`]: starts a daemon if none runs.
 //! - [`blocking`] and [`aio`]: connections without and with tokio.
 //! - [`Session`] and [`Edit`]: what an agent does, as values. Dropping an edit
@@ -51,6 +52,7 @@ mod dial;
 mod error;
 pub mod feed;
 pub mod find;
+pub mod fleet;
 mod local;
 #[cfg_attr(not(target_os = "linux"), path = "scratch/fallback.rs")]
 mod scratch;

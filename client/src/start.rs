@@ -256,19 +256,23 @@ impl Starting {
     }
 }
 
-/// Pauses that double each time. A daemon usually answers within milliseconds;
-/// one that does not should not be polled too often.
-struct Pause(Duration);
-
-impl Default for Pause {
-    fn default() -> Self {
-        Self(Duration::from_millis(1))
-    }
+/// Pauses that stay short at first: a daemon usually answers within
+/// milliseconds, and doubled pauses would double that time. Then they double,
+/// since a daemon that does not answer should not be polled too often.
+#[derive(Default)]
+struct Pause {
+    taken: u32,
 }
 
 impl Pause {
+    /// The number of pauses of the shortest length.
+    const SHORT: u32 = 32;
+    const SHORTEST: Duration = Duration::from_micros(500);
+    const LONGEST: Duration = Duration::from_millis(50);
+
     fn take(&mut self) {
-        thread::sleep(self.0);
-        self.0 = (self.0 * 2).min(Duration::from_millis(50));
+        let doubled = self.taken.saturating_sub(Self::SHORT).min(16);
+        thread::sleep((Self::SHORTEST * (1 << doubled)).min(Self::LONGEST));
+        self.taken += 1;
     }
 }

@@ -110,6 +110,11 @@ pub enum Event {
     HungUp,
     /// Something was mounted or unmounted anywhere on the system.
     Mounted,
+    /// A check of what all daemons of the user use is done.
+    Shared {
+        /// The number of other daemons that have ended.
+        ended: usize,
+    },
 }
 
 impl Event {

@@ -18,6 +18,7 @@
 //! - `failpoint`: the points at which a test may end the process.
 //! - `telemetry`: records for a collector, if the user has switched it on.
 //! - `system`: interfaces that each operating system implements differently.
+//! - `fleet`: what all daemons of a user share.
 //! - [`doctor`]: problems in the daemon's surroundings.
 //! - [`error`]: errors that end the daemon.
 
@@ -27,6 +28,7 @@ pub mod doctor;
 pub mod error;
 pub mod event;
 mod failpoint;
+mod fleet;
 pub mod git;
 pub mod guard;
 mod history;
@@ -51,5 +53,6 @@ pub mod watch;
 mod worktrees;
 
 pub use error::Error;
+pub use fleet::fleet_limits;
 pub use hooks::{Unanswered, place};
 pub use start::{DaemonOptions, main_daemon};

@@ -18,6 +18,7 @@ mod coverage;
 mod edited;
 mod end;
 mod fill;
+mod fleet;
 mod guarded;
 mod histories;
 mod hooks;
@@ -74,6 +75,7 @@ use crate::worktrees::Worktrees;
 use backlog::Backlog;
 pub use backlog::Waiting;
 use end::Ending;
+use fleet::Fleet;
 use histories::Histories;
 use hooks::Hooks;
 use outbox::Outbox;
@@ -214,8 +216,11 @@ struct Daemon {
     inline_reads: usize,
     aside: Aside,
     requests: u64,
-    /// When the last connection ended or the last request arrived.
+    /// When the last connection that used the daemon ended, or the last request
+    /// arrived that is a use.
     last_use: Instant,
+    /// This daemon among the others of the user.
+    fleet: Fleet,
     accept_after: Option<Instant>,
     next_mend: Option<Instant>,
     /// When to bind the socket again, unless its name refers to it again by
@@ -273,6 +278,7 @@ impl Daemon {
         let mounts = MountBell::open();
         self.begin();
         self.look_at_places();
+        self.look_at_fleet();
         self.tell_manager();
         while self.ending.is_none() {
             let wake = self.wake();
@@ -316,6 +322,7 @@ impl Daemon {
         }
         self.look_at_the_time();
         self.close_turn();
+        self.look_at_fleet();
         self.tell_manager();
     }
 
@@ -425,7 +432,9 @@ impl Daemon {
                 }
                 self.searches.disconnect(connection);
                 self.asked.retain(|_, asked| asked.connection != connection);
-                self.last_use = Instant::now();
+                if self.fleet.disconnected(connection) {
+                    self.used();
+                }
                 self.feed(Input::Disconnected { connection });
             }
             Event::Process { pid, ended } => {
@@ -445,6 +454,7 @@ impl Daemon {
                 self.look_around();
                 self.carry_out_all();
             }
+            Event::Shared { ended } => self.shared(ended),
         }
     }
 

@@ -250,7 +250,21 @@ fn millis(duration: Duration) -> Millis {
 /// Returns the offset of the local time zone from UTC at this moment, in
 /// milliseconds. It is used for times of day in messages.
 pub fn utc_offset() -> i64 {
-    i64::from(jiff::Zoned::now().offset().seconds()) * 1000
+    let offset = zone().to_offset(jiff::Timestamp::now());
+    i64::from(offset.seconds()) * 1000
+}
+
+/// Returns the user's time zone. Where no variable names it, it is read from
+/// the file of the system's zone: to find its name, the directories of all zones
+/// would be listed at each start.
+fn zone() -> jiff::tz::TimeZone {
+    let system = jiff::tz::TimeZone::system;
+    if std::env::var_os("TZ").is_some() {
+        return system();
+    }
+    let rules = std::fs::read("/etc/localtime").ok();
+    let zone = rules.and_then(|rules| jiff::tz::TimeZone::tzif("local", &rules).ok());
+    zone.unwrap_or_else(system)
 }
 
 #[cfg(test)]

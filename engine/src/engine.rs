@@ -133,6 +133,8 @@ pub struct Counts {
     pub sessions: u64,
     /// The number of edits that are open now.
     pub open_edits: u64,
+    /// The number of command windows that are open now.
+    pub open_commands: u64,
 }
 
 impl Engine {
@@ -343,6 +345,7 @@ impl Engine {
             tracked: self.state.paths.len() as u64,
             sessions: self.state.sessions.values().filter(|s| s.open).count() as u64,
             open_edits: self.state.edits.len() as u64,
+            open_commands: self.state.commands.len() as u64,
             ..self.counts
         }
     }

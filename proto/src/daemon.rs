@@ -203,6 +203,20 @@ pub struct TelemetryStatus {
     pub last_error: Option<String>,
 }
 
+/// What started the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum StartedBy {
+    /// A client that found no daemon. The daemon exits when idle (LIFE-1).
+    Client,
+    /// A service manager, with the socket that it listens on. It starts the
+    /// daemon again when a client connects.
+    Socket,
+    /// The user, by `touchmark daemon`, or a service without a socket.
+    User,
+}
+
 /// The daemon's condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -248,6 +262,22 @@ pub struct StatusReport {
     pub agents: Vec<AgentHeard>,
     /// The export of records to a collector; `None` while it is off.
     pub telemetry: Option<TelemetryStatus>,
+    /// What started the daemon.
+    pub started_by: StartedBy,
+    /// The time since the daemon was last used, in milliseconds: since a
+    /// request, or since the end of a connection that had sent one. `status`,
+    /// `initialize` and `fleet/yield` are no uses.
+    pub idle_ms: u64,
+    /// The time without a connection or a use after which the daemon exits, in
+    /// milliseconds. `None` if it does not exit when idle.
+    pub idle_exit_ms: Option<u64>,
+    /// The number of open command windows.
+    pub open_commands: u64,
+    /// The number of subscriptions.
+    pub subscriptions: u64,
+    /// The part of the daemon's resident memory that it shares with no file, in
+    /// bytes; 0 if the system does not report it.
+    pub private_bytes: u64,
 }
 
 /// Waits until everything that was written before this request has been read.

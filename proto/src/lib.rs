@@ -43,6 +43,7 @@ pub mod error;
 pub mod events;
 pub mod facts;
 pub mod files;
+pub mod fleet;
 pub mod free;
 pub mod hash;
 pub mod history;

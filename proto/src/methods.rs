@@ -28,6 +28,7 @@ use crate::files::{
     FileReadResult, FileReadText, FileRecent, FileRecords, FileSnapshot, FileStates, FileStatus,
     FileText, FileUntrack, Snapshot, SnapshotCompared, Versions,
 };
+use crate::fleet::{FleetYield, FleetYielded};
 use crate::history::{
     Blame, ContentAt, FileBlame, FileContent, FileDiff, FileDiffs, FileLog, FileRestore,
     LogEntries, Restored,
@@ -381,4 +382,5 @@ methods! {
     ];
     SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
     WorktreeList: "worktree/list", WorktreeList => WorktreeRows, [];
+    FleetYield: "fleet/yield", FleetYield => FleetYielded, [];
 }

@@ -18,6 +18,7 @@
 //! - [`dice`]: random numbers from a seed, and contents that occur once.
 //! - [`disk_fuzz`]: random steps on a real file system, and an oracle.
 //! - [`fetched`]: packages from registries, for tests that drive them.
+//! - [`fleet`]: many workspaces of one user, each with a daemon.
 //! - [`http`]: a small HTTP client that sends what a browser would not.
 //! - [`limits`]: a limit of watches that applies to only one daemon.
 //! - [`machine`]: a small virtual machine whose power can be cut, and the root
@@ -49,6 +50,7 @@ pub mod dealt;
 pub mod dice;
 pub mod disk_fuzz;
 pub mod fetched;
+pub mod fleet;
 pub mod framed;
 pub mod fuse;
 pub mod hooks;

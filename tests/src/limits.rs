@@ -53,20 +53,12 @@ impl Limit {
 /// and will have this limit. Prints a message and skips the test where the
 /// system has no such namespaces.
 pub fn limited(limit: Limit, most: u32, test: impl FnOnce(World) + Send) {
-    let place = tempfile::Builder::new()
-        .prefix("tm")
-        .tempdir()
-        .expect("a place for a world");
-    let run = || {
-        if geteuid().is_root() {
-            chown(place.path(), Some(ORDINARY), Some(ORDINARY)).expect("a gift");
-            become_ordinary();
-        }
-        if let Err(cause) = possible(place.path()) {
+    as_ordinary_user(|place| {
+        if let Err(cause) = possible(place) {
             println!("not tested: no limits of its own for a daemon: {cause}");
             return;
         }
-        let mut world = World::asleep_in(place.path());
+        let mut world = World::asleep_in(place);
         world.launch_through(&[&NAMESPACE[..], &["sh", "-c", SCRIPT, "sh"]].concat());
         world.set_env("LIMIT", limit.file());
         world.set_env("MOST", &most.to_string());
@@ -76,6 +68,21 @@ pub fn limited(limit: Limit, most: u32, test: impl FnOnce(World) + Send) {
             world.set_env(name, fifo.to_str().expect("a UTF-8 path"));
         }
         test(world);
+    });
+}
+
+/// Runs a test as an ordinary user, with a directory for worlds.
+pub fn as_ordinary_user(test: impl FnOnce(&Path) + Send) {
+    let place = tempfile::Builder::new()
+        .prefix("tm")
+        .tempdir()
+        .expect("a place for a world");
+    let run = || {
+        if geteuid().is_root() {
+            chown(place.path(), Some(ORDINARY), Some(ORDINARY)).expect("a gift");
+            become_ordinary();
+        }
+        test(place.path());
     };
     // On a separate thread, since it cannot become root again.
     let joined = std::thread::scope(|scope| scope.spawn(run).join());

@@ -292,6 +292,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
             "file/log",
             json!({"paths": ["a.txt"], "since": "@10m", "until": "@1m", "lines": true, "limit": 3, "before": "1:1"}),
         ),
+        ("fleet/yield", json!({"idleMs": 60_000})),
         (
             "activity/list",
             json!({"session": "m", "since": "@10m", "until": "@1m", "limit": 3, "before": "1:1"}),

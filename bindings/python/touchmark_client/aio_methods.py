@@ -344,6 +344,18 @@ class ClientMethods:
         """
         return await self.call(calls.file_snapshot(path), within=within)
 
+    async def fleet_yield(
+        self,
+        idle_ms: int,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.FleetYielded:
+        """Ends the daemon if nothing needs it (FLEET-3). A daemon sends this to another
+        one that was not used for longer, when both use more than the user allows. It
+        does not count as a use.
+        """
+        return await self.call(calls.fleet_yield(idle_ms), within=within)
+
     async def hook_ack(self, ack: str, *, within: Optional[float] = None) -> shapes.Done:
         """Confirms that the output of a hook was delivered.
 

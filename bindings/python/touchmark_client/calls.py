@@ -629,6 +629,14 @@ def file_write(
     })
 
 
+def fleet_yield(idle_ms: int) -> "Call[shapes.FleetYielded]":
+    """Ends the daemon if nothing needs it (FLEET-3). A daemon sends this to another one
+    that was not used for longer, when both use more than the user allows. It does
+    not count as a use.
+    """
+    return Call("fleet/yield", {"idleMs": idle_ms})
+
+
 def hook_ack(ack: str) -> "Call[shapes.Done]":
     """Confirms that the output of a hook was delivered."""
     return Call("hook/ack", {"ack": ack})

@@ -65,6 +65,8 @@ SessionId = str
 SessionPhase = Literal["opened", "closed", "forgotten"]
 # How a file's content came into the context.
 Source = Literal["read_tool", "agent_edited", "user_edited", "file_mentioned", "read_missed"]
+# What started the daemon.
+StartedBy = Literal["client", "socket", "user"]
 # The state of a session's copy of a file (SEEN-2).
 State = Literal["unread", "fresh", "stale", "deleted", "unreadable", "unknown"]
 # The kind of a background task.
@@ -725,6 +727,16 @@ class FileWritten(_FileWrittenOptional):
     recovered: List[str]
 
 
+class _FleetYieldedOptional(TypedDict, total=False):
+    because: Optional[str]
+
+
+class FleetYielded(_FleetYieldedOptional):
+    """Whether the daemon ends."""
+
+    ends: bool
+
+
 class HookJoined(TypedDict, total=False):
     """The result of `hook/join`."""
 
@@ -1136,6 +1148,7 @@ class SnapshotCompared(TypedDict):
 
 class _StatusReportOptional(TypedDict, total=False):
     telemetry: "Optional[TelemetryStatus]"
+    idleExitMs: Optional[int]
 
 
 class StatusReport(_StatusReportOptional):
@@ -1148,12 +1161,17 @@ class StatusReport(_StatusReportOptional):
     connections: int
     counters: "Counters"
     degraded: "List[Degraded]"
+    idleMs: int
+    openCommands: int
     openEdits: int
     pid: int
+    privateBytes: int
     protocol: int
     rssBytes: int
     sessions: int
+    startedBy: "StartedBy"
     store: "StoreStatus"
+    subscriptions: int
     trackedFiles: int
     uptimeMs: int
     version: str
@@ -1635,6 +1653,7 @@ __all__ = [
     "FileStates",
     "FileText",
     "FileWritten",
+    "FleetYielded",
     "Guard",
     "Hash",
     "HashOrAbsent",
@@ -1696,6 +1715,7 @@ __all__ = [
     "SnapshotCompared",
     "Source",
     "StaleEvent",
+    "StartedBy",
     "State",
     "StatusReport",
     "StoreStatus",

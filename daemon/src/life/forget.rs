@@ -8,6 +8,7 @@ use touchmark_proto::Places;
 
 use super::{GONE, Lock};
 use crate::Error;
+use crate::fleet::numbers;
 
 /// Removes everything that is stored of a workspace that no daemon serves,
 /// including the recovery directory. Returns false if there was nothing.
@@ -19,6 +20,7 @@ pub fn forget(places: &Places, workspace: &Path) -> Result<bool, Error> {
     // With the lock, no daemon can start meanwhile and write into what is being
     // removed.
     let _lock = Lock::of(places, workspace)?;
+    numbers::remove_stale(&places.lock);
     let gone = places.state.with_extension(GONE);
     let failed = |action, path| Error::io(action, path);
     // The rename removes it in one step: half of a state would be read as a

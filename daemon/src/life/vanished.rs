@@ -14,6 +14,7 @@ use std::time::SystemTime;
 use touchmark_proto::{Holder, Places};
 
 use super::{GONE, Lock};
+use crate::fleet::numbers;
 use crate::{Error, guard, store};
 
 /// Which state of workspaces that no longer exist is removed.
@@ -163,7 +164,9 @@ fn take(lock: &Path, key: &str, last: Holder) -> Result<Lock, Error> {
         pid: std::process::id(),
         ..last
     };
-    let lock = Lock::take(lock, &holder)?;
+    let at = lock;
+    let lock = Lock::take(at, &holder)?;
+    numbers::remove_stale(at);
     // A path that came from `TOUCHMARK_SOCKET` may name anything by now.
     let name = format!("{key}.sock");
     if let Some(socket) = holder.socket.filter(|socket| socket.ends_with(name)) {
@@ -203,12 +206,15 @@ fn is_gone(workspace: &Path) -> bool {
 fn is_unused(state: &Path, oldest: Option<SystemTime>) -> bool {
     let Some(oldest) = oldest else { return true };
     let written = |path: &Path| fs::symlink_metadata(path)?.modified();
+    // The directory comes first: it is newer for all but a few of what may be a
+    // thousand, and then no other file is looked at.
+    match written(state) {
+        Ok(written) if written <= oldest => {}
+        _ => return false,
+    }
     let entries = fs::read_dir(state).into_iter().flatten().flatten();
-    let newest = entries
-        .filter_map(|entry| written(&entry.path()).ok())
-        .chain(written(state).ok())
-        .max();
-    newest.is_some_and(|newest| newest <= oldest)
+    let mut times = entries.filter_map(|entry| written(&entry.path()).ok());
+    times.all(|written| written <= oldest)
 }
 
 #[cfg(test)]

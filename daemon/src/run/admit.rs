@@ -38,6 +38,7 @@ impl Daemon {
         let id = ConnectionId(self.last_connection);
         let peer = Arc::new(Peer::new(id, stream));
         self.peers.insert(id, Arc::clone(&peer));
+        self.fleet.connected(id);
         tokio::spawn(serve(peer, Arc::clone(&self.hub)));
     }
 
@@ -49,7 +50,7 @@ impl Daemon {
         until: Option<Millis>,
     ) {
         self.requests += 1;
-        self.last_use = Instant::now();
+        self.asked_by(connection, &ask);
         let asked = Asked::new(connection, &ask, until);
         if let (true, Some(cause)) = (asked.changes_state, &self.storage_trouble) {
             // It would take effect in memory and be lost with the next restart.

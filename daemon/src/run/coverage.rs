@@ -68,6 +68,7 @@ impl Daemon {
         } else if *self.next_mend.get_or_insert(now + MEND_PACE) <= now {
             self.next_mend = Some(now + MEND_PACE);
             self.mend_coverage();
+            self.fleet.looked(self.watcher.lacks_backend());
             if !self.subscriptions.is_empty() {
                 self.compare_blind_paths(true);
                 self.carry_out_all();

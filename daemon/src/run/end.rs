@@ -108,9 +108,12 @@ impl Daemon {
             listener,
             lock,
             options,
+            fleet,
             ..
         } = self;
         drop(log);
+        // The others must not calculate with a daemon that ends.
+        drop(fleet);
         failpoint::pass("end: about to close the store");
         store.close();
         failpoint::pass("end: the store is closed");

@@ -14,7 +14,7 @@ use super::replay;
 use super::say::Say;
 use super::subscriptions::Subscription;
 use crate::event::Event;
-use crate::system::proc::resident_bytes;
+use crate::system::proc;
 
 /// The daemon's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -64,6 +64,7 @@ impl Daemon {
                 });
             }
             ForShell::SearchGrep(ask) => return self.search(request, connection, ask),
+            ForShell::FleetYield(ask) => return self.fleet_yield(request, connection, &ask),
             ForShell::ContentsForget(_) => return self.forget_contents(request),
             ForShell::HookClaude(ask) => {
                 return self.hook(request, "claude", ask.input, Reply::HookClaude);
@@ -142,6 +143,7 @@ impl Daemon {
         let state = self.engine.state();
         let counts = self.engine.counts();
         let (path, size_bytes, durability) = self.store.status();
+        let memory = proc::memory();
         StatusReport {
             pid: std::process::id(),
             version: VERSION.into(),
@@ -176,9 +178,18 @@ impl Daemon {
                     since: extent.since,
                 }),
             },
-            rss_bytes: resident_bytes(),
+            rss_bytes: memory.resident,
             agents: self.hooks.agents(self.time.now()),
             telemetry: self.telemetry_status(),
+            started_by: self.started_by(),
+            idle_ms: self.idle(),
+            idle_exit_ms: self
+                .options
+                .on_demand
+                .then_some(self.options.config.idle_exit),
+            open_commands: counts.open_commands,
+            subscriptions: self.subscriptions.len() as u64,
+            private_bytes: memory.private,
         }
     }
 

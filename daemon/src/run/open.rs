@@ -15,6 +15,7 @@ use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Millis, Request, SessionId, native};
 
 use super::backlog::Backlog;
+use super::fleet::Fleet;
 use super::histories::Histories;
 use super::hooks::Hooks;
 use super::outbox::Outbox;
@@ -220,6 +221,7 @@ impl Daemon {
             aside: Aside::default(),
             requests: 0,
             last_use: Instant::now(),
+            fleet: Fleet::new(&options.places),
             accept_after: None,
             next_mend: None,
             mend_place_at: None,

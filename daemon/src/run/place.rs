@@ -18,7 +18,10 @@ impl Daemon {
     /// them, this daemon ends.
     pub(super) fn look_at_places(&mut self) {
         if self.lock.is_in_place() && self.listener.is_in_place() {
-            self.mend_place_at = None;
+            if self.mend_place_at.take().is_some() {
+                // The name that came back may belong to another file.
+                self.watcher.watch_beside(&self.options.places);
+            }
             return;
         }
         if self.ending.is_some() {
@@ -59,6 +62,12 @@ impl Daemon {
         let old = std::mem::replace(&mut self.listener, new);
         for stream in old.waiting() {
             self.accepted(Ok(stream));
+        }
+        // From here on its loss is noticed. An earlier one is found at the next
+        // look.
+        self.watcher.watch_beside(&self.options.places);
+        if !self.listener.is_in_place() {
+            self.mend_place_at = Some(now + A_MOMENT);
         }
         tracing::info!("bound again");
         Ok(())

@@ -124,6 +124,11 @@ impl Subscriptions {
             .retain(|_, subscription| subscription.connection != connection);
     }
 
+    /// Returns the number of all subscriptions.
+    pub(super) fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
     /// Returns the number of a connection's subscriptions.
     pub(super) fn count(&self, connection: ConnectionId) -> usize {
         self.by_number

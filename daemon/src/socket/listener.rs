@@ -92,6 +92,12 @@ impl Listener {
         &self.path
     }
 
+    /// Returns whether the service manager passed the socket, and so starts the
+    /// daemon again when a client connects.
+    pub fn is_passed(&self) -> bool {
+        self.passed
+    }
+
     /// Returns whether its name still refers to it (LIFE-2).
     pub fn is_in_place(&self) -> bool {
         identity(&self.path).is_ok_and(|there| Some(there) == self.identity)

@@ -176,14 +176,49 @@ pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)
     Ok(processes.iter().map(|pid| (*pid, start(*pid))).collect())
 }
 
-/// Returns this process's resident memory in bytes; 0 if the system does not
-/// report it.
-pub(crate) fn resident_bytes() -> u64 {
-    let pages = fs::read_to_string("/proc/self/statm")
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok())
-        .unwrap_or(0);
-    pages.saturating_mul(rustix::param::page_size() as u64)
+/// How much memory a process uses, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// The resident memory.
+    pub(crate) resident: u64,
+    /// The part of it that is shared with no file.
+    pub(crate) private: u64,
+}
+
+/// Returns this process's memory; zeros if the system does not report it
+/// (proc(5), `statm`).
+pub(crate) fn memory() -> Memory {
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let page = rustix::param::page_size() as u64;
+    let mut fields = text.split_whitespace().skip(1);
+    let mut bytes = || Some(fields.next()?.parse::<u64>().ok()?.saturating_mul(page));
+    let resident = bytes().unwrap_or_default();
+    let shared = bytes().unwrap_or_default();
+    Memory {
+        resident,
+        private: resident.saturating_sub(shared),
+    }
+}
+
+/// Returns the memory of this machine, or of the container that this process
+/// runs in if that has less, in bytes; `None` if the system does not report it.
+pub(crate) fn memory_of_machine() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let machine = kilobytes.checked_mul(1024)?;
+    let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let container = container.and_then(|text| text.trim().parse().ok());
+    Some(machine.min(container.unwrap_or(machine)))
+}
+
+/// Returns the number of inotify watches that one user may have; `None` if the
+/// system does not report it (inotify(7)).
+pub(crate) fn most_watches() -> Option<u64> {
+    let text = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
+    text.trim().parse().ok()
 }
 
 /// Returns an id of this run of the machine; `None` if the system does not

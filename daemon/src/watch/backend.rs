@@ -144,6 +144,14 @@ pub(super) trait Backend: Send {
     /// object by then.
     fn watch(&mut self, paths: &[PathBuf]) -> Vec<Result<(), Refused>>;
 
+    /// Watches the names of these files, which are outside the workspace, and
+    /// of the directories that contain them. What happens to other names in
+    /// these directories may be reported too. A name that does not exist is
+    /// left out.
+    fn watch_names(&mut self, _files: &[PathBuf], directories: &[PathBuf]) {
+        let _unwatched = self.watch(directories);
+    }
+
     /// Ends watches. It is no error if the system has already ended one of
     /// them.
     fn unwatch(&mut self, paths: &[PathBuf]);

@@ -34,12 +34,12 @@ impl Watcher {
         if raw.path.starts_with(self.fence.dir()) {
             return self.fence_event(&raw, out);
         }
-        if self
-            .beside
-            .iter()
-            .any(|beside| raw.path.starts_with(beside))
-        {
+        if self.beside.contains(&raw.path) || self.beside_in.contains(&raw.path) {
             self.beside_touched = true;
+            return;
+        }
+        if self.beside_in.iter().any(|at| raw.path.starts_with(at)) {
+            // A file of another daemon.
             return;
         }
         if raw.path == self.root {

@@ -34,6 +34,14 @@ const WANTED: WatchFlags = WatchFlags::CREATE
     // Without this, the target of a link would have one watch with two names.
     .union(WatchFlags::DONT_FOLLOW);
 
+/// The events of a directory itself, without those of its entries. They are
+/// added to the events for which it is watched already.
+const ITSELF: WatchFlags = WatchFlags::DELETE_SELF
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::DONT_FOLLOW)
+    .union(WatchFlags::MASK_ADD);
+
 /// The pause between an event and the reading of the queue, when no fence needs
 /// it. A save is a dozen events, and one reading takes all of them. The
 /// remaining time of SYNC-6's 20 ms is for reading the file.
@@ -118,7 +126,23 @@ impl Backend for Inotify {
         let mut queue = lock(&self.queue);
         // Queued events belong to the names that were watched until now.
         queue.empty();
-        paths.iter().map(|path| queue.watches.begin(path)).collect()
+        let watches = &mut queue.watches;
+        paths
+            .iter()
+            .map(|path| watches.begin(path, WANTED))
+            .collect()
+    }
+
+    /// All daemons of a user have their files in the same directories. So these
+    /// are not watched: the start of one daemon would wake all others.
+    fn watch_names(&mut self, files: &[PathBuf], directories: &[PathBuf]) {
+        let mut queue = lock(&self.queue);
+        queue.empty();
+        let files = files.iter().map(|path| (path, WANTED));
+        let directories = directories.iter().map(|path| (path, ITSELF));
+        for (path, events) in files.chain(directories) {
+            let _absent = queue.watches.begin(path, events);
+        }
     }
 
     fn unwatch(&mut self, paths: &[PathBuf]) {
@@ -231,8 +255,8 @@ struct Watches {
 }
 
 impl Watches {
-    fn begin(&mut self, path: &Path) -> Result<(), Refused> {
-        let number = add_watch(&self.inotify, path, WANTED).map_err(refusal)?;
+    fn begin(&mut self, path: &Path, events: WatchFlags) -> Result<(), Refused> {
+        let number = add_watch(&self.inotify, path, events).map_err(refusal)?;
         if let Some(old) = self.numbers.insert(path.to_owned(), number)
             && old != number
         {

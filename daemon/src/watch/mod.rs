@@ -143,9 +143,10 @@ pub struct Watcher {
     /// Why no fence can be made: the fence's directory is not known to be
     /// watched. `None` if it is, or if the backend makes fences without it.
     fence_broken: Option<String>,
-    /// The directories of the socket and of the lock, which are outside the
-    /// workspace.
+    /// The socket and the lock, which are outside the workspace.
     beside: Vec<PathBuf>,
+    /// The runtime directory and the directory of the lock.
+    beside_in: Vec<PathBuf>,
     beside_touched: bool,
     held: Option<HeldMove>,
     /// The names, old and new, of a rename whose old name still exists. It is
@@ -203,6 +204,7 @@ impl Watcher {
             fence: Fence::new(fence_dir),
             fence_broken: None,
             beside: Vec::new(),
+            beside_in: Vec::new(),
             beside_touched: false,
             held: None,
             doubtful: None,
@@ -251,23 +253,38 @@ impl Watcher {
         relative(&self.root, &source)
     }
 
-    /// Watches the directories of the socket and of the lock, which are outside
-    /// the workspace. Events there cause no input.
-    /// [`take_beside`](Self::take_beside) returns whether there were any. It is
-    /// called again when one of these directories was created again.
+    /// Watches the socket and the lock, which are outside the workspace. Events
+    /// there cause no input. [`take_beside`](Self::take_beside) returns whether
+    /// there were any. It is called again when one of these files was created
+    /// again.
     pub fn watch_beside(&mut self, places: &Places) {
+        let files = [&places.lock, &places.spare_lock, &places.socket];
         let lock = places.lock.parent().map(Path::to_path_buf);
-        self.beside = lock.into_iter().chain([places.runtime.clone()]).collect();
+        self.beside_in = lock.into_iter().chain([places.runtime.clone()]).collect();
+        self.beside = files.into_iter().cloned().collect();
         self.rewatch_beside();
     }
 
     fn rewatch_beside(&mut self) {
-        self.directories.backend.unwatch(&self.beside);
-        // If the watch fails, a loss of these files is only noticed later.
-        let _unwatched = self.directories.backend.watch(&self.beside);
+        let backend = &mut self.directories.backend;
+        backend.unwatch(&self.beside);
+        backend.unwatch(&self.beside_in);
+        // If a watch fails, a loss of these files is only noticed later.
+        backend.watch_names(&self.beside, &self.beside_in);
     }
 
-    /// Returns whether there was an event in the directories of
+    /// Returns whether the system gave no means of watching, although one was
+    /// requested: the user has no inotify instance left.
+    pub fn lacks_backend(&self) -> bool {
+        self.directories.is_off() && self.choice != Choice::Off
+    }
+
+    /// Returns whether an inotify instance is in use.
+    pub fn has_instance(&self) -> bool {
+        self.directories.backend.name() == "inotify"
+    }
+
+    /// Returns whether something happened to the files of
     /// [`watch_beside`](Self::watch_beside) since the last call.
     pub fn take_beside(&mut self) -> bool {
         std::mem::take(&mut self.beside_touched)
@@ -424,7 +441,7 @@ impl Watcher {
     /// each place where that succeeded. It is called when the loop checks
     /// degraded paths.
     pub fn mend(&mut self, out: &mut Vec<Input>) {
-        if self.directories.is_off() && self.choice != Choice::Off {
+        if self.lacks_backend() {
             // The user's limit of inotify instances may no longer be reached.
             let backend = make_backend(self.choice, self.generation + 1, &self.sink);
             if backend.name() != NoBackend::NAME {

@@ -26,6 +26,7 @@ use touchmark_proto::daemon::{
 };
 use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
+use touchmark_proto::fleet::FleetYield;
 use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileLog, FileRestore};
 use touchmark_proto::hooks::{
     HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookOpencode,
@@ -296,6 +297,7 @@ rows! {
         ActivityList:     Query,   Asks [session],  Names [],     at_once;
         SurvivalList:     Query,   Asks [session],  Names [],     at_once;
         WorktreeList:     Query,   Names [],        Names [],     at_once;
+        FleetYield:       Query,   Names [],        Names [],     at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

@@ -1824,6 +1824,29 @@ export interface FileWritten {
   version?: Version | null;
 }
 
+/**
+ * Ends the daemon if nothing needs it (FLEET-3). A daemon sends this to
+ * another one that was not used for longer, when both use more than the user
+ * allows. It does not count as a use.
+ */
+export interface FleetYield {
+  /** The time for which the daemon must not have been used, in milliseconds. */
+  idleMs: number;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** Whether the daemon ends. */
+export interface FleetYielded {
+  /**
+   * Why the daemon does not end, as a sentence for people; `None` if it
+   * ends.
+   */
+  because?: string | null;
+  /** Whether the daemon ends. The next client starts it again. */
+  ends: boolean;
+}
+
 /** The mechanism that protected a write (GUARD-2). */
 export type Guard = "exchange" | "noreplace" | "checked";
 
@@ -2863,6 +2886,9 @@ export interface SnapshotCompared {
 /** How a file's content came into the context. */
 export type Source = "read_tool" | "agent_edited" | "user_edited" | "file_mentioned" | "read_missed";
 
+/** What started the daemon. */
+export type StartedBy = "client" | "socket" | "user";
+
 /** The state of a session's copy of a file (SEEN-2). */
 export type State = "unread" | "fresh" | "stale" | "deleted" | "unreadable" | "unknown";
 
@@ -2902,20 +2928,42 @@ export interface StatusReport {
    * each.
    */
   degraded: Degraded[];
+  /**
+   * The time without a connection or a use after which the daemon exits, in
+   * milliseconds. `None` if it does not exit when idle.
+   */
+  idleExitMs?: number | null;
+  /**
+   * The time since the daemon was last used, in milliseconds: since a
+   * request, or since the end of a connection that had sent one. `status`,
+   * `initialize` and `fleet/yield` are no uses.
+   */
+  idleMs: number;
+  /** The number of open command windows. */
+  openCommands: number;
   /** The number of open edits. */
   openEdits: number;
   /** The id of the daemon's process. */
   pid: number;
+  /**
+   * The part of the daemon's resident memory that it shares with no file, in
+   * bytes; 0 if the system does not report it.
+   */
+  privateBytes: number;
   /** The version of the protocol that the daemon uses. */
   protocol: number;
   /** The daemon's resident memory, in bytes. */
   rssBytes: number;
   /** The number of sessions that are known and not closed. */
   sessions: number;
+  /** What started the daemon. */
+  startedBy: StartedBy;
   /** The state of the store. */
   store: StoreStatus;
   /** The export of records to a collector; `None` while it is off. */
   telemetry?: TelemetryStatus | null;
+  /** The number of subscriptions. */
+  subscriptions: number;
   /** The number of tracked paths. */
   trackedFiles: number;
   /** The time since the daemon started, in milliseconds. */
@@ -3578,6 +3626,7 @@ export interface Methods {
   "file/status": { params: FileStatus; result: FileStates };
   "file/untrack": { params: FileUntrack; result: Done };
   "file/write": { params: FileWrite; result: FileWritten };
+  "fleet/yield": { params: FleetYield; result: FleetYielded };
   "hook/ack": { params: HookAck; result: Done };
   "hook/claude": { params: HookClaude; result: HookPrinted };
   "hook/codex": { params: HookCodex; result: HookPrinted };

@@ -43,6 +43,7 @@ import type {
   FileStatus,
   FileUntrack,
   FileWrite,
+  FleetYield,
   HookAck,
   HookClaude,
   HookCodex,
@@ -479,6 +480,15 @@ export abstract class Requests {
    */
   fileWrite(params: FileWrite, ask?: Ask): Promise<Methods["file/write"]["result"]> {
     return this.call("file/write", params, ask);
+  }
+
+  /**
+   * Ends the daemon if nothing needs it (FLEET-3). A daemon sends this to
+   * another one that was not used for longer, when both use more than the user
+   * allows. It does not count as a use.
+   */
+  fleetYield(params: FleetYield, ask?: Ask): Promise<Methods["fleet/yield"]["result"]> {
+    return this.call("fleet/yield", params, ask);
   }
 
   /**

@@ -70,9 +70,28 @@ pub(crate) fn process_starts(processes: &[u32]) -> Result<Vec<(u32, Option<u64>)
     Err(Error::new(ErrorCode::InvalidParams, message).hint("leave `pid` out"))
 }
 
-/// Returns 0: unknown.
-pub(crate) fn resident_bytes() -> u64 {
-    0
+/// How much memory a process uses, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// The resident memory.
+    pub(crate) resident: u64,
+    /// The part of it that is shared with no file.
+    pub(crate) private: u64,
+}
+
+/// Returns zeros: unknown.
+pub(crate) fn memory() -> Memory {
+    Memory::default()
+}
+
+/// Returns `None`.
+pub(crate) fn memory_of_machine() -> Option<u64> {
+    None
+}
+
+/// Returns `None`.
+pub(crate) fn most_watches() -> Option<u64> {
+    None
 }
 
 /// Returns `None`.

@@ -1,0 +1,421 @@
+//! `touchmark fleet`: all workspaces of this user on this machine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anstyle::Style;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use touchmark_client::fleet::{self, Answer, Member};
+use touchmark_client::proto::places::key;
+use touchmark_client::proto::{Places, native};
+
+use crate::commands::daemon;
+use crate::context::{Context, directory};
+use crate::output::{self, Outcome};
+use crate::style::{self, paint};
+use crate::table::{Cell, Step, Table, View};
+use crate::text::{bytes, count, duration, escaped, wrapped};
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The maximum number of characters shown of a cause.
+const MOST_CAUSE: usize = 160;
+
+/// Workspace, state, process, who started it, time since the start, memory,
+/// watches, sessions, time since the last use and until the end, what is
+/// stored; what holds it and what is wrong.
+const TABLE: Table = Table::new(&[
+    Step::Middle(0, 30),
+    Step::Out(9),
+    Step::Out(7),
+    Step::Out(2),
+    Step::Out(4),
+    Step::Middle(0, 20),
+    Step::Out(3),
+    Step::Out(6),
+    Step::Middle(0, 12),
+])
+.with_remarks();
+
+/// Show all workspaces of this user on this machine.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// List every workspace: its daemon, what that uses and what it waits for
+    Status,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    match options.what {
+        What::Status => status(context),
+    }
+}
+
+fn status(context: &Context) -> Outcome {
+    let all = look(context);
+    let limits = daemon::fleet_limits(&context.environment.base);
+    if context.global.json {
+        return context.json(&json_of(&all, limits));
+    }
+    if all.is_empty() {
+        return context.say("no workspaces");
+    }
+    let lines = lines(&all, limits, &View::here());
+    lines.iter().try_for_each(|line| output::line(line))
+}
+
+/// Whether a workspace has a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It runs and answers.
+    Running,
+    /// It runs and does not answer in time, or not what it should.
+    Silent,
+    /// None runs; systemd starts it when a client connects.
+    Asleep,
+    /// None runs; a client starts it.
+    None,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Silent => "silent",
+            Self::Asleep => "asleep",
+            Self::None => "none",
+        }
+    }
+}
+
+/// A workspace of this user.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// Its path; `None` if only its key is known.
+    pub(crate) path: Option<PathBuf>,
+    /// The key of its files.
+    pub(crate) key: Option<String>,
+    /// Whether its directory exists.
+    pub(crate) exists: bool,
+    /// Whether it has a daemon.
+    pub(crate) state: State,
+    /// The daemon's process.
+    pub(crate) pid: Option<u64>,
+    /// The daemon's `status`; null if it does not answer.
+    pub(crate) status: Value,
+    /// What is stored of it, in bytes.
+    pub(crate) stored: Option<u64>,
+    /// Why the daemon could not be asked.
+    pub(crate) problem: Option<String>,
+}
+
+/// Returns all workspaces: first those with a daemon, the one used last first,
+/// then the others by their names.
+fn look(context: &Context) -> Vec<Row> {
+    let base = &context.environment.base;
+    let members = fleet::ask_all(&context.environment, PATIENCE);
+    let mut rows: Vec<Row> = members.into_iter().map(of_member).collect();
+    let running: Vec<String> = rows.iter().filter_map(|row| row.key.clone()).collect();
+    let without = daemon::stored(&base.state_directory(), |key| {
+        running.iter().any(|running| running == key)
+    });
+    let services = std::fs::read_dir(base.services_directory());
+    let services = services.into_iter().flatten().flatten();
+    let services: Vec<(String, PathBuf)> = services
+        .filter_map(|entry| {
+            let key = entry.file_name().into_string().ok()?;
+            let path = PathBuf::from(native::owned(std::fs::read(entry.path()).ok()?));
+            (Places::is_key(&key) && !running.contains(&key)).then_some((key, path))
+        })
+        .collect();
+    for (key, path) in &services {
+        rows.push(Row::without_daemon(key, Some(path.clone()), State::Asleep));
+    }
+    for stored in without {
+        let known = rows
+            .iter_mut()
+            .find(|row| row.key.as_deref() == Some(&stored.key));
+        if let Some(row) = known {
+            row.stored = Some(stored.bytes);
+            continue;
+        }
+        let row = Row::without_daemon(&stored.key, stored.workspace, State::None);
+        rows.push(Row {
+            stored: Some(stored.bytes),
+            ..row
+        });
+    }
+    rows.sort_by_key(|row| {
+        let runs = matches!(row.state, State::Running | State::Silent);
+        let idle = runs.then(|| row.number("idleMs").unwrap_or(u64::MAX));
+        (!runs, idle, row.path.clone(), row.key.clone())
+    });
+    rows
+}
+
+fn of_member(member: Member) -> Row {
+    let (state, status, problem) = match member.answer {
+        Answer::Status(status) => (State::Running, status, None),
+        Answer::Silent => {
+            let problem = format!("no answer within {} s", PATIENCE.as_secs());
+            (State::Silent, Value::Null, Some(problem))
+        }
+        Answer::Failed(problem) => (State::Silent, Value::Null, Some(problem)),
+    };
+    let told = status["workspace"].as_str().map(PathBuf::from);
+    let holder = member.holder;
+    // The lock has the exact bytes of the path, the answer only its text.
+    let named = holder.as_ref().map(|holder| holder.workspace.clone());
+    let path = named.or(told);
+    Row {
+        key: path.as_deref().map(key),
+        exists: path.as_deref().is_some_and(Path::exists),
+        pid: status["pid"]
+            .as_u64()
+            .or(holder.map(|holder| holder.pid.into())),
+        stored: status["store"]["sizeBytes"].as_u64(),
+        path,
+        state,
+        status,
+        problem,
+    }
+}
+
+impl Row {
+    fn without_daemon(key: &str, path: Option<PathBuf>, state: State) -> Self {
+        Self {
+            key: Some(key.to_owned()),
+            exists: path.as_deref().is_some_and(Path::exists),
+            path,
+            state,
+            pid: None,
+            status: Value::Null,
+            stored: None,
+            problem: None,
+        }
+    }
+
+    /// Returns a number of the daemon's answer; `None` if it has none.
+    fn number(&self, name: &str) -> Option<u64> {
+        self.status[name].as_u64()
+    }
+
+    /// Returns the number of connections, without the one of this command.
+    fn connections(&self) -> Option<u64> {
+        Some(self.number("connections")?.saturating_sub(1))
+    }
+
+    /// Returns in how many milliseconds the daemon ends if it is not used;
+    /// `None` if it does not end, or a client is connected.
+    fn ends_in(&self) -> Option<u64> {
+        let exit = self.number("idleExitMs")?;
+        let idle = self.number("idleMs")?;
+        (self.connections() == Some(0)).then(|| exit.saturating_sub(idle))
+    }
+
+    fn degraded(&self) -> &[Value] {
+        self.status["degraded"]
+            .as_array()
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how long the daemon was not used, and after how long it ends.
+    fn idle(&self) -> String {
+        let Some(idle) = self.number("idleMs") else {
+            return String::new();
+        };
+        let idle = format!("idle {}", duration(idle));
+        match self
+            .number("idleExitMs")
+            .filter(|_| self.connections() == Some(0))
+        {
+            Some(exit) => format!("{idle} of {}", duration(exit)),
+            None => idle,
+        }
+    }
+
+    /// Returns what holds the daemon, and what is wrong.
+    fn remark(&self) -> Cell {
+        if let Some(problem) = &self.problem {
+            return (style::WARN, escaped(problem, MOST_CAUSE));
+        }
+        if self.state != State::Running {
+            return (style::DIM, String::new());
+        }
+        let held = [
+            (self.number("openEdits"), "open edit"),
+            (self.number("openCommands"), "command"),
+            (self.number("subscriptions"), "subscriber"),
+            (self.connections(), "connection"),
+        ];
+        let mut parts: Vec<String> = held
+            .iter()
+            .filter_map(|(number, what)| Some(((*number)?, what)))
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| count(number, what))
+            .collect();
+        let causes = self.degraded();
+        let Some(cause) = causes.first() else {
+            return (Style::new(), parts.join(", "));
+        };
+        let cause = cause["cause"].as_str().unwrap_or_default();
+        let more = match causes.len() {
+            1 => String::new(),
+            several => format!(" ({} more)", several - 1),
+        };
+        parts.push(format!("degraded: {}{more}", escaped(cause, MOST_CAUSE)));
+        (style::WARN, parts.join(", "))
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let plain = Style::new();
+        let of = |number: Option<u64>, text: fn(u64) -> String| {
+            (plain, number.map(text).unwrap_or_default())
+        };
+        let name = match (&self.path, &self.key) {
+            (Some(path), _) => directory(path),
+            (None, key) => format!("({})", key.as_deref().unwrap_or("unknown")),
+        };
+        let gone = match self.path.is_some() && !self.exists {
+            true => ", gone",
+            false => "",
+        };
+        let (shade, state) = match self.state {
+            State::Running => (style::GOOD, "runs"),
+            State::Silent => (style::WARN, "silent"),
+            State::Asleep => (style::DIM, "asleep"),
+            State::None => (style::DIM, "no daemon"),
+        };
+        let started = match self.status["startedBy"].as_str() {
+            Some("client") => "on demand",
+            Some("socket") => "by systemd",
+            Some("user") => "by hand",
+            _ => "",
+        };
+        vec![
+            (style::BOLD, name),
+            (shade, format!("{state}{gone}")),
+            of(self.pid, |pid| format!("pid {pid}")),
+            (style::DIM, started.into()),
+            of(self.number("uptimeMs"), |up| format!("up {}", duration(up))),
+            of(self.number("privateBytes"), bytes),
+            of(self.number("watchedDirectories"), count_watches),
+            of(self.number("sessions"), |all| count(all, "session")),
+            (plain, self.idle()),
+            of(self.stored, |size| format!("{} stored", bytes(size))),
+            self.remark(),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let mut row = json!({
+            "key": self.key,
+            "exists": self.exists,
+            "daemon": self.state.name(),
+            "pid": self.pid,
+            "version": self.status["version"],
+            "startedBy": self.status["startedBy"],
+            "uptimeMs": self.status["uptimeMs"],
+            "idleMs": self.status["idleMs"],
+            "endsInMs": self.ends_in(),
+            "privateBytes": self.status["privateBytes"],
+            "watchedDirectories": self.status["watchedDirectories"],
+            "sessions": self.status["sessions"],
+            "openEdits": self.status["openEdits"],
+            "openCommands": self.status["openCommands"],
+            "subscriptions": self.status["subscriptions"],
+            "connections": self.connections(),
+            "degraded": self.status["degraded"],
+            "storedBytes": self.stored,
+            "problem": self.problem,
+        });
+        if let Some(object) = row.as_object_mut() {
+            object.retain(|_, value| !value.is_null());
+            if let Some(path) = &self.path {
+                object.insert("path".into(), path.to_string_lossy().into());
+            }
+        }
+        row
+    }
+}
+
+fn count_watches(number: u64) -> String {
+    match number {
+        1 => "1 watch".into(),
+        _ => format!("{number} watches"),
+    }
+}
+
+/// The limits that all daemons share: of watches, and of memory in bytes;
+/// `None` for no limit.
+type Limits = (Option<u64>, Option<u64>);
+
+fn sum(all: &[Row], name: &str) -> u64 {
+    all.iter().filter_map(|row| row.number(name)).sum()
+}
+
+fn running(all: &[Row]) -> u64 {
+    let runs = |row: &&Row| matches!(row.state, State::Running | State::Silent);
+    all.iter().filter(runs).count() as u64
+}
+
+fn json_of(all: &[Row], (watches, memory): Limits) -> Value {
+    json!({
+        "workspaces": all.iter().map(Row::json).collect::<Vec<_>>(),
+        "daemons": running(all),
+        "privateBytes": sum(all, "privateBytes"),
+        "privateBytesLimit": memory,
+        "watchedDirectories": sum(all, "watchedDirectories"),
+        "watchedDirectoriesLimit": watches,
+    })
+}
+
+/// Returns one text for each workspace, and the sums.
+pub(crate) fn lines(all: &[Row], (watches, memory): Limits, view: &View) -> Vec<String> {
+    let mut lines = TABLE.lines(all.iter().map(Row::cells).collect(), view.columns);
+    let daemons = running(all);
+    let of = |limit: Option<String>| limit.map_or_else(String::new, |most| format!(" of {most}"));
+    let mut sums = vec![
+        count(daemons, "daemon"),
+        format!(
+            "{}{} private memory",
+            bytes(sum(all, "privateBytes")),
+            of(memory.map(bytes))
+        ),
+        format!(
+            "{}{} watches",
+            sum(all, "watchedDirectories"),
+            of(watches.map(|most| most.to_string()))
+        ),
+    ];
+    let others = all.len() as u64 - daemons;
+    if others > 0 {
+        sums.push(format!("{} without a daemon", count(others, "workspace")));
+    }
+    let sums = wrapped(&sums.join(", "), view.columns.unwrap_or(usize::MAX), "  ");
+    lines.extend(sums.iter().map(|line| paint(style::DIM, line)));
+    lines
+}
+
+/// Returns rows for the snapshots.
+#[cfg(test)]
+pub(crate) fn rows(all: Vec<(&str, State, Value)>) -> Vec<Row> {
+    let row = |(path, state, status): (&str, State, Value)| Row {
+        path: Some(path.into()),
+        key: Some(key(Path::new(path))),
+        exists: !path.contains("gone"),
+        state,
+        pid: status["pid"].as_u64(),
+        stored: Some(1_234_567),
+        problem: (state == State::Silent).then(|| "no answer within 2 s".into()),
+        status,
+    };
+    all.into_iter().map(row).collect()
+}
