@@ -61,7 +61,7 @@ pub(super) fn identify(
     paths: Paths,
     resource: &mut Attributes,
 ) -> Names {
-    let key = places.lock.parent().map(|states| key(states));
+    let key = places.lock.parent().map(key);
     let key = key.and_then(|key| {
         key.inspect_err(|error| tracing::warn!("the key of telemetry's hashes: {error}"))
             .ok()
