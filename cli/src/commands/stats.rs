@@ -26,8 +26,13 @@ pub(crate) struct Options {
     survival: bool,
 }
 
-/// The model gives way first, then the agent.
-const SURVIVAL: Table = Table::new(&[Step::Middle(1, 12), Step::Middle(0, 8)]);
+/// The model gives way first, then the lines, which the shares name as well.
+const SURVIVAL: Table = Table::new(&[
+    Step::Middle(1, 12),
+    Step::Out(2),
+    Step::Middle(0, 8),
+    Step::Middle(1, 8),
+]);
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
@@ -97,7 +102,7 @@ pub(crate) fn survival(list: &SurvivalRows, view: &View) -> Vec<String> {
     let [commit, day, week] = waiting;
     if waiting != [0; 3] {
         lines.push(format!(
-            "not judged yet: {commit} at a commit, {day} after a day, {week} after a week"
+            "not judged yet: commit {commit}, day {day}, week {week}"
         ));
     }
     lines

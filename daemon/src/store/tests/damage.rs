@@ -443,6 +443,7 @@ fn an_epoch_that_an_older_touchmark_stored_goes_on() {
              ALTER TABLE content DROP COLUMN time;
              ALTER TABLE content DROP COLUMN pinned;
              DROP TABLE checkpoint;
+             DROP INDEX fact_survival;
              PRAGMA user_version = 4"
         );
         changed(directory.path(), &older);
