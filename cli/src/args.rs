@@ -108,7 +108,7 @@ pub(crate) enum Command {
     Redo(undo::RedoOptions),
     /// List the sessions
     Sessions(sessions::Options),
-    /// List the repository's worktrees, and the lines that two of them changed
+    /// List worktrees, and lines that two of them changed
     Worktrees(worktrees::Options),
     /// List background tasks that agents have saved
     Tasks(tasks::Options),

@@ -31,7 +31,7 @@ const INDENT: &str = "    ";
 /// The width of a terminal whose width is not known.
 const WIDE: usize = 10_000;
 
-/// List the repository's worktrees, and the lines that two of them changed.
+/// List worktrees, and lines that two of them changed.
 #[derive(Debug, Args)]
 pub(crate) struct Options {}
 

@@ -103,6 +103,7 @@ impl Worktrees {
             }
             rows.push(found);
         }
+        more |= rows.len() > limit;
         rows.truncate(limit);
         Some((rows, more))
     }
