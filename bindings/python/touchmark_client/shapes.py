@@ -1147,8 +1147,8 @@ class SnapshotCompared(TypedDict):
 
 
 class _StatusReportOptional(TypedDict, total=False):
-    telemetry: "Optional[TelemetryStatus]"
     idleExitMs: Optional[int]
+    telemetry: "Optional[TelemetryStatus]"
 
 
 class StatusReport(_StatusReportOptional):

@@ -2960,10 +2960,10 @@ export interface StatusReport {
   startedBy: StartedBy;
   /** The state of the store. */
   store: StoreStatus;
-  /** The export of records to a collector; `None` while it is off. */
-  telemetry?: TelemetryStatus | null;
   /** The number of subscriptions. */
   subscriptions: number;
+  /** The export of records to a collector; `None` while it is off. */
+  telemetry?: TelemetryStatus | null;
   /** The number of tracked paths. */
   trackedFiles: number;
   /** The time since the daemon started, in milliseconds. */
