@@ -129,6 +129,7 @@ macro_rules! methods {
         /// All results, in the order of [`Request`].
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[allow(missing_docs)] // each is documented at the type of its result
+        #[allow(clippy::large_enum_variant, reason = "replies are boxed where they wait")]
         pub enum Reply { $($variant($result),)* }
 
         /// The names of all methods, in the order of [`Request`].

@@ -332,7 +332,19 @@ fn race(ends: impl Iterator<Item = End>) {
                 let row = files.iter().find(|row| row["path"] == *name);
                 row.is_none_or(|row| row["outcome"] != "notKept")
             };
-            let is_left = |at: &usize| left[*at] > 0 && is_kept(&names[*at]);
+            // An editor that read the file before the undo and saves after it
+            // writes the agent's lines again. They are not the agent's then.
+            let is_by_the_agent = |at: usize| {
+                let now = on_disk(&world, &names[at]).unwrap();
+                let blame = world.client().ok("file/blame", json!({"path": names[at]}));
+                let authors = blame["lines"].as_array().unwrap();
+                let mut lines = now.lines().zip(authors);
+                let of_this = format!("by the agent {round}");
+                lines
+                    .any(|(line, row)| line.ends_with(&of_this) && row["author"]["kind"] == "agent")
+            };
+            let is_left =
+                |at: &usize| left[*at] > 0 && is_kept(&names[*at]) && is_by_the_agent(*at);
             if let Some(at) = (0..FILES).find(is_left) {
                 let path = &names[at];
                 let ask = json!({"path": path, "limit": 1_000});

@@ -309,6 +309,8 @@ mod tests {
             "configuration": {"refused": null, "atRestart": []},
             "degraded": [{"path": null, "cause": set}],
             "agents": [],
+            "startedBy": "client", "idleMs": 0, "openCommands": 0, "subscriptions": 0,
+            "privateBytes": 0,
         });
         let found = reported(&serde_json::from_value(status).unwrap());
         let of = |check| found.iter().find(|finding| finding.check == check).unwrap();
