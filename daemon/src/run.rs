@@ -363,9 +363,7 @@ impl Daemon {
                 let mut inputs = Vec::new();
                 self.watcher.digest(raw, &mut inputs);
                 self.feed_all(inputs);
-                if self.watcher.root_gone() {
-                    self.ending = Some(Ending::Done(GONE));
-                }
+                self.end_if_gone();
                 if self.watcher.take_beside() {
                     self.look_at_places();
                 }

@@ -38,10 +38,18 @@ impl Daemon {
         for input in inputs {
             self.decide(input);
         }
-        if self.watcher.root_gone() {
+        self.end_if_gone();
+        self.ending.is_none()
+    }
+
+    /// Ends the daemon if the watcher has found that the workspace's directory
+    /// is gone. Returns whether it is.
+    pub(super) fn end_if_gone(&mut self) -> bool {
+        let gone = self.watcher.root_gone();
+        if gone {
             self.ending = Some(Ending::Done(GONE));
         }
-        self.ending.is_none()
+        gone
     }
 
     /// Orders a comparison of all blind paths. `at_once`: also if no query

@@ -8,9 +8,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::{Comparison, Found, Hint, Input, Learned, LinesOrder, ReadOrder};
 use touchmark_proto::{RelPath, RequestId};
 
-use super::end::Ending;
+use super::Daemon;
 use super::lane::Lane;
-use super::{Daemon, GONE};
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 
@@ -158,11 +157,8 @@ impl Daemon {
     /// replaced the workspace's. If so, the daemon ends: it did not watch that
     /// directory, so it cannot know who wrote there (ATTR-13).
     pub(super) fn is_of_another_workspace(&mut self) -> bool {
-        let gone = self.watcher.check_root();
-        if gone {
-            self.ending = Some(Ending::Done(GONE));
-        }
-        gone
+        self.watcher.check_root();
+        self.end_if_gone()
     }
 
     /// Reads lines of a large file on another thread. The loop receives them by

@@ -5,7 +5,7 @@
 
 mod index;
 mod known;
-pub(crate) mod repository;
+mod repository;
 mod rules;
 #[cfg(test)]
 mod tests;

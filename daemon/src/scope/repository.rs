@@ -11,9 +11,7 @@ use gix_index::hash::{Kind, ObjectId};
 use gix_index::{State, decode, entry};
 
 use super::index::Stat;
-use crate::git::files::{branch, line, read};
-use crate::system::open::check_owner;
-use crate::tools::GIT;
+use crate::git::files::{branch, directories, line, read};
 
 /// The largest index that is read, in bytes.
 const MOST_INDEX: u64 = 256 << 20;
@@ -168,26 +166,6 @@ impl<'a> Tracked<'a> {
                 .prefixed_entries_range(name.as_slice().into())
                 .is_some()
     }
-}
-
-/// Returns the git directory of the work tree with that top directory, and the
-/// one that it shares with other work trees.
-pub(crate) fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
-    let git = top.join(GIT);
-    let found = git.symlink_metadata().ok()?;
-    let own = match found.is_file() {
-        true => {
-            let line = line(&git)?;
-            top.join(line.strip_prefix("gitdir: ")?)
-        }
-        false => git,
-    };
-    check_owner(&own.metadata().ok()?).ok()?;
-    let common = match line(&own.join("commondir")) {
-        Some(common) => own.join(common),
-        None => own.clone(),
-    };
-    Some((own, common))
 }
 
 /// Returns whether a time of an index equals that of a stat. An index may have

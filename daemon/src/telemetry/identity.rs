@@ -13,7 +13,6 @@ use super::events::Attributes;
 use super::remote;
 use crate::config::Paths;
 use crate::git::files;
-use crate::scope::repository;
 use crate::system::open::private;
 use crate::tools::GIT;
 
@@ -110,7 +109,7 @@ fn top(workspace: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf)> {
             continue;
         };
         trust.takes(top, &git).ok()?;
-        let (_, common) = repository::directories(top)?;
+        let (_, common) = files::directories(top)?;
         return Some((top.to_owned(), common.canonicalize().ok()?));
     }
     None

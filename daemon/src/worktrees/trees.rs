@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use touchmark_proto::native;
 use touchmark_proto::trust::Trust;
 
-use crate::git::files::{branch, line, read};
+use crate::git::files::{branch, common_directory, line, own_directory, read};
 use crate::system::open::check_owner;
 use crate::tools::GIT;
 
@@ -59,10 +59,7 @@ impl Repository {
         let own = pointed(top)?;
         let found = own.metadata().ok()?;
         trust.takes(own.parent()?, &found).ok()?;
-        let common = match line(&own.join("commondir")) {
-            Some(common) => own.join(common).canonicalize().ok()?,
-            None => own.clone(),
-        };
+        let common = common_directory(&own).canonicalize().ok()?;
         let found = common.metadata().ok()?;
         trust.takes(common.parent()?, &found).ok()?;
         Some(Self {
@@ -176,12 +173,7 @@ impl Tree {
 
 /// Returns the canonical path of what the `.git` of a directory is or names.
 fn pointed(top: &Path) -> Option<PathBuf> {
-    let git = top.join(GIT);
-    let own = match git.symlink_metadata().ok()?.is_file() {
-        true => top.join(line(&git)?.strip_prefix("gitdir: ")?),
-        false => git,
-    };
-    own.canonicalize().ok()
+    own_directory(top)?.canonicalize().ok()
 }
 
 /// Returns whether a configuration file of git says that its repository has no
