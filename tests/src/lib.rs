@@ -51,6 +51,7 @@ pub mod dice;
 pub mod disk_fuzz;
 pub mod fetched;
 pub mod fleet;
+pub mod fleet_export;
 pub mod framed;
 pub mod fuse;
 pub mod hooks;
