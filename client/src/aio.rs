@@ -1,4 +1,19 @@
 //! A connection for tokio: concurrent calls over one socket.
+//!
+//! ```no_run
+//! use touchmark_client::aio::{Session, connect_or_start};
+//! use touchmark_client::{Hello, Start, Workspace};
+//!
+//! # async fn run() -> Result<(), touchmark_client::Error> {
+//! let workspace = Workspace::here()?;
+//! let client = connect_or_start(&workspace, &Hello::default(), &Start::default()).await?;
+//! let session = Session::open(&client, "fix-42").await?;
+//! // Both requests are on their way at the same time.
+//! let (changed, status) = tokio::join!(session.changed(), session.status(["src/parser.rs"]));
+//! println!("{} changes, {:?}", changed?.len(), status?);
+//! # Ok(())
+//! # }
+//! ```
 
 /// Awaits a call's future.
 macro_rules! wait {
@@ -13,6 +28,22 @@ macro_rules! methods {
         impl $type {
             $($(#[$doc])* $visible async fn $name($($arguments)*) -> $result $body)*
         }
+    };
+}
+
+/// The example of `Session::open`.
+macro_rules! example {
+    () => {
+        "```no_run
+# async fn run(client: touchmark_client::aio::Client) -> Result<(), touchmark_client::Error> {
+use touchmark_client::aio::Session;
+
+let session = Session::open(&client, \"fix-42\").await?;
+let text = session.read_text(\"src/parser.rs\").await?.text;
+session.close().await?;
+# Ok(())
+# }
+```"
     };
 }
 

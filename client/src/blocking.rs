@@ -1,4 +1,17 @@
 //! A connection for code without an async runtime.
+//!
+//! ```no_run
+//! use touchmark_client::blocking::Client;
+//! use touchmark_client::proto::daemon::Status;
+//! use touchmark_client::{Hello, Workspace};
+//!
+//! // A daemon that runs; `connect_or_start` starts one.
+//! let workspace = Workspace::here()?;
+//! let client = Client::connect(&workspace.socket(), &Hello::new("my-agent", "1.0"))?;
+//! let status = client.call(Status::new())?;
+//! println!("{status:?}");
+//! # Ok::<(), touchmark_client::Error>(())
+//! ```
 
 /// Leaves a call's result as it is. In `aio` it awaits the result.
 macro_rules! wait {
@@ -13,6 +26,21 @@ macro_rules! methods {
         impl $type {
             $($(#[$doc])* $visible fn $name($($arguments)*) -> $result $body)*
         }
+    };
+}
+
+/// The example of `Session::open`.
+macro_rules! example {
+    () => {
+        "```no_run
+use touchmark_client::{Session, connect};
+
+let client = connect()?;
+let session = Session::open(&client, \"fix-42\")?;
+let text = session.read_text(\"src/parser.rs\")?.text;
+session.close()?;
+# Ok::<(), touchmark_client::Error>(())
+```"
     };
 }
 

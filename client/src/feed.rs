@@ -1,5 +1,25 @@
 //! A subscription that continues after the daemon was restarted. It reconnects
 //! and requests the missed events.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use touchmark_client::feed::{Feed, Next};
+//! use touchmark_client::proto::daemon::Subscribe;
+//! use touchmark_client::{Hello, Workspace};
+//!
+//! let workspace = Workspace::here()?;
+//! let patience = Duration::from_secs(10);
+//! let mut feed = Feed::open(workspace, Hello::default(), Subscribe::new(), patience)?;
+//! loop {
+//!     match feed.next(Duration::from_secs(60))? {
+//!         Next::Event(event) => println!("{} {}", event.clock, event.happening.kind()),
+//!         Next::Missed => println!("query the state of files again"),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok::<(), touchmark_client::Error>(())
+//! ```
 
 use std::time::{Duration, Instant};
 
@@ -17,6 +37,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What a feed returns.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Next {
     /// An event.
     Event(Box<Event>),
@@ -123,18 +144,14 @@ impl Feed {
     /// daemon no longer has the events since then.
     fn subscribe(&mut self) -> Result<bool> {
         let client = self.workspace.connect(&self.hello)?;
-        let asked = Subscribe {
-            since: self.since,
-            ..self.wanted.clone()
-        };
-        let missed = match client.subscribe(asked) {
+        let mut asked = self.wanted.clone();
+        asked.since = self.since;
+        let missed = match client.subscribe(asked.clone()) {
             Ok(_) => false,
             Err(Error::Daemon(error)) if error.code == ErrorCode::UnknownClock => {
                 self.since = None;
-                client.subscribe(Subscribe {
-                    since: None,
-                    ..self.wanted.clone()
-                })?;
+                asked.since = None;
+                client.subscribe(asked)?;
                 true
             }
             Err(error) => return Err(error),

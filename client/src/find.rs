@@ -1,4 +1,18 @@
 //! Finds the workspace of a directory, and the socket of its daemon.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use touchmark_client::{Environment, Hello, Workspace};
+//!
+//! let environment = Environment::read()?;
+//! let workspace = Workspace::find(Path::new("/home/me/project/src"), &environment)?;
+//! println!("{} is served at {}", workspace.root.display(), workspace.socket().display());
+//! if workspace.is_running() {
+//!     let client = workspace.connect(&Hello::default())?;
+//! }
+//! # Ok::<(), touchmark_client::Error>(())
+//! ```
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

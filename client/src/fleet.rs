@@ -27,6 +27,7 @@ const ASK: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\n";
 
 /// A daemon of this user.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Member {
     /// The path of its socket.
     pub socket: PathBuf,
@@ -39,6 +40,7 @@ pub struct Member {
 
 /// What a daemon has answered.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Answer {
     /// Its `status`, as JSON. A daemon of another version may have other
     /// fields.

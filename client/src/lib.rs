@@ -28,9 +28,47 @@
 //! - [`tools`]: tools whose repeated calls are answered from the first result.
 //! - [`feed`]: events, also after the daemon was restarted.
 //!
+//! # Requests
+//!
+//! A session's methods send the requests that agents need. [`Session::client`]
+//! sends any other, with all of its fields:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use touchmark_client::proto::search::SearchGrep;
+//! use touchmark_client::proto::writes::FileWrite;
+//! use touchmark_client::{Session, connect};
+//!
+//! let session = Session::open(&connect()?, "fix-42")?;
+//! // The required fields, then the optional ones.
+//! let write = FileWrite::new(session.id().clone(), "notes/todo.md")
+//!     .text("- parser\n")
+//!     .create_directories(true);
+//! let written = session.client().call(write)?;
+//! println!("{:?} {:?}", written.outcome, written.version);
+//! // A field can be set directly, too.
+//! let mut search = SearchGrep::new("fn parse");
+//! search.max_matches = Some(20);
+//! let found = session.client().call_within(search, Duration::from_secs(60))?;
+//! println!("{} matches", found.matches.len());
+//! # Ok::<(), touchmark_client::Error>(())
+//! ```
+//!
+//! A later version may add fields to the protocol's types and variants to its
+//! enums, so they are `#[non_exhaustive]`: build them by `new`, and match them
+//! with `..` and `_`.
+//!
+//! # Rules
+//!
+//! Names such as `LIFE-4` are the names of rules. They are in
+//! [`proto::rules`].
+//!
 //! # Features
 //!
 //! - `aio` (default): the module of that name. Without it tokio is not compiled.
+//! - `exhaustive`: for the crates of touchmark itself. Without it the types that
+//!   may grow are `#[non_exhaustive]`.
 //!
 //! Every call has a deadline: a daemon that is gone, hung or slow becomes an
 //! [`Error`] at that time, never a hang (LIFE-4). This crate prints nothing.
@@ -85,6 +123,7 @@ pub const MAX_WAITING_EVENTS: usize = 65_536;
 
 /// How a client identifies itself, and how long it waits for answers.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Hello {
     /// The client's name and version.
     pub program: Program,
@@ -108,10 +147,7 @@ impl Hello {
     /// fields.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
-            program: Program {
-                name: name.into(),
-                version: version.into(),
-            },
+            program: Program::new(name, version),
             session: None,
             role: None,
             deadline: DEFAULT_DEADLINE,
@@ -121,17 +157,23 @@ impl Hello {
 
 impl From<&Hello> for Initialize {
     fn from(hello: &Hello) -> Self {
-        Self {
-            client: hello.program.clone(),
-            protocol: PROTOCOL,
-            session: hello.session.clone(),
-            role: hello.role,
-        }
+        let mut ask = Self::new(hello.program.clone(), PROTOCOL);
+        ask.session = hello.session.clone();
+        ask.role = hello.role;
+        ask
     }
 }
 
 /// Connects to the daemon of the current directory's workspace. Starts one if
 /// none runs.
+///
+/// ```no_run
+/// let client = touchmark_client::connect()?;
+/// if let Some(server) = client.server() {
+///     println!("{} {} in {}", server.server.name, server.server.version, server.workspace);
+/// }
+/// # Ok::<(), touchmark_client::Error>(())
+/// ```
 ///
 /// # Errors
 /// The same as [`Workspace::here`] and [`connect_or_start`].

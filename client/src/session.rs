@@ -6,11 +6,12 @@
 //! - `methods!`: makes `async` functions of those inside it, or leaves them as
 //!   they are;
 //! - `wait!`: awaits a call's future, or leaves its result as it is;
-//! - `write_file`: writes a file.
+//! - `write_file`: writes a file;
+//! - `example!`: the example of `Session::open`.
 
 use std::path::{Path, PathBuf};
 
-use touchmark_proto::changes::{Ack, ModifiedTake};
+use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::daemon::Program;
 use touchmark_proto::edits::{CommitFile, EditBegin, EditCommit, EditCommitted, EditFile};
 use touchmark_proto::files::{FileRead, FileReadResult, FileReadText, FileStatus, FileText};
@@ -52,6 +53,8 @@ methods! {
     impl Session {
         /// Opens a session, or continues one of that id.
         ///
+        #[doc = example!()]
+        ///
         /// # Errors
         #[doc = touchmark_proto::errors_of!(SessionOpen)]
         /// `invalidParams` if the id is empty or longer than 256 bytes. The
@@ -68,7 +71,8 @@ methods! {
         pub fn open_as(client: &Client, id: &str, agent: Option<Program>)
             -> Result<(Self, SessionOpened)>
         {
-            let ask = SessionOpen { session: session_id(id)?, agent, parent: None, pid: None };
+            let mut ask = SessionOpen::new(session_id(id)?);
+            ask.agent = agent;
             wait!(Self::open_with(client, ask))
         }
 
@@ -92,7 +96,7 @@ methods! {
         /// # Errors
         #[doc = touchmark_proto::errors_of!(FileRead)]
         pub fn read(&self, path: impl Into<ClientPath>) -> Result<FileReadResult> {
-            wait!(self.client.call(self.reading(path.into())))
+            wait!(self.client.call(FileRead::new(self.id.clone(), path)))
         }
 
         /// Records that the session has read exactly these bytes of the whole
@@ -103,8 +107,8 @@ methods! {
         pub fn read_bytes(&self, path: impl Into<ClientPath>, bytes: &[u8])
             -> Result<FileReadResult>
         {
-            let hash = Some(hash_of(bytes));
-            wait!(self.client.call(FileRead { hash, ..self.reading(path.into()) }))
+            let read = FileRead::new(self.id.clone(), path).hash(hash_of(bytes));
+            wait!(self.client.call(read))
         }
 
         /// Reads the file's text through the daemon. If the session has it in
@@ -114,7 +118,7 @@ methods! {
         /// # Errors
         #[doc = touchmark_proto::errors_of!(FileReadText)]
         pub fn read_text(&self, path: impl Into<ClientPath>) -> Result<FileText> {
-            wait!(self.client.call(self.reading_text(path.into(), false)))
+            wait!(self.client.call(FileReadText::new(self.id.clone(), path)))
         }
 
         /// Reads a file's text through the daemon. Returns the text even if the
@@ -123,7 +127,7 @@ methods! {
         /// # Errors
         /// The same as [`Session::read_text`].
         pub fn read_text_again(&self, path: impl Into<ClientPath>) -> Result<FileText> {
-            wait!(self.client.call(self.reading_text(path.into(), true)))
+            wait!(self.client.call(FileReadText::new(self.id.clone(), path).force(true)))
         }
 
         /// Returns the current state of the session's copies of these files.
@@ -147,20 +151,13 @@ methods! {
 
         fn states(&self, paths: Option<Vec<ClientPath>>) -> Result<Vec<FileState>> {
             let mut files = Vec::new();
-            let mut cursor = None;
+            let mut ask = FileStatus::new(self.id.clone());
+            ask.paths = paths;
             loop {
-                let answer = wait!(self.client.call(FileStatus {
-                    session: self.id.clone(),
-                    paths: paths.clone(),
-                    state: Vec::new(),
-                    sync: None,
-                    verify: None,
-                    limit: None,
-                    cursor,
-                }))?;
+                let answer = wait!(self.client.call(ask.clone()))?;
                 files.extend(answer.files);
-                cursor = answer.more;
-                if cursor.is_none() {
+                ask.cursor = answer.more;
+                if ask.cursor.is_none() {
                     return Ok(files);
                 }
             }
@@ -174,15 +171,7 @@ methods! {
         pub fn changed(&self) -> Result<Vec<Change>> {
             let mut changes = Vec::new();
             loop {
-                let answer = wait!(self.client.call(ModifiedTake {
-                    session: self.id.clone(),
-                    peek: false,
-                    ack: Ack::Implicit,
-                    paths: None,
-                    sync: None,
-                    verify: None,
-                    limit: None,
-                }))?;
+                let answer = wait!(self.client.call(ModifiedTake::new(self.id.clone())))?;
                 changes.extend(answer.changes);
                 if answer.more != Some(true) {
                     return Ok(changes);
@@ -224,18 +213,10 @@ methods! {
         }
 
         fn begin(&self, path: ClientPath, expect: Option<HashOrAbsent>) -> Result<Edit> {
-            let begun = wait!(self.client.call(EditBegin {
-                session: self.id.clone(),
-                files: vec![EditFile { path: path.clone(), expect, base: None }],
-                bind: true,
-                call_id: None,
-                require_read: None,
-                force: false,
-                wait_ms: None,
-                ttl_ms: None,
-                tool: None,
-                step: None,
-            }))?;
+            let mut file = EditFile::new(path.clone());
+            file.expect = expect;
+            let ask = EditBegin::new(self.id.clone(), vec![file]).bind(true);
+            let begun = wait!(self.client.call(ask))?;
             Ok(Edit {
                 client: self.client.clone(),
                 session: self.id.clone(),
@@ -251,38 +232,7 @@ methods! {
         /// # Errors
         #[doc = touchmark_proto::errors_of!(SessionClose)]
         pub fn close(self) -> Result<()> {
-            let ask = SessionClose { session: self.id.clone(), forget: false };
-            wait!(self.client.call(ask)).map(drop)
-        }
-    }
-}
-
-impl Session {
-    fn reading_text(&self, path: ClientPath, force: bool) -> FileReadText {
-        FileReadText {
-            session: self.id.clone(),
-            path,
-            range: None,
-            step: None,
-            force,
-            track: None,
-            sync: None,
-            verify: None,
-        }
-    }
-
-    fn reading(&self, path: ClientPath) -> FileRead {
-        FileRead {
-            session: self.id.clone(),
-            path,
-            hash: None,
-            range: None,
-            total_lines: None,
-            text: None,
-            step: None,
-            source: None,
-            sync: None,
-            verify: None,
+            wait!(self.client.call(SessionClose::new(self.id.clone()))).map(drop)
         }
     }
 }
@@ -363,12 +313,10 @@ methods! {
         }
 
         fn end(mut self, hash: HashOrAbsent) -> Result<EditCommitted> {
-            let committed = wait!(self.client.call(EditCommit {
-                edit: self.id.clone(),
-                session: None,
-                call_id: None,
-                files: vec![CommitFile { path: self.path.clone(), hash: Some(hash) }],
-            }));
+            let file = CommitFile::new(self.path.clone()).hash(hash);
+            let mut ask = EditCommit::new().files(vec![file]);
+            ask.edit = self.id.clone();
+            let committed = wait!(self.client.call(ask));
             // If the future is dropped before this line, the edit is aborted.
             // Aborting an edit that has ended has no effect.
             self.id = None;

@@ -1,4 +1,16 @@
 //! Starts a daemon if none runs.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use touchmark_client::{Hello, Start, Workspace, connect_or_start};
+//!
+//! let mut start = Start::default();
+//! start.binary = "/opt/touchmark/bin/touchmark".into();
+//! start.deadline = Duration::from_secs(30);
+//! let client = connect_or_start(&Workspace::here()?, &Hello::default(), &start)?;
+//! # Ok::<(), touchmark_client::Error>(())
+//! ```
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -36,6 +48,7 @@ const WINNER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How to start a daemon.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Start {
     /// The binary to run; default [`binary`].
     pub binary: OsString,
@@ -85,7 +98,7 @@ pub fn connect_or_start(workspace: &Workspace, hello: &Hello, start: &Start) -> 
             // The answer to `shutdown` is ignored: the daemon may exit before
             // it answers.
             if let Ok(old) = Client::connect_silent(&workspace.socket(), hello.deadline) {
-                let _ = old.call(Shutdown {});
+                let _ = old.call(Shutdown::new());
             }
             wait_until_ended(workspace, END_DEADLINE)?;
             if workspace.is_asleep() {

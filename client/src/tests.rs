@@ -5,11 +5,12 @@ mod fake;
 
 use std::time::Duration;
 
-use fake::{Act, Fake};
-use touchmark_proto::daemon::{Done, Ping, Shutdown, Status, Subscribe, Sync, Synced};
-use touchmark_proto::edits::{EditBegun, EditCommitted};
-use touchmark_proto::events::{Event, Happening};
-use touchmark_proto::{Clock, Error as DaemonError, ErrorCode, ErrorData, Method, Reply, Request};
+use fake::{Act, Fake, pong, reply};
+use serde_json::json;
+use touchmark_proto::daemon::{Ping, Shutdown, Status, Subscribe, Sync};
+use touchmark_proto::edits::{EditBegin, EditCommit};
+use touchmark_proto::events::Event;
+use touchmark_proto::{Clock, Error as DaemonError, ErrorCode, Method, Reply, Request};
 
 use crate::blocking::Client;
 use crate::feed::{Feed, Next};
@@ -22,11 +23,26 @@ fn hello() -> Hello {
 }
 
 fn event(n: u64) -> Event {
-    Event {
-        subscription: 1,
-        clock: Clock { epoch: 1, n },
-        happening: Happening::Overflow {},
-    }
+    let event =
+        json!({"subscription": 1, "clock": format!("1:{n}"), "happening": {"overflow": {}}});
+    serde_json::from_value(event).unwrap()
+}
+
+/// Returns the reply to `sync` with this clock.
+fn synced(epoch: u64, n: u64) -> Reply {
+    reply::<Sync>(json!({"clock": format!("{epoch}:{n}")}))
+}
+
+/// Returns the reply to `edit/begin`.
+fn begun() -> Reply {
+    reply::<EditBegin>(json!({"edit": "e1", "deadline": 0, "files": []}))
+}
+
+/// Returns the error of a daemon with this version of the protocol.
+fn incompatible(message: &str, server: u32) -> DaemonError {
+    let mut error = DaemonError::new(ErrorCode::Incompatible, message);
+    error.data.server = Some(server);
+    error
 }
 
 /// Answers each `sync` with its place in the order of arrival, as the clock.
@@ -35,10 +51,7 @@ fn counting() -> impl FnMut(&Request) -> Act + Send {
     move |request| match request {
         Request::Sync(_) => {
             n += 1;
-            Act::Reply(Reply::Sync(Synced {
-                clock: Clock { epoch: 1, n },
-                pending: None,
-            }))
+            Act::Reply(synced(1, n))
         }
         _ => Act::Done,
     }
@@ -118,18 +131,18 @@ fn sec8_another_user_is_not_spoken_to() {
 #[test]
 fn calls_are_typed_and_errors_keep_name_and_hint() {
     let fake = Fake::new(|request| match request {
-        Request::Ping(_) => Act::Reply(Reply::Ping(Done {})),
+        Request::Ping(_) => Act::Reply(pong()),
         Request::Sync(_) => Act::Error(DaemonError::new(ErrorCode::Busy, "held").hint("wait")),
         // This reply belongs to another method.
-        _ => Act::Reply(Reply::Ping(Done {})),
+        _ => Act::Reply(pong()),
     });
     let client = Client::connect(fake.socket(), &hello()).unwrap();
     assert_eq!(client.server().unwrap().server.name, "fake");
-    client.call(Ping {}).unwrap();
-    let error = client.call(Sync {}).unwrap_err();
+    client.call(Ping::new()).unwrap();
+    let error = client.call(Sync::new()).unwrap_err();
     assert_eq!((error.code(), error.hint()), ("busy", "wait"));
-    assert_eq!(client.call(Status {}).unwrap_err().code(), "protocol");
-    client.call(Ping {}).unwrap();
+    assert_eq!(client.call(Status::new()).unwrap_err().code(), "protocol");
+    client.call(Ping::new()).unwrap();
 }
 
 #[test]
@@ -139,14 +152,11 @@ fn a_pipeline_keeps_the_order_and_each_error() {
         n += 1;
         match n {
             100 => Act::Error(DaemonError::new(ErrorCode::Storage, "full")),
-            _ => Act::Reply(Reply::Sync(Synced {
-                clock: Clock { epoch: 1, n },
-                pending: None,
-            })),
+            _ => Act::Reply(synced(1, n)),
         }
     });
     let client = Client::connect(fake.socket(), &hello()).unwrap();
-    let answers = client.pipeline((0..300).map(|_| Sync {})).unwrap();
+    let answers = client.pipeline((0..300).map(|_| Sync::new())).unwrap();
     assert_eq!(answers.len(), 300);
     for (answer, n) in answers.iter().zip(1..) {
         match answer {
@@ -164,29 +174,25 @@ fn a_silent_daemon_is_an_error_at_the_deadline_and_a_late_answer_is_dropped() {
     let fake = Fake::new(move |request| match request {
         Request::Sync(_) if held => {
             held = false;
-            Act::Hold(Reply::Sync(Synced {
-                clock: Clock { epoch: 9, n: 9 },
-                pending: None,
-            }))
+            Act::Hold(synced(9, 9))
         }
-        Request::Sync(_) => Act::Reply(Reply::Sync(Synced {
-            clock: Clock { epoch: 1, n: 2 },
-            pending: None,
-        })),
+        Request::Sync(_) => Act::Reply(synced(1, 2)),
         _ => Act::Done,
     });
     let client = Client::connect(fake.socket(), &hello()).unwrap();
-    let error = client.call_within(Sync {}, SHORT).unwrap_err();
+    let error = client.call_within(Sync::new(), SHORT).unwrap_err();
     assert_eq!(error.code(), "deadline");
     assert!(error.to_string().contains("sync"), "{error}");
-    assert_eq!(client.call(Sync {}).unwrap().clock.n, 2);
+    assert_eq!(client.call(Sync::new()).unwrap().clock.n, 2);
 }
 
 #[test]
 fn the_deadline_travels_with_the_request() {
-    let fake = Fake::new(|_| Act::Reply(Reply::Ping(Done {})));
+    let fake = Fake::new(|_| Act::Reply(pong()));
     let client = Client::connect(fake.socket(), &hello()).unwrap();
-    client.call_within(Ping {}, Duration::from_secs(7)).unwrap();
+    client
+        .call_within(Ping::new(), Duration::from_secs(7))
+        .unwrap();
     assert_eq!(fake.seen().last().unwrap().within_ms, Some(7000));
 }
 
@@ -194,10 +200,10 @@ fn the_deadline_travels_with_the_request() {
 fn a_daemon_that_goes_away_ends_the_call() {
     let fake = Fake::new(|_| Act::Close);
     let client = Client::connect(fake.socket(), &hello()).unwrap();
-    let error = client.call(Ping {}).unwrap_err();
+    let error = client.call(Ping::new()).unwrap_err();
     assert_eq!(error.code(), "connectionClosed");
     assert!(error.is_disconnected());
-    assert!(client.call(Ping {}).is_err(), "and every later one");
+    assert!(client.call(Ping::new()).is_err(), "and every later one");
 }
 
 #[test]
@@ -215,7 +221,7 @@ fn events_between_answers_are_kept_in_order() {
     });
     let client = Client::connect(fake.socket(), &hello()).unwrap();
     client.subscribe(Subscribe::default()).unwrap();
-    client.call(Ping {}).unwrap();
+    client.call(Ping::new()).unwrap();
     for n in 1..=5 {
         let event = client.next_event(Duration::from_secs(5)).unwrap();
         assert_eq!(event.unwrap().clock.n, n);
@@ -226,15 +232,10 @@ fn events_between_answers_are_kept_in_order() {
 #[test]
 fn a_dropped_edit_is_aborted_and_a_committed_one_is_not() {
     let fake = Fake::new(|request| match request {
-        Request::EditBegin(_) => Act::Reply(Reply::EditBegin(EditBegun {
-            edit: "e1".into(),
-            deadline: 0,
-            files: Vec::new(),
-        })),
-        Request::EditCommit(_) => Act::Reply(Reply::EditCommit(EditCommitted {
-            files: Vec::new(),
-            changes: Vec::new(),
-        })),
+        Request::EditBegin(_) => Act::Reply(begun()),
+        Request::EditCommit(_) => {
+            Act::Reply(reply::<EditCommit>(json!({"files": [], "changes": []})))
+        }
         _ => Act::Done,
     });
     let client = Client::connect(fake.socket(), &hello()).unwrap();
@@ -260,12 +261,7 @@ fn a_dropped_edit_is_aborted_and_a_committed_one_is_not() {
 #[test]
 fn an_older_daemon_is_asked_to_end() {
     let fake = Fake::with_hello(|request| match request {
-        Request::Initialize(_) => Act::Error(
-            DaemonError::new(ErrorCode::Incompatible, "old").with(ErrorData {
-                server: Some(0),
-                ..ErrorData::default()
-            }),
-        ),
+        Request::Initialize(_) => Act::Error(incompatible("old", 0)),
         Request::Shutdown(_) => Act::End,
         _ => Act::Done,
     });
@@ -283,14 +279,7 @@ fn an_older_daemon_is_asked_to_end() {
 
 #[test]
 fn a_newer_daemon_is_left_alone() {
-    let fake = Fake::with_hello(|_| {
-        Act::Error(
-            DaemonError::new(ErrorCode::Incompatible, "new").with(ErrorData {
-                server: Some(99),
-                ..ErrorData::default()
-            }),
-        )
-    });
+    let fake = Fake::with_hello(|_| Act::Error(incompatible("new", 99)));
     let error = connect_or_start(&fake.workspace(), &hello(), &Start::default()).unwrap_err();
     assert_eq!(error.code(), "incompatible");
     assert_eq!(fake.methods(), ["initialize"]);
@@ -388,7 +377,7 @@ fn a_feed_whose_daemon_stays_away_ends() {
     .unwrap();
     let other = Client::connect(fake.socket(), &hello()).unwrap();
     // The daemon may exit before it sends the answer.
-    let _ = other.call(Ping {});
+    let _ = other.call(Ping::new());
     drop(fake);
     let error = feed.next(Duration::from_secs(5)).unwrap_err();
     assert!(error.is_disconnected(), "{error}");
@@ -409,14 +398,14 @@ fn async_calls_find_their_answers_in_any_order() {
     let fake = Fake::new(move |request| match request {
         Request::Ping(_) if first => {
             first = false;
-            Act::Hold(Reply::Ping(Done {}))
+            Act::Hold(pong())
         }
         other => counted(other),
     });
     run(async {
         let client = aio::Client::connect(fake.socket(), &hello()).await.unwrap();
         // The ping's answer is sent after the answer to the later sync.
-        let (ping, sync) = tokio::join!(client.call(Ping {}), client.call(Sync {}));
+        let (ping, sync) = tokio::join!(client.call(Ping::new()), client.call(Sync::new()));
         ping.unwrap();
         assert_eq!(sync.unwrap().clock.n, 1);
     });
@@ -428,18 +417,24 @@ fn async_calls_end_at_the_deadline_and_with_the_daemon() {
     let fake = Fake::new(move |request| match request {
         Request::Sync(_) if held => {
             held = false;
-            Act::Hold(Reply::Ping(Done {}))
+            Act::Hold(pong())
         }
         _ => Act::Close,
     });
     run(async {
         let client = aio::Client::connect(fake.socket(), &hello()).await.unwrap();
-        let error = client.call_within(Sync {}, SHORT).await.unwrap_err();
+        let error = client.call_within(Sync::new(), SHORT).await.unwrap_err();
         assert_eq!(error.code(), "deadline");
-        let (a, b) = tokio::join!(client.call(Ping {}), client.call(Ping {}));
+        let (a, b) = tokio::join!(client.call(Ping::new()), client.call(Ping::new()));
         assert_eq!(a.unwrap_err().code(), "connectionClosed");
         assert_eq!(b.unwrap_err().code(), "connectionClosed");
-        assert!(client.call(Ping {}).await.unwrap_err().is_disconnected());
+        assert!(
+            client
+                .call(Ping::new())
+                .await
+                .unwrap_err()
+                .is_disconnected()
+        );
     });
 }
 
@@ -447,11 +442,7 @@ fn async_calls_end_at_the_deadline_and_with_the_daemon() {
 fn async_events_and_a_dropped_edit() {
     let fake = Fake::new(|request| match request {
         Request::Subscribe(_) => Act::Subscribed(vec![event(1), event(2)]),
-        Request::EditBegin(_) => Act::Reply(Reply::EditBegin(EditBegun {
-            edit: "e1".into(),
-            deadline: 0,
-            files: Vec::new(),
-        })),
+        Request::EditBegin(_) => Act::Reply(begun()),
         _ => Act::Done,
     });
     run(async {
@@ -461,7 +452,7 @@ fn async_events_and_a_dropped_edit() {
         assert_eq!(events.recv().await.unwrap().clock.n, 2);
         let session = aio::Session::open(&client, "s").await.unwrap();
         drop(session.edit_to("a", b"x").await.unwrap());
-        client.call(Ping {}).await.unwrap();
+        client.call(Ping::new()).await.unwrap();
     });
     let methods = fake.methods();
     assert_eq!(methods[3..], ["edit/begin", "edit/abort", "ping"]);

@@ -43,6 +43,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// The output of a tool, and the files that it depends on in addition to those
 /// that the arguments name.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Output {
     /// The tool's result.
     pub result: Value,
@@ -70,6 +71,7 @@ impl<T: Into<Value>> From<T> for Output {
 
 /// The answer to give for a call of a tool.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Answer {
     /// The tool's result, from this call or an earlier one.
     pub result: Value,
@@ -106,6 +108,7 @@ impl Answer {
 
 /// How calls are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Rules {
     /// Whether calls are compared with earlier ones; default true.
     pub enabled: bool,

@@ -16,21 +16,13 @@ pub(crate) fn writing(
     bytes: &[u8],
     base: Option<Hash>,
 ) -> FileWrite {
-    let (text, base64) = match std::str::from_utf8(bytes) {
-        Ok(text) => (Some(text.to_owned()), None),
-        Err(_) => (None, Some(STANDARD.encode(bytes))),
-    };
-    FileWrite {
-        session: session.clone(),
-        path: path.clone(),
-        text,
-        base64,
-        base,
-        force: false,
-        require_read: None,
-        create_directories: false,
-        step: None,
+    let mut ask = FileWrite::new(session.clone(), path.clone());
+    match std::str::from_utf8(bytes) {
+        Ok(text) => ask.text = Some(text.to_owned()),
+        Err(_) => ask.base64 = Some(STANDARD.encode(bytes)),
     }
+    ask.base = base;
+    ask
 }
 
 /// Returns whether a guarded write may have failed because of the session's own
@@ -42,11 +34,9 @@ pub(crate) fn took_a_save_for_its_own(error: &Error) -> bool {
 }
 
 pub(crate) fn aborting(edit: Option<String>) -> EditAbort {
-    EditAbort {
-        edit,
-        session: None,
-        call_id: None,
-    }
+    let mut ask = EditAbort::new();
+    ask.edit = edit;
+    ask
 }
 
 pub(crate) fn session_id(name: &str) -> Result<SessionId> {

@@ -1,5 +1,6 @@
 //! Requests about tool calls that repeat earlier ones.
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::free::FreeJson;
@@ -9,6 +10,8 @@ use crate::{ClientPath, SessionId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CallCheck {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -29,6 +32,7 @@ pub struct CallCheck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Duplicate {
     /// There is no such call, or its result is no longer valid.
     None,
@@ -43,6 +47,7 @@ pub enum Duplicate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Validity {
     /// Every file that the result depends on has the same content as then.
     Verified,
@@ -54,6 +59,7 @@ pub enum Validity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CallChecked {
     /// How similar the call is to an earlier one.
     pub duplicate: Duplicate,
@@ -76,6 +82,8 @@ pub struct CallChecked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CallRecord {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -97,6 +105,7 @@ pub struct CallRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CallRecorded {
     /// The id of the stored call. `None` if it was not stored: calls of the
     /// tool are never stored (`calls.never`), or the call names a file whose
@@ -108,6 +117,8 @@ pub struct CallRecorded {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CallStats {
     /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
@@ -117,6 +128,7 @@ pub struct CallStats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CallCounts {
     /// The number of calls that are stored now.
     pub calls: u64,
@@ -136,6 +148,8 @@ pub struct CallCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CallClear {
     /// The session, by its id or label.
     pub session: SessionId,

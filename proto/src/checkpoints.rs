@@ -1,6 +1,7 @@
 //! Requests about checkpoints, and about the warnings that result from them
 //! (CHK).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::sessions::Warning;
@@ -10,6 +11,8 @@ use crate::{Author, ClientPath, Clock, Millis, RelPath, SessionId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CheckpointCreate {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -26,6 +29,7 @@ pub struct CheckpointCreate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CheckpointCreated {
     /// The checkpoint's id, such as `k3`.
     pub checkpoint: String,
@@ -39,6 +43,8 @@ pub struct CheckpointCreated {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CheckpointList {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -53,6 +59,7 @@ pub struct CheckpointList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CheckpointRow {
     /// The checkpoint's id, such as `k3`.
     pub checkpoint: String,
@@ -73,6 +80,7 @@ pub struct CheckpointRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CheckpointRows {
     /// The checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointRow>,
@@ -84,6 +92,8 @@ pub struct CheckpointRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CheckpointDelete {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -96,6 +106,8 @@ pub struct CheckpointDelete {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct DeletedOperation {
     /// The file.
     pub path: ClientPath,
@@ -111,6 +123,8 @@ pub struct DeletedOperation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CheckpointDetect {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -147,6 +161,7 @@ pub struct CheckpointDetect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct EditedFile {
     /// The file.
     pub path: RelPath,
@@ -170,6 +185,7 @@ pub struct EditedFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CheckpointDetected {
     /// One row per path, sorted by path.
     pub files: Vec<EditedFile>,
@@ -183,6 +199,8 @@ pub struct CheckpointDetected {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct WarningStore {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -196,6 +214,8 @@ pub struct WarningStore {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct WarningTake {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -205,6 +225,7 @@ pub struct WarningTake {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct WarningTaken {
     /// The warning; `null` if there was none.
     pub warning: Option<Warning>,
@@ -214,6 +235,8 @@ pub struct WarningTaken {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct WarningCleanup {
     /// The sessions that are live.
     pub live: Vec<SessionId>,

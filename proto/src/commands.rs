@@ -1,6 +1,7 @@
 //! Requests about commands: windows of time in which a session runs something
 //! that may write any file (ATTR-6).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{Change, Clock, Millis, SessionId};
@@ -10,6 +11,8 @@ use crate::{Change, Clock, Millis, SessionId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CommandBegin {
     /// The session that runs the command, by its id or label.
     pub session: SessionId,
@@ -44,6 +47,7 @@ pub struct CommandBegin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum CommandScope {
     /// The tracked files.
     Tracked,
@@ -56,6 +60,7 @@ pub enum CommandScope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CommandBegun {
     /// The command's id, such as `c5`.
     pub command: String,
@@ -70,6 +75,8 @@ pub struct CommandBegun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CommandEnd {
     /// The command's id. Without it, `session` names the window, with `callId`
     /// if it has one.
@@ -86,6 +93,7 @@ pub struct CommandEnd {
 /// The changes that a command made to files that its session tracks (MOD-1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CommandEnded {
     /// One change per path. `modified/take` does not return them again.
     pub changes: Vec<Change>,
@@ -103,6 +111,8 @@ pub struct CommandEnded {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct CommandList {
     /// Only this session's commands; `None` means all.
     pub session: Option<SessionId>,
@@ -114,6 +124,7 @@ pub struct CommandList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CommandRows {
     /// The commands, newest first. The newest 1,000 are kept.
     pub commands: Vec<CommandRow>,
@@ -123,6 +134,7 @@ pub struct CommandRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct CommandRow {
     /// The command's id, such as `c5`.
     pub command: String,

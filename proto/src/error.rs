@@ -12,6 +12,7 @@ macro_rules! codes {
         #[derive(Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase")]
+        #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
         pub enum ErrorCode { $($(#[$doc])* $variant,)* }
 
         impl ErrorCode {
@@ -102,6 +103,7 @@ codes! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)] // each is described in the protocol's table of errors
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ErrorData {
     pub path: Option<RelPath>,
     /// The path as the client sent it, if it is not a path inside the
@@ -137,6 +139,7 @@ pub struct ErrorData {
 /// An error as a client receives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Error {
     /// The code.
     pub code: ErrorCode,

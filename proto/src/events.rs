@@ -10,6 +10,7 @@ use crate::{Clock, FileState, LineCounts, LineRange, RelPath, SessionId, Version
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum EditPhase {
     /// The edit began.
     Begun,
@@ -25,6 +26,7 @@ pub enum EditPhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum SessionPhase {
     /// The session was opened or reopened.
     Opened,
@@ -39,8 +41,10 @@ pub enum SessionPhase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Happening {
     /// A file has a new version, or an earlier one was corrected.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Version {
         /// The version.
         version: Version,
@@ -49,6 +53,7 @@ pub enum Happening {
         lines: Option<LineCounts>,
     },
     /// A session's copy of a file became out of date.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Stale {
         /// The session.
         session: SessionId,
@@ -58,6 +63,7 @@ pub enum Happening {
         label: Option<String>,
     },
     /// A session read a file.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Read {
         /// The session.
         session: SessionId,
@@ -71,6 +77,7 @@ pub enum Happening {
         label: Option<String>,
     },
     /// An edit began or ended.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Edit {
         /// The session of the edit.
         session: SessionId,
@@ -84,6 +91,7 @@ pub enum Happening {
         label: Option<String>,
     },
     /// A session was opened, closed or forgotten.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Session {
         /// The session.
         session: SessionId,
@@ -93,6 +101,7 @@ pub enum Happening {
         label: Option<String>,
     },
     /// Bytes that a guarded write would have destroyed were kept for recovery.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Recovered {
         /// The path of the file that had the kept bytes.
         path: RelPath,
@@ -100,6 +109,7 @@ pub enum Happening {
         kept: String,
     },
     /// touchmark sees less than it should from now on.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Degraded {
         /// The file or directory that is affected; `None` means everything.
         path: Option<RelPath>,
@@ -110,6 +120,7 @@ pub enum Happening {
     /// with the disk.
     Overflow {},
     /// A command's window ended (ATTR-6).
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
     Command {
         /// The command.
         command: CommandRow,
@@ -152,6 +163,7 @@ impl Happening {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Event {
     /// The number of the subscription, as `subscribe` returned it.
     pub subscription: u64,

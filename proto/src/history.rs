@@ -1,5 +1,6 @@
 //! Requests that show a file as it was, or restore it (HIST).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::at::At;
@@ -13,6 +14,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileContent {
     /// The file.
     pub path: ClientPath,
@@ -24,6 +27,7 @@ pub struct FileContent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ContentAt {
     /// The file.
     pub path: RelPath,
@@ -44,6 +48,8 @@ pub struct ContentAt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileDiff {
     /// One file, whose hunks are returned in the answer's `hunks`. Not allowed
     /// together with `paths`.
@@ -69,6 +75,7 @@ pub struct FileDiff {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum LineKind {
     /// The line is in both versions.
     Context,
@@ -82,6 +89,7 @@ pub enum LineKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct DiffLine {
     /// Which of the two versions have the line.
     pub kind: LineKind,
@@ -106,6 +114,7 @@ pub struct DiffLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct DiffHunk {
     /// The number of the hunk's first line in the older version. If the hunk
     /// has no line there: the number of the line before it.
@@ -126,6 +135,7 @@ pub struct DiffHunk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct FileDifference {
     /// The file.
     pub path: RelPath,
@@ -156,6 +166,7 @@ pub struct FileDifference {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct FileDiffs {
     /// Each file that differs, by path.
     pub files: Vec<FileDifference>,
@@ -170,6 +181,8 @@ pub struct FileDiffs {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileBlame {
     /// The file.
     pub path: ClientPath,
@@ -183,6 +196,7 @@ pub struct FileBlame {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct BlameLine {
     /// The line without its line feed. Bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -210,6 +224,7 @@ pub struct BlameLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Blame {
     /// The file.
     pub path: RelPath,
@@ -227,6 +242,8 @@ pub struct Blame {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileLog {
     /// Files, and directories for all files below them; `None` means all files.
     #[serde(default)]
@@ -249,6 +266,7 @@ pub struct FileLog {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct LogEntry {
     /// The version, with the author that its newest correction names.
     pub version: Version,
@@ -260,6 +278,7 @@ pub struct LogEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct LogEntries {
     /// The versions, newest first, without baselines.
     pub entries: Vec<LogEntry>,
@@ -273,6 +292,8 @@ pub struct LogEntries {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileRestore {
     /// The file.
     pub path: ClientPath,
@@ -284,6 +305,7 @@ pub struct FileRestore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Restoration {
     /// The file has the content of the requested version again.
     Restored,
@@ -297,6 +319,7 @@ pub enum Restoration {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct RestoredFile {
     /// The file.
     pub path: RelPath,
@@ -316,6 +339,7 @@ pub struct RestoredFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Restored {
     /// The file that was restored; always one.
     pub files: Vec<RestoredFile>,

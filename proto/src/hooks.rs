@@ -1,6 +1,7 @@
 //! Requests from agents' hooks. They carry the agent's own JSON in, and the
 //! text that the hook prints out. The daemon decides what the JSON means.
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{FreeJson, SessionId};
@@ -11,6 +12,8 @@ macro_rules! hooks {
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+        #[macro_rules_derive(New!)]
         pub struct $name {
             /// The JSON that the agent passed to its hook, unchanged.
             pub input: FreeJson,
@@ -36,6 +39,8 @@ hooks! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct HookEvent {
     /// The agent's name, as in `touchmark hook AGENT`; `invalid` for an unknown
     /// agent.
@@ -48,6 +53,7 @@ pub struct HookEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct HookPrinted {
     /// What the hook prints to standard output: one JSON object in the agent's
     /// schema. `{}` has no effect.
@@ -65,6 +71,8 @@ pub struct HookPrinted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct HookAck {
     /// The value from the hook's answer.
     pub ack: String,
@@ -75,6 +83,8 @@ pub struct HookAck {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct HookJoin {
     /// The MCP server's own session. What it knows moves to the session that is
     /// found.
@@ -93,6 +103,7 @@ pub struct HookJoin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct HookJoined {
     /// The session that the hooks name; `None` if no hook event of that agent
     /// is known.

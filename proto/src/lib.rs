@@ -24,9 +24,40 @@
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
 //! - [`codec`]: the three wires.
+//!
+//! # Building values
+//!
+//! Each request, and each value within one, has a function `new` that takes
+//! its required fields, and a method for each optional field that sets it. The
+//! fields can be set directly, too. A later version may add fields to types
+//! and variants to enums, so they are `#[non_exhaustive]`.
+//!
+//! ```
+//! use touchmark_proto::files::FileReadText;
+//! use touchmark_proto::{LineRange, SessionId};
+//!
+//! let session = SessionId::new("fix-42")?;
+//! let lines = LineRange { start: 1, end: 80 };
+//! let mut request = FileReadText::new(session, "src/parser.rs").range(lines).force(true);
+//! request.step = Some(7);
+//! # Ok::<(), touchmark_proto::ids::SessionIdError>(())
+//! ```
+//!
+//! # Rules
+//!
+//! Names such as `SEEN-4` are the names of rules. They are in [`rules`].
+//!
+//! # Features
+//!
+//! - `exhaustive`: for the crates of touchmark itself. Without it the types
+//!   above are `#[non_exhaustive]`.
+//! - `schema`: JSON schemas of all types.
 
 #[cfg(not(unix))]
 compile_error!("touchmark runs on Linux; on Windows, build and run it in WSL");
+
+#[macro_use]
+mod new;
 
 pub mod activity;
 pub mod at;
@@ -59,6 +90,7 @@ pub mod quoting;
 pub mod range;
 pub mod retention;
 pub mod review;
+pub mod rules;
 pub mod search;
 pub mod sessions;
 pub mod survival;

@@ -95,6 +95,8 @@ pub struct MethodSchema {
     pub result: schemars::Schema,
     /// The errors that the method can answer in addition to [`COMMON_ERRORS`].
     pub errors: &'static [ErrorCode],
+    /// The arguments of the parameters' `new`.
+    pub arguments: &'static [&'static str],
 }
 
 /// Returns the error for parameters of the wrong shape. serde's messages quote
@@ -110,6 +112,7 @@ macro_rules! methods {
         /// binary wire, so new ones are added at the end.
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[allow(missing_docs)] // each is documented at the type of its parameters
+        #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
         pub enum Request { $($variant($params),)* }
 
         /// Returns the documentation of a method's errors, by the type of its
@@ -130,6 +133,7 @@ macro_rules! methods {
         #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[allow(missing_docs)] // each is documented at the type of its result
         #[allow(clippy::large_enum_variant, reason = "replies are boxed where they wait")]
+        #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
         pub enum Reply { $($variant($result),)* }
 
         /// The names of all methods, in the order of [`Request`].
@@ -221,6 +225,7 @@ macro_rules! methods {
                 params: generator.subschema_for::<$params>(),
                 result: generator.subschema_for::<$result>(),
                 errors: <$params as Method>::ERRORS,
+                arguments: <$params as crate::new::HasNew>::ARGUMENTS,
             },)*]
         }
     };

@@ -1,5 +1,6 @@
 //! Requests about the models that a session used.
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{Millis, SessionId};
@@ -8,6 +9,8 @@ use crate::{Millis, SessionId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct ModelRecord {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -26,6 +29,7 @@ pub struct ModelRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ModelRecorded {
     /// Whether an entry was added. False if it repeats the last entry, or is
     /// for a message that is already recorded.
@@ -36,6 +40,8 @@ pub struct ModelRecorded {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct ModelList {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -50,6 +56,7 @@ pub struct ModelList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ModelEntry {
     /// When the session began to use the model.
     pub time: Millis,
@@ -65,6 +72,7 @@ pub struct ModelEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ModelEntries {
     /// The entries, oldest first.
     pub entries: Vec<ModelEntry>,

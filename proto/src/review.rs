@@ -1,5 +1,6 @@
 //! Requests about agents' changes that have not been reviewed (REV).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, ClientPath, FileMode, LineRange, Millis, RelPath, SessionId};
@@ -8,6 +9,8 @@ use crate::{Author, ClientPath, FileMode, LineRange, Millis, RelPath, SessionId}
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct ReviewList {
     /// Only changes by this session and its sub-agents; `None` means all
     /// agents' changes.
@@ -23,6 +26,7 @@ pub struct ReviewList {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ReviewHunks {
     /// The changes.
     pub hunks: Vec<ReviewHunk>,
@@ -38,6 +42,7 @@ pub struct ReviewHunks {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ReviewFile {
     /// The change's id.
     pub id: String,
@@ -63,6 +68,7 @@ pub struct ReviewFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ReviewHunk {
     /// The change's id. It stays the same when other lines of the file change.
     pub id: String,
@@ -89,6 +95,8 @@ pub struct ReviewHunk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct ReviewNamed {
     /// The file.
     pub path: ClientPath,
@@ -100,6 +108,8 @@ pub struct ReviewNamed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct ReviewKeep {
     /// The changes.
     pub hunks: Vec<ReviewNamed>,
@@ -109,6 +119,7 @@ pub struct ReviewKeep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ReviewKept {
     /// The number of changes that were accepted.
     pub kept: u32,
@@ -118,6 +129,8 @@ pub struct ReviewKept {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct ReviewUndo {
     /// The changes.
     pub hunks: Vec<ReviewNamed>,

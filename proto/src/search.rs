@@ -1,5 +1,6 @@
 //! The request that searches the workspace's files.
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClientPath, RelPath, SessionId};
@@ -8,6 +9,8 @@ use crate::{ClientPath, RelPath, SessionId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SearchGrep {
     /// The session that searches; used only in the log.
     pub session: Option<SessionId>,
@@ -42,6 +45,7 @@ pub struct SearchGrep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Match {
     /// The path of the file, with symlinks resolved.
     pub path: RelPath,
@@ -62,6 +66,7 @@ pub struct Match {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Matches {
     /// The matches, sorted by path, component by component, and then by line.
     pub matches: Vec<Match>,

@@ -1,5 +1,6 @@
 //! Requests about sessions.
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::daemon::Program;
@@ -9,6 +10,8 @@ use crate::{Change, ClientPath, Clock, LineRange, Millis, RelPath, SessionId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SessionOpen {
     /// The session's id; a label is not accepted here.
     pub session: SessionId,
@@ -24,6 +27,7 @@ pub struct SessionOpen {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Warning {
     /// The files that the warning is about.
     pub files: Vec<crate::RelPath>,
@@ -37,6 +41,7 @@ pub struct Warning {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct SessionOpened {
     /// The session's id.
     pub session: SessionId,
@@ -60,6 +65,8 @@ pub struct SessionOpened {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SessionClose {
     /// The session's id or label.
     pub session: SessionId,
@@ -73,6 +80,8 @@ pub struct SessionClose {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SessionList {
     /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
@@ -85,6 +94,7 @@ pub struct SessionList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct SessionRow {
     /// The session's id.
     pub session: SessionId,
@@ -116,6 +126,7 @@ pub struct SessionRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct SessionRows {
     /// The sessions, sorted by id.
     pub sessions: Vec<SessionRow>,
@@ -128,6 +139,8 @@ pub struct SessionRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SessionCompacted {
     /// The session's id or label.
     pub session: SessionId,
@@ -140,6 +153,8 @@ pub struct SessionCompacted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SessionTruncated {
     /// The session's id or label.
     pub session: SessionId,
@@ -151,6 +166,8 @@ pub struct SessionTruncated {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct Truncated {
     /// The file whose text was cut.
     pub path: ClientPath,
@@ -162,6 +179,7 @@ pub struct Truncated {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Evicted {
     /// The number of files that are no longer resident.
     pub evicted: u64,

@@ -1,5 +1,6 @@
 //! How many of the lines that agents wrote are still in the files (SURV).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
@@ -8,6 +9,7 @@ use crate::SessionId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Horizon {
     /// The next commit with the file.
     Commit,
@@ -22,6 +24,8 @@ pub enum Horizon {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct SurvivalList {
     /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
@@ -31,6 +35,7 @@ pub struct SurvivalList {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Survived {
     /// The number of lines that the judged versions added.
     pub added: u64,
@@ -45,6 +50,7 @@ pub struct Survived {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct SurvivalRow {
     /// The agent's program; `None` if it was not named, or its session is
     /// forgotten.
@@ -67,6 +73,7 @@ pub struct SurvivalRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct SurvivalRows {
     /// One row for each agent and model, the one with the most lines first.
     pub rows: Vec<SurvivalRow>,

@@ -1,5 +1,6 @@
 //! Requests that undo changes by their author, and redo them.
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
@@ -11,6 +12,8 @@ use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct Undo {
     /// The session whose changes are undone, together with its sub-agents.
     /// `None` if `command`, `edit` or `last` selects among all agents' changes.
@@ -47,6 +50,7 @@ pub struct Undo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Conflicts {
     /// The change stays as it is.
     Keep,
@@ -58,6 +62,8 @@ pub enum Conflicts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct Redo {
     /// The id of the undo (`u2`); default: the newest.
     pub undo: Option<String>,
@@ -70,12 +76,15 @@ pub struct Redo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct UndoList {}
 
 /// A list of undos, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct UndoRows {
     /// The undos.
     pub undos: Vec<UndoRow>,
@@ -85,6 +94,7 @@ pub struct UndoRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct UndoRow {
     /// The id of the undo or redo, such as `u2`.
     pub undo: String,
@@ -102,6 +112,7 @@ pub struct UndoRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Undone {
     /// The id of the undo, for `redo`; `None` if nothing was written.
     pub undo: Option<String>,
@@ -115,6 +126,7 @@ pub struct Undone {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct UndoneFile {
     /// The file.
     pub path: RelPath,
@@ -135,6 +147,7 @@ pub struct UndoneFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum UndoOutcome {
     /// The changes were undone, except for the conflicts.
     Undone,
@@ -163,6 +176,7 @@ pub enum UndoOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct UndoConflict {
     /// The lines of the change, in the file's current content or in its content
     /// before the undo.

@@ -1,5 +1,6 @@
 //! Requests about the worktrees of the workspace's repository (TREE).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{Author, LineRange, RelPath};
@@ -9,6 +10,8 @@ use crate::{Author, LineRange, RelPath};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct WorktreeList {
     /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
@@ -18,6 +21,7 @@ pub struct WorktreeList {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct WorktreeRows {
     /// The worktrees, the workspace's own first. Empty if the workspace is in
     /// no repository of this user.
@@ -30,6 +34,7 @@ pub struct WorktreeRows {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct WorktreeRow {
     /// The absolute path of its directory. Bytes that are not UTF-8 are
     /// replaced.
@@ -60,6 +65,7 @@ pub struct WorktreeRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum WorktreeProblem {
     /// Its directory does not exist, or does not belong to the repository.
     Missing,
@@ -73,6 +79,7 @@ pub enum WorktreeProblem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct WorktreeOverlap {
     /// The path of the file.
     pub path: RelPath,

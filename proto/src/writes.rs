@@ -1,6 +1,7 @@
 //! Requests that write files through the daemon, and requests about the bytes
 //! it has kept for recovery (GUARD).
 
+use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::edits::Outcome;
@@ -12,6 +13,8 @@ use crate::{Author, ClientPath, Hash, Millis, RelPath, SessionId, Version};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileWrite {
     /// The session that writes, by its id or label.
     pub session: SessionId,
@@ -44,6 +47,8 @@ pub struct FileWrite {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct FileEdit {
     /// The session that writes, by its id or label.
     pub session: SessionId,
@@ -69,6 +74,7 @@ pub struct FileEdit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Guard {
     /// The old and the new file were exchanged atomically, and the old file's
     /// content was checked afterwards.
@@ -83,6 +89,7 @@ pub enum Guard {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct FileWritten {
     /// The version that was written. Null if the file already had this content
     /// and no version was recorded since it is tracked.
@@ -104,6 +111,7 @@ pub struct FileWritten {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub enum Matched {
     /// Exactly as given.
     Exact,
@@ -117,6 +125,7 @@ pub enum Matched {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct FileEdited {
     /// The version that was written. Null if the file already had this content
     /// and no version was recorded since it is tracked.
@@ -144,6 +153,7 @@ pub struct FileEdited {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct RecoveryItem {
     /// The item's id.
     pub id: String,
@@ -165,6 +175,8 @@ pub struct RecoveryItem {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct RecoveryList {
     /// Only the item with this id; `None` means all.
     pub id: Option<String>,
@@ -174,6 +186,7 @@ pub struct RecoveryList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct RecoveryItems {
     /// The items.
     pub items: Vec<RecoveryItem>,
@@ -183,6 +196,8 @@ pub struct RecoveryItems {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct RecoveryShow {
     /// The item's id.
     pub id: String,
@@ -192,6 +207,7 @@ pub struct RecoveryShow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct RecoveryShown {
     /// The item; always one.
     pub items: Vec<RecoveryItem>,
@@ -208,6 +224,8 @@ pub struct RecoveryShown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct RecoveryRestore {
     /// The item's id.
     pub id: String,
@@ -217,6 +235,7 @@ pub struct RecoveryRestore {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct RecoveryRestored {
     /// The item; always one. It stays until it is deleted.
     pub items: Vec<RecoveryItem>,
@@ -228,6 +247,8 @@ pub struct RecoveryRestored {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct RecoveryDelete {
     /// The item's id.
     pub id: String,
@@ -237,6 +258,8 @@ pub struct RecoveryDelete {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct QuotesNormalize {
     /// The text to convert.
     pub text: String,
@@ -246,6 +269,7 @@ pub struct QuotesNormalize {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct QuotesNormalized {
     /// The text with straight quotation marks.
     pub text: String,
@@ -256,6 +280,8 @@ pub struct QuotesNormalized {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[macro_rules_derive(New!)]
 pub struct QuotesMatch {
     /// The text to find.
     pub needle: String,
@@ -267,6 +293,7 @@ pub struct QuotesMatch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct QuotesFound {
     /// Always true. Without a match, the whole result is null.
     pub matched: bool,

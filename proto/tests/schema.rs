@@ -26,6 +26,7 @@ fn generated() -> Value {
         params,
         result,
         errors,
+        ..
     } in schemas
     {
         let params = params.to_value();

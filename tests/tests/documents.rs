@@ -180,7 +180,8 @@ fn the_glossary_has_the_protocols_words() {
     }
 }
 
-/// Adds the Markdown pages of the repository.
+/// Adds the Markdown pages of the repository. A symlink is in a package what it
+/// leads to.
 fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -189,7 +190,7 @@ fn pages(directory: &Path, found: &mut Vec<PathBuf>) {
             if !["target", "node_modules", ".git"].contains(&&*name) {
                 pages(&path, found);
             }
-        } else if name.ends_with(".md") {
+        } else if name.ends_with(".md") && !path.is_symlink() {
             found.push(path);
         }
     }

@@ -7,6 +7,8 @@ use std::fs;
 use touchmark_client::blocking::Client;
 use touchmark_client::{Hello, Session};
 use touchmark_proto::AuthorKind;
+use touchmark_proto::activity::ActivityList;
+use touchmark_proto::changes::{Ack, ModifiedTake};
 use touchmark_proto::daemon::{Ping, Status};
 use touchmark_proto::edits::Outcome;
 use touchmark_tests::{World, on_tokio, user};
@@ -255,4 +257,46 @@ fn versions_are_looked_at_restored_and_undone() {
         session.edit("a.txt").await.unwrap().abort().await.unwrap();
         assert_eq!(client.call(Status {}).await.unwrap().open_edits, 0);
     });
+}
+
+/// Requests of a session that other tests send by other clients.
+#[test]
+fn commands_marks_and_lists_are_methods() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    let client = Client::connect(world.socket(), &Hello::new("tests", "1")).unwrap();
+    let session = Session::open(&client, "s").unwrap();
+    session.read("a.txt").unwrap();
+
+    let begun = session.command_begin("make", None).unwrap();
+    user::write(&world.path("a.txt"), "two\n");
+    let ended = session.command_end(&begun.command, Some(0)).unwrap();
+    let row = ended.command.unwrap();
+    assert_eq!((row.versions, row.exit), (1, Some(0)));
+    let commands = session.commands().unwrap().commands;
+    assert_eq!(commands.len(), 1);
+    assert_eq!(commands[0].command, begun.command);
+    // What the command changed is for review, as the session's.
+    let hunks = session.review().unwrap().hunks;
+    assert_eq!(hunks.len(), 1);
+
+    session.read("a.txt").unwrap();
+    let marked = session.mark("a.txt").unwrap();
+    assert!(marked.edit.is_some());
+    user::write(&world.path("a.txt"), "three\n");
+    assert!(session.modified(None).unwrap().is_empty());
+
+    user::write(&world.path("a.txt"), "four\n");
+    assert_eq!(session.modified(None).unwrap().len(), 1);
+    let take = ModifiedTake::new(session.id().clone()).ack(Ack::Explicit);
+    let taken = client.call(take.clone()).unwrap();
+    assert_eq!(taken.changes.len(), 1);
+    // Not delivered until it is confirmed.
+    assert_eq!(client.call(take).unwrap().changes.len(), 1);
+    session.modified_ack(&taken.cursor).unwrap();
+    assert!(session.changed().unwrap().is_empty());
+
+    let reads = session.activity(ActivityList::new().limit(1)).unwrap();
+    assert_eq!(reads.rows.len(), 1);
+    assert_eq!(reads.rows[0].session, *session.id());
 }

@@ -7,15 +7,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use serde_json::{Value, json};
 use touchmark_proto::codec::{
     ClientMessage, Decoder, Encoder, Incoming, MAX_FRAME, MessageId, ServerMessage, Wire,
 };
-use touchmark_proto::daemon::{Done, Initialized, Program, Subscribed};
+use touchmark_proto::daemon::{Done, Initialize, Subscribe};
 use touchmark_proto::events::Event;
-use touchmark_proto::sessions::SessionOpened;
-use touchmark_proto::{BaseDirectories, Clock, Error, PROTOCOL, Places, Reply, Request};
+use touchmark_proto::sessions::SessionOpen;
+use touchmark_proto::{BaseDirectories, Error, Method, PROTOCOL, Places, Reply, Request};
 
 use crate::find::Workspace;
+
+/// Returns a method's reply. Results are given as JSON, since only the daemon
+/// can name all of their fields.
+pub(super) fn reply<M: Method>(result: Value) -> Reply {
+    Reply::from_json(M::NAME, result).unwrap()
+}
+
+/// Returns the reply to `ping`.
+pub(super) fn pong() -> Reply {
+    Reply::Ping(Done::default())
+}
 
 /// What the fake daemon does with a request.
 pub(super) enum Act {
@@ -212,16 +224,13 @@ fn act(request: &Request, state: &State) -> Act {
     if let Request::Initialize(_) = request
         && state.say_hello
     {
-        return Act::Reply(Reply::Initialize(Initialized {
-            server: Program {
-                name: "fake".into(),
-                version: "0".into(),
-            },
-            protocol: PROTOCOL,
-            workspace: state.serves.clone(),
-            clock: Clock { epoch: 1, n: 3 },
-            capabilities: Vec::new(),
-        }));
+        return Act::Reply(reply::<Initialize>(json!({
+            "server": {"name": "fake", "version": "0"},
+            "protocol": PROTOCOL,
+            "workspace": state.serves,
+            "clock": "1:3",
+            "capabilities": [],
+        })));
     }
     (state.answer.lock().unwrap())(request)
 }
@@ -229,7 +238,7 @@ fn act(request: &Request, state: &State) -> Act {
 fn subscribed(id: MessageId, events: Vec<Event>) -> Vec<ServerMessage> {
     let reply = ServerMessage::Reply {
         id,
-        outcome: Ok(Reply::Subscribe(Subscribed { subscription: 1 })),
+        outcome: Ok(reply::<Subscribe>(json!({"subscription": 1}))),
     };
     std::iter::once(reply)
         .chain(events.into_iter().map(ServerMessage::Event))
@@ -238,18 +247,15 @@ fn subscribed(id: MessageId, events: Vec<Event>) -> Vec<ServerMessage> {
 
 fn done(request: &Request) -> Reply {
     match request {
-        Request::SessionOpen(asked) => Reply::SessionOpen(SessionOpened {
-            session: asked.session.clone(),
-            resumed: false,
-            clock: Clock { epoch: 1, n: 1 },
-            warning: None,
-            modified: Vec::new(),
-            label: None,
-            pending: None,
-        }),
-        Request::EditAbort(_) => Reply::EditAbort(Done {}),
-        Request::Shutdown(_) => Reply::Shutdown(Done {}),
-        Request::Ping(_) => Reply::Ping(Done {}),
+        Request::SessionOpen(asked) => reply::<SessionOpen>(json!({
+            "session": asked.session,
+            "resumed": false,
+            "clock": "1:1",
+            "modified": [],
+        })),
+        Request::EditAbort(_) => Reply::EditAbort(Done::default()),
+        Request::Shutdown(_) => Reply::Shutdown(Done::default()),
+        Request::Ping(_) => pong(),
         other => panic!("{} has no \"done\"", other.method()),
     }
 }
