@@ -106,6 +106,13 @@ fn undo1_what_a_redo_put_back_is_undone_again() {
         world.start();
         agent = world.session("a");
     }
+    // An editor that had read the file before an undo saves it after the undo.
+    undo(&mut agent, json!({}));
+    mine = format!("{mine}saved\n");
+    let stale = mine
+        .replace("line 2\n", "two\nnew\n")
+        .replace("line 5\n", "");
+    user::replace(&world.path("f"), &stale.replace("line 10\n", "ten\n"));
     // It is in the queue of the review again.
     let queue = agent.client.ok("review/list", json!({}));
     assert_eq!(queue["hunks"].as_array().unwrap().len(), 3, "{queue:#}");

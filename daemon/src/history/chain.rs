@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_engine::history::{Step, Weave};
+use touchmark_engine::history::{Step, Undos, Weave};
 use touchmark_engine::recall;
 use touchmark_engine::{Marks, within};
 use touchmark_proto::files::{FileHistory, FileSnapshot};
@@ -148,12 +148,12 @@ impl Chain {
         }
     }
 
-    /// Returns the lines of all versions. `redos` has the versions that are
-    /// redos, as [`Weave::with_redos`] takes them.
-    pub(crate) fn weave(&self, redos: &[(usize, usize)]) -> Weave {
+    /// Returns the lines of all versions. `undos` has those of the versions that
+    /// are undos and redos.
+    pub(crate) fn weave(&self, undos: &Undos) -> Weave {
         let versions = self.versions.iter().enumerate();
         let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
-        Weave::with_redos(&self.steps, redos).mixed(mixed.map(|(at, _)| at))
+        Weave::with_undos(&self.steps, undos).mixed(mixed.map(|(at, _)| at))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use touchmark_engine::history::{Step, Weave, hunks};
+use touchmark_engine::history::{Step, Undos, Weave, hunks};
 use touchmark_engine::text::lines;
 use touchmark_proto::changes::ModifiedList;
 use touchmark_proto::files::{FileStatus, TextEncoding};
@@ -122,7 +122,7 @@ impl Past {
         let (path, clock) = (version.path.clone(), clock(version));
         aside(move || {
             let writers = Writers::of(&chain);
-            let weave = chain.weave(&[]);
+            let weave = chain.weave(&Undos::default());
             let all = weave.blame(step);
             let start = ask.range.map_or(1, |range| range.start.max(1));
             let end = ask.range.map_or(u32::MAX, |range| range.end);
@@ -441,7 +441,7 @@ fn difference(
         found.binary = Some(true);
         return Ok(Some(found));
     }
-    let weave: Weave = chain.weave(&[]);
+    let weave: Weave = chain.weave(&Undos::default());
     let writers = Writers::of(&chain);
     let hunks = hunks(weave.compare(from, to), context);
     if hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>() > MOST_LINES {

@@ -291,11 +291,11 @@ impl Undoer {
             let mut versions = chain.versions.iter();
             versions.position(|version| version.clock.n == n)
         });
-        let redos = self.journal.redos().among(&chain.versions);
+        let undos = self.journal.recorded().among(&chain.versions);
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
-            let weave = chain.weave(&redos);
+            let weave = chain.weave(&undos);
             let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {

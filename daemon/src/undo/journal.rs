@@ -18,7 +18,7 @@ use touchmark_proto::{
 };
 
 use super::plan::Plan;
-use super::redos::Redos;
+use super::undos::Recorded;
 use crate::failpoint;
 use crate::life::usable_directory;
 use crate::system::open::{private_directory, replace_private, write_private};
@@ -42,8 +42,8 @@ pub(crate) struct Journal {
     /// Locked while a task undoes, redoes or keeps changes, so that only one
     /// does.
     gate: tokio::sync::Mutex<()>,
-    /// The redos of all entries; `None` if entries were changed since.
-    redos: Mutex<Option<Arc<Redos>>>,
+    /// What all entries have written; `None` if entries were changed since.
+    recorded: Mutex<Option<Arc<Recorded>>>,
 }
 
 /// The journal's entry of an undo or a redo.
@@ -162,7 +162,7 @@ impl Journal {
             directory,
             durable,
             gate: tokio::sync::Mutex::new(()),
-            redos: Mutex::new(None),
+            recorded: Mutex::new(None),
         })
     }
 
@@ -296,7 +296,7 @@ impl Journal {
     /// Removes the undos of a session's changes, or all undos if `session` is
     /// `None`, since they contain files' contents (SEC-3).
     pub(crate) fn forget(&self, session: Option<&SessionId>) {
-        self.forget_redos();
+        self.set_changed();
         for entry in self.all() {
             let is_of = |author: &Author| author.session.as_ref() == session;
             if session.is_none() || entry.authors.iter().any(is_of) {
@@ -308,19 +308,19 @@ impl Journal {
         }
     }
 
-    /// Returns which changes of files were redos.
-    pub(crate) fn redos(&self) -> Arc<Redos> {
-        let mut redos = self.redos.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = redos.get_or_insert_with(|| {
+    /// Returns which changes of files were undos and redos.
+    pub(crate) fn recorded(&self) -> Arc<Recorded> {
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = recorded.get_or_insert_with(|| {
             let all: Vec<Entry> = self.all().collect();
-            Arc::new(Redos::of(&all))
+            Arc::new(Recorded::of(&all))
         });
         Arc::clone(known)
     }
 
     /// Notes that entries were changed.
-    fn forget_redos(&self) {
-        *self.redos.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn set_changed(&self) {
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Returns the undo named `name`. Without a name, returns the newest undo
@@ -420,7 +420,7 @@ impl Journal {
     }
 
     fn write(&self, entry: &Entry) -> io::Result<()> {
-        self.forget_redos();
+        self.set_changed();
         let directory = self.of(entry.number);
         let bytes = serde_json::to_vec(entry)?;
         replace_private(&directory.join(ENTRY), &bytes, self.durable)?;
@@ -454,4 +454,28 @@ fn not_kept(error: &io::Error) -> Error {
         cause: Some(cause),
         ..ErrorData::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn undo4_an_undo_whose_end_cannot_be_written_is_done() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path(), false).unwrap();
+        let path = RelPath::new(b"f").unwrap();
+        let plan = Plan::failed(&path, Error::invalid("a plan"));
+        let mut entry = journal
+            .begin(1, "all".into(), Vec::new(), None, &[&plan])
+            .unwrap();
+        assert_eq!(journal.left().len(), 1);
+        // As on a full disk, the file next to the entry cannot be written.
+        fs::create_dir(journal.of(entry.number).join("entry.part")).unwrap();
+        journal.end(&mut entry);
+        assert_eq!(journal.left(), []);
+        assert_eq!(journal.rows().len(), 1);
+    }
 }

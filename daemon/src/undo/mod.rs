@@ -3,15 +3,15 @@
 //! - [`whose`]: which versions a request selects.
 //! - [`plan`]: the content of their files without them.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
-//!   completes, and what a redo writes back. [`redos`]: the versions that redos
-//!   made.
+//!   completes, and what a redo writes back. [`undos`]: which versions
+//!   are undos and redos.
 //! - [`told`]: notices to the sessions whose changes were undone.
 
 mod journal;
 mod plan;
-mod redos;
 mod told;
 mod transaction;
+mod undos;
 mod whose;
 
 use std::path::PathBuf;

@@ -68,8 +68,8 @@ impl Plan {
         else {
             return Ok(None);
         };
-        let redos = undoer.journal.redos().among(&chain.versions);
-        let without = chain.weave(&redos).without(meant);
+        let undos = undoer.journal.recorded().among(&chain.versions);
+        let without = chain.weave(&undos).without(meant);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,

@@ -11,7 +11,7 @@ mod without;
 pub use hunks::{Hunk, hunks};
 pub use review::{LineName, Reviewed};
 pub use survival::Left;
-pub use weave::{Compared, Kind, Step, Weave};
+pub use weave::{Compared, Kind, Step, Undos, Weave};
 pub use without::{Conflict, Without};
 
 #[cfg(test)]

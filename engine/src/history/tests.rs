@@ -58,7 +58,12 @@ fn without_redone(
     undone: &[usize],
 ) -> (String, Vec<(usize, usize)>) {
     let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
-    let found = Weave::with_redos(&steps, redos).without(|step| undone.contains(&step));
+    let undos = Undos {
+        undos: redos.iter().map(|(undo, _)| *undo).collect(),
+        redos: redos.to_vec(),
+        by_agents: Vec::new(),
+    };
+    let found = Weave::with_undos(&steps, &undos).without(|step| undone.contains(&step));
     let conflicts = found.conflicts.iter().map(|one| (one.step, one.by));
     let text = String::from_utf8(found.bytes.unwrap()).unwrap();
     (text, conflicts.collect())
@@ -112,12 +117,48 @@ fn what_a_redo_put_back_is_its_authors_again() {
     assert_eq!(without_redone(&versions, &redos, &[2]), other);
     // What is kept in a review stays kept.
     let steps = versions.map(held);
-    let weave = Weave::with_redos(&steps, &redos);
+    let undos = Undos {
+        undos: vec![3],
+        redos: redos.to_vec(),
+        by_agents: Vec::new(),
+    };
+    let weave = Weave::with_undos(&steps, &undos);
     let agents = |step: usize| step == 1 || step == 2;
     let found = weave.review(agents, &BTreeSet::new());
     assert_eq!(found.len(), 2);
     let kept = found[0].names.iter().copied().collect();
     assert_eq!(weave.review(agents, &kept), found[1..]);
+}
+
+#[test]
+fn what_a_save_over_an_undo_put_back_is_its_authors_again() {
+    let without_by = |versions: &[&str], undone: usize, by_agents: &[usize]| {
+        let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
+        let undos = Undos {
+            undos: vec![3],
+            redos: Vec::new(),
+            by_agents: by_agents.to_vec(),
+        };
+        let weave = Weave::with_undos(&steps, &undos);
+        let bytes = weave.without(|step| step == undone).bytes.unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let without = |versions: &[&str], undone| without_by(versions, undone, &[]);
+    // An editor had read the file before the undo, and saves it with a line
+    // more.
+    let mut versions = vec![
+        "a\nb\n",
+        "top one\na\nB one\n",
+        "top one\na\nmine\nB one\n",
+        "a\nmine\nb\n",
+        "top one\na\ntoo\nmine\nB one\n",
+    ];
+    assert_eq!(without(&versions, 1), "a\ntoo\nmine\nb\n");
+    // Another agent has written all of it again: it is that agent's.
+    assert_eq!(without_by(&versions, 1, &[1, 4]), versions[4]);
+    // The user has put back one of the lines: that line is the user's.
+    versions[4] = "top one\na\ntoo\nmine\nb\n";
+    assert_eq!(without(&versions, 1), versions[4]);
 }
 
 #[test]

@@ -24,6 +24,19 @@ pub enum Step {
     NotKept,
 }
 
+/// The versions of a file that are undos or redos.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undos {
+    /// The indexes of undos, in ascending order.
+    pub undos: Vec<usize>,
+    /// The indexes of undos and of the redos that took them back, in ascending
+    /// order of the redos.
+    pub redos: Vec<(usize, usize)>,
+    /// The indexes of versions by agents, in ascending order. What an agent
+    /// writes again after an undo is its own; what an editor saves again is not.
+    pub by_agents: Vec<usize>,
+}
+
 /// A line, as an index into [`Weave::lines`].
 pub(super) type Line = usize;
 
@@ -38,9 +51,9 @@ pub struct Weave {
     pub(super) changes: Vec<Change>,
     /// Versions that may include changes of other authors.
     pub(super) mixed: BTreeSet<usize>,
-    /// For each line that a redo put back or removed again: the version whose
-    /// change the undo had taken back. The key is the redo's version and the
-    /// line.
+    /// For each line that was put back or removed again when an undo was taken
+    /// back: the version whose change had been undone. The key is the version
+    /// that took the undo back, and the line.
     pub(super) redone: BTreeMap<(usize, Line), usize>,
 }
 
@@ -60,9 +73,11 @@ pub(super) struct Change {
     pub(super) exists: bool,
     /// Whether the content after the version is stored.
     pub(super) is_stored: bool,
-    /// The lines that are on after the version and were off before it.
+    /// The lines that are on after the version and were off before it, in
+    /// ascending order.
     pub(super) on: Vec<Line>,
-    /// The lines that are off after the version and were on before it.
+    /// The lines that are off after the version and were on before it, in
+    /// ascending order.
     pub(super) off: Vec<Line>,
     /// The first of the versions that this change represents. The contents of
     /// those before it are not stored.
@@ -128,14 +143,14 @@ impl Weave {
     /// Creates the history from a file's versions, the oldest first. The newest
     /// should be the file's current content.
     pub fn new(steps: &[Step]) -> Self {
-        Self::with_redos(steps, &[])
+        Self::with_undos(steps, &Undos::default())
     }
 
-    /// Creates the history from a file's versions, of which some are redos:
-    /// `redos` has the versions of each undo and of the redo that took it back,
-    /// in the order of the redos. What a redo puts back or removes again counts
-    /// as changed by the version whose change was undone.
-    pub fn with_redos(steps: &[Step], redos: &[(usize, usize)]) -> Self {
+    /// Creates the history from a file's versions, of which some are undos and
+    /// redos. What takes an undo back, a redo or a save of the content before
+    /// it, puts lines back or removes them again. They count as changed by the
+    /// version whose change was undone.
+    pub fn with_undos(steps: &[Step], undos: &Undos) -> Self {
         let mut weave = Self {
             lines: Vec::new(),
             order: Vec::new(),
@@ -174,8 +189,9 @@ impl Weave {
                 now.on = weave.on_after(*of);
                 What::Restored(*of)
             } else {
-                let is_redo = redos.iter().any(|(_, redo)| *redo == at);
-                What::Hunks(weave.hunks(&mut now.on, [now.text, text], at, is_redo))
+                let is_redo = undos.redos.iter().any(|(_, redo)| *redo == at);
+                let puts_back = is_redo || undos.undos.contains(&at);
+                What::Hunks(weave.hunks(&mut now.on, [now.text, text], at, puts_back))
             };
             now.on.resize(weave.lines.len(), false);
             let changed = |to: bool| {
@@ -197,13 +213,29 @@ impl Weave {
             now.text = text;
             earlier.insert(text, at);
             since = at + 1;
-            for (undo, redo) in redos {
-                if *redo == at && undo < redo {
-                    weave.redo(*undo, *redo);
-                }
+            let redone = undos.redos.iter().filter(|(_, redo)| *redo == at);
+            let redone = redone.map(|(undo, _)| *undo).filter(|undo| *undo < at);
+            let mut undone = undos.undos.iter().copied().filter(|undo| *undo < at);
+            let redone: Vec<usize> = redone.collect();
+            let is_a_save = redone.is_empty() && undos.by_agents.binary_search(&at).is_err();
+            let saved = undone.rfind(|undo| is_a_save && weave.takes_back(at, *undo));
+            for undo in redone.into_iter().chain(saved) {
+                weave.redo(undo, at);
             }
         }
         weave
+    }
+
+    /// Returns whether a version takes back all that an undo did: as the save of
+    /// an editor that had read the file before the undo.
+    fn takes_back(&self, version: usize, undo: usize) -> bool {
+        let (change, undone) = (&self.changes[version], &self.changes[undo]);
+        let has = |all: &[Line], some: &[Line]| {
+            let mut some = some.iter();
+            some.all(|line| all.binary_search(line).is_ok())
+        };
+        let is_nothing = undone.on.is_empty() && undone.off.is_empty();
+        !is_nothing && has(&change.on, &undone.off) && has(&change.off, &undone.on)
     }
 
     /// Notes for the lines that a redo changed which version changed them before
@@ -257,7 +289,7 @@ impl Weave {
         on: &mut Vec<bool>,
         [old, new]: [Option<&[u8]>; 2],
         step: usize,
-        is_redo: bool,
+        puts_back: bool,
     ) -> Vec<Hunk> {
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         let added = split(new);
@@ -280,7 +312,7 @@ impl Weave {
             copied = to;
             let region = self.order[from..to].to_vec();
             let off: Vec<Line> = region.iter().copied().filter(|line| on[*line]).collect();
-            let back = self.back(&region, on, &added[after.clone()], is_redo);
+            let back = self.back(&region, on, &added[after.clone()], puts_back);
             let mut on_now = Vec::with_capacity(after.len());
             let mut rest = region.into_iter().peekable();
             let mut backs = back.into_iter();
@@ -351,13 +383,14 @@ impl Weave {
 
     /// Determines which of the new lines were in the file earlier and had been
     /// removed. Runs of lines with almost no letters or digits are not enough
-    /// to tell, unless the version is a redo.
+    /// to tell, unless the version is an undo or a redo
+    /// (`puts_back`).
     fn back(
         &self,
         region: &[Line],
         on: &[bool],
         new: &[Arc<[u8]>],
-        is_redo: bool,
+        puts_back: bool,
     ) -> Vec<Option<Line>> {
         let gone: Vec<Line> = region.iter().copied().filter(|line| !on[*line]).collect();
         let mut back = vec![None; new.len()];
@@ -377,7 +410,7 @@ impl Weave {
         let mut at = 0;
         while at < back.len() {
             let run = back[at..].iter().take_while(|one| one.is_some()).count();
-            let says = is_redo
+            let says = puts_back
                 || new[at..at + run].iter().any(|text| {
                     let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
                     letters.take(2).count() == 2

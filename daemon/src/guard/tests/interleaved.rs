@@ -267,6 +267,15 @@ fn guard7_a_save_at_any_step_of_a_removal_stays() {
     };
     let steps = check(u64::MAX, 0);
     assert!(steps >= 2, "{steps} steps");
+    // A file with another content keeps its name all the time.
+    let world = World::new();
+    let path = world.file("f", "other\n");
+    plan(Vec::new());
+    let name = RelPath::new(b"f").unwrap();
+    let outcome = world.guard.remove(&name, Hash::of(b"base\n"));
+    assert!(matches!(outcome, WriteOutcome::Conflict { .. }));
+    assert_eq!(self::steps(), 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
     for step in 1..=steps {
         for way in 0..WAYS {
             check(step, way);

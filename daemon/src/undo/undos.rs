@@ -1,0 +1,104 @@
+//! Which versions of a file are undos and redos (UNDO-1).
+
+use std::collections::{BTreeSet, HashMap};
+
+use touchmark_engine::history::Undos;
+use touchmark_proto::{AuthorKind, Hash, Millis, RelPath, Version};
+
+use super::journal::{Entry, FileEntry};
+
+/// The undos and redos of the journal, by file.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded(HashMap<RelPath, OfFile>);
+
+/// The undos and redos of one file, the oldest first.
+#[derive(Debug, Default)]
+struct OfFile {
+    undos: Vec<Written>,
+    /// What an undo wrote, and what the redo wrote that took it back.
+    redos: Vec<[Written; 2]>,
+}
+
+/// A change that an undo or a redo made to a file.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// When the undo or redo began.
+    time: Millis,
+    before: Option<Hash>,
+    after: Option<Hash>,
+}
+
+impl Recorded {
+    /// Collects the undos and redos of all entries, the oldest entry first.
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let mut files: HashMap<RelPath, OfFile> = HashMap::new();
+        for entry in entries {
+            let Some(number) = entry.redo_of else {
+                for file in &entry.files {
+                    let own = files.entry(file.path.clone()).or_default();
+                    own.undos.push(Written::of(entry, file));
+                }
+                continue;
+            };
+            let Some(undo) = entries.iter().find(|undo| undo.number == number) else {
+                continue;
+            };
+            let undone: HashMap<&RelPath, &FileEntry> =
+                undo.files.iter().map(|file| (&file.path, file)).collect();
+            for file in &entry.files {
+                if let Some(before) = undone.get(&file.path) {
+                    let both = [Written::of(undo, before), Written::of(entry, file)];
+                    let own = files.entry(file.path.clone()).or_default();
+                    own.redos.push(both);
+                }
+            }
+        }
+        Self(files)
+    }
+
+    /// Returns which of a file's versions are undos and redos. A redo whose undo
+    /// has no version is left out.
+    pub(crate) fn among(&self, versions: &[Version]) -> Undos {
+        let names: BTreeSet<&RelPath> = versions.iter().map(|version| &version.path).collect();
+        let by_agents = versions.iter().enumerate();
+        let by_agents = by_agents.filter(|(_, one)| one.author.kind == AuthorKind::Agent);
+        let mut found = Undos {
+            by_agents: by_agents.map(|(at, _)| at).collect(),
+            ..Undos::default()
+        };
+        for file in names.into_iter().filter_map(|name| self.0.get(name)) {
+            let undos = file.undos.iter();
+            found
+                .undos
+                .extend(undos.filter_map(|undo| undo.find(versions)));
+            let redos = file.redos.iter();
+            found.redos.extend(
+                redos.filter_map(|[undo, redo]| Some((undo.find(versions)?, redo.find(versions)?))),
+            );
+        }
+        found.undos.sort_unstable();
+        found.redos.sort_unstable_by_key(|(_, redo)| *redo);
+        found
+    }
+}
+
+impl Written {
+    fn of(entry: &Entry, file: &FileEntry) -> Self {
+        Self {
+            time: entry.time,
+            before: file.before,
+            after: file.after,
+        }
+    }
+
+    /// Returns the index of the version that this change made.
+    fn find(&self, versions: &[Version]) -> Option<usize> {
+        let is_this = |[before, version]: &[Version; 2]| {
+            version.author.kind != AuthorKind::Agent
+                && version.time >= self.time
+                && (before.hash, version.hash) == (self.before, self.after)
+        };
+        let mut pairs = versions.array_windows();
+        pairs.position(is_this).map(|at| at + 1)
+    }
+}
