@@ -708,6 +708,102 @@ fn a_user_reviews_what_an_agent_changed() {
     });
 }
 
+#[test]
+fn rev3_modes_and_symlinks_are_reviewed_in_the_view() {
+    each(|program| {
+        let world = World::new();
+        let mut agent = world.session("s");
+        for name in ["a.txt", "kept", "undone"] {
+            world.file(name, EIGHT);
+            let mode = fs::Permissions::from_mode(0o644);
+            fs::set_permissions(world.path(name), mode).unwrap();
+        }
+        symlink("kept", world.path("link")).unwrap();
+        let window = agent.ok("command/begin", json!({"scope": "workspace"}));
+        for name in ["a.txt", "kept", "undone"] {
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(world.path(name), mode).unwrap();
+        }
+        fs::remove_file(world.path("link")).unwrap();
+        symlink("undone", world.path("link")).unwrap();
+        symlink("kept", world.path("new")).unwrap();
+        agent.ok("command/end", json!({"command": window["command"]}));
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+
+        // They have no line to go to, and none that a command could be about.
+        editor.command("Touchmark next");
+        notice(&mut editor, "Only modes and symlinks wait for your review");
+        editor.command("Touchmark undo");
+        notice(
+            &mut editor,
+            "One of the whole file waits (mode 644 → 755): see `:Touchmark review`",
+        );
+        editor.command("Touchmark review");
+        editor.until("return vim.fn.getline(1) == '5 changes by agents to review'");
+        let shown = editor.lines();
+        let shown: Vec<&str> = shown.as_array().unwrap().iter().skip(2).map(|line| line.as_str().unwrap()).collect();
+        let by = "agent-1, just now";
+        assert_eq!(
+            shown,
+            [
+                "",
+                &format!("a.txt: mode 644 → 755  {by}"),
+                "",
+                &format!("kept: mode 644 → 755  {by}"),
+                "",
+                &format!("link: symlink kept → undone  {by}"),
+                "",
+                &format!("new: symlink → kept  {by}"),
+                "",
+                &format!("undone: mode 644 → 755  {by}"),
+            ]
+        );
+        let left = |editor: &mut Neovim, number: &str| {
+            editor.until(&format!("return vim.startswith(vim.fn.getline(1), '{number}')"));
+        };
+        editor.command("call search('^kept:')");
+        editor.keys("K");
+        left(&mut editor, "4 changes");
+        notice(&mut editor, "kept: kept, mode 644 → 755");
+        // A symlink is not opened as the file that it leads to.
+        editor.command("call search('^new:')");
+        editor.keys("<CR>");
+        notice(&mut editor, "new: symlink → kept");
+        editor.keys("U");
+        left(&mut editor, "3 changes");
+        notice(&mut editor, "undone: new, symlink → kept");
+        assert!(fs::symlink_metadata(world.path("new")).is_err());
+        editor.command("call search('^link:')");
+        editor.keys("U");
+        left(&mut editor, "2 changes");
+        let target = |name: &str| fs::read_link(world.path(name)).unwrap();
+        assert_eq!(target("link"), Path::new("kept"));
+        editor.command("call search('^undone:')");
+        editor.keys("U");
+        left(&mut editor, "1 change by");
+        // Unsaved changes do not prevent the undo of a mode.
+        editor.command("call search('^a.txt:')");
+        editor.keys("<CR>");
+        editor.until("return vim.fn.expand('%') == 'a.txt'");
+        editor.keys("Gomine<Esc>");
+        editor.command("Touchmark review");
+        editor.command("call search('^a.txt:')");
+        editor.keys("U");
+        left(&mut editor, "No agent");
+        let mode = |name: &str| {
+            let found = fs::symlink_metadata(world.path(name)).unwrap();
+            found.permissions().mode() & 0o777
+        };
+        let modes = ["a.txt", "kept", "undone"].map(mode);
+        assert_eq!(modes, [0o644, 0o755, 0o644]);
+        on_disk(&world, "a.txt", EIGHT);
+        editor.command("Touchmark redo");
+        left(&mut editor, "1 change by");
+        assert_eq!(mode("a.txt"), 0o755);
+    });
+}
+
 fn story_ends_with_the_users_save(agent: &mut Session, path: &str) {
     let end = Instant::now() + PATIENCE;
     while agent.saves(path, false).last().map(String::as_str) != Some(SAVED) {

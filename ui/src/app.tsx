@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { again, connection, lostAt } from "./stream.js";
 import { place, refresh, review } from "./live.js";
+import { waiting } from "./model/queue.js";
 import { Command, Dialog } from "./parts/basics.js";
 import { Toasts, takeBack } from "./parts/toast.js";
 import { WORDS } from "./parts/words.js";
@@ -103,8 +104,9 @@ function homely({ workspace, home }: { workspace: string; home?: string }): stri
 
 function Waiting() {
   const found = review.value.value;
-  if (!found || found.hunks.length === 0) return null;
-  return <span class="number">{found.hunks.length}{found.more ? "+" : ""}<span class="unseen"> changes to review</span></span>;
+  const number = waiting(found);
+  if (!found || number === 0) return null;
+  return <span class="number">{number}{found.more ? "+" : ""}<span class="unseen"> changes to review</span></span>;
 }
 
 function Banner() {

@@ -10,7 +10,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
@@ -150,6 +150,15 @@ class Walk {
     await this.page.waitForTimeout(300);
     await this.picture(name);
     await this.page.setViewportSize({ width: 1280, height: 760 });
+  }
+
+  /** Scrolls the queue to its end, where files are that have no changed lines; gives the row of a change. */
+  async lastRow(text) {
+    await until("the end of the queue", async () => {
+      await this.page.locator(".queue .v-box").evaluate((box) => void (box.scrollTop = box.scrollHeight));
+      return (await this.page.locator(".queue .hunk-row", { hasText: text }).count()) > 0;
+    });
+    return this.page.locator(".queue .hunk-row", { hasText: text });
   }
 
   /** No violation of axe's rules. */
@@ -357,6 +366,66 @@ async function review(walk) {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
+/** What a command did to modes and symlinks: shown, kept, undone, taken back. The disk is the truth. */
+async function modes(walk) {
+  const { page, client } = walk;
+  const at = (name) => join(root, name);
+  const mode = (name) => (statSync(at(name)).mode & 0o7777).toString(8);
+  const target = (name) => (lstatSync(at(name), { throwIfNoEntry: false }) ? readlinkSync(at(name)) : undefined);
+  for (const name of ["build.sh", "clean.sh", "ship.sh"]) {
+    write(name, "#!/bin/sh\n");
+    chmodSync(at(name), 0o644);
+  }
+  symlinkSync("docs", at("manual"));
+  const { command } = await client.call("command/begin", { session: "claude-1", label: "chmod and ln", scope: "workspace" });
+  chmodSync(at("build.sh"), 0o755);
+  chmodSync(at("clean.sh"), 0o700);
+  chmodSync(at("ship.sh"), 0o755);
+  rmSync(at("manual"));
+  symlinkSync("docs/prices.md", at("manual"));
+  symlinkSync("src/cart.js", at("newest"));
+  await client.call("command/end", { command, exit: 0 });
+  await walk.go(VIEWS.review);
+  const gone = (text) => page.locator(".queue .hunk-row", { hasText: text }).first().waitFor({ state: "detached" });
+  const shows = async (path, what, ...cells) => {
+    await page.locator(".hunk h2", { hasText: path }).waitFor();
+    await page.locator(".hunk .summary", { hasText: what }).filter({ hasText: "claude-1" }).locator("time").waitFor();
+    assert.deepEqual(await page.locator(".hunk .whole tbody tr > *").allTextContents(), cells);
+  };
+
+  await (await walk.lastRow("symlink → src/cart.js")).click();
+  await shows("newest", "symlink → src/cart.js", "Kind", "does not exist", "symlink", "Target", "–", "src/cart.js");
+  await walk.accessible("a symlink to review");
+  await page.keyboard.press("u");
+  await until("the new symlink is undone", () => target("newest") === undefined);
+  await gone("symlink → src/cart.js");
+  await page.locator(".toast button", { hasText: "Take back" }).last().click();
+  await until("it is taken back", () => target("newest") === "src/cart.js");
+
+  await (await walk.lastRow("symlink docs → docs/prices.md")).click();
+  await shows("manual", "symlink docs → docs/prices.md", "Target", "docs", "docs/prices.md");
+  await page.locator(".actions").getByRole("button", { name: "Undo" }).click();
+  await until("the target is undone", () => target("manual") === "docs");
+  await gone("symlink docs → docs/prices.md");
+
+  await (await walk.lastRow("mode 644 → 700")).click();
+  await shows("clean.sh", "mode 644 → 700", "Mode", "644 rw-r--r--", "700 rwx------");
+  await page.keyboard.press("u");
+  await until("the mode is undone", () => mode("clean.sh") === "644");
+  await gone("mode 644 → 700");
+
+  await (await walk.lastRow("mode 644 → 755")).first().click();
+  await shows("build.sh", "mode 644 → 755", "Mode", "644 rw-r--r--", "755 rwxr-xr-x");
+  await page.keyboard.press("a");
+  await until("the mode is kept", async () => {
+    const { files } = await client.call("review/list", { paths: ["build.sh"] });
+    return (files ?? []).length === 0;
+  });
+  assert.equal(mode("build.sh"), "755");
+  // The next in line is looked at: the other mode stays in the queue, for the pictures.
+  await shows("ship.sh", "mode 644 → 755", "Mode", "644 rw-r--r--", "755 rwxr-xr-x");
+}
+
 /** The file's versions, the slider, both layouts, the authors of lines, and a version restored. */
 async function file(walk) {
   const { page } = walk;
@@ -512,12 +581,28 @@ async function looks(walk) {
       await walk.picture(`${view}-${theme}-${width}`);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= width, `${view} is ${wide} pixels wide on a screen of ${width}`);
+      if (view === "review") await wholes(walk, theme, width);
     }
   }
   // The switch beats what the system has.
   await page.setViewportSize({ width: 1280, height: 760 });
   await page.getByLabel("Theme").selectOption("light");
   assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(251, 251, 249)");
+}
+
+/** Changes without lines, as the views above. */
+async function wholes(walk, theme, width) {
+  const { page } = walk;
+  for (const [name, text] of [["mode", "mode 644 → 755"], ["symlink", "symlink → src/cart.js"]]) {
+    await (await walk.lastRow(text)).click();
+    await page.locator(".hunk .whole").waitFor();
+    await walk.accessible(`a ${name} to review, ${theme}, ${width} pixels`);
+    await walk.picture(`review-${name}-${theme}-${width}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= width, `a ${name} is ${wide} pixels wide on a screen of ${width}`);
+  }
+  await page.locator(".queue .v-box").evaluate((box) => void (box.scrollTop = 0));
+  await page.locator(".queue .hunk-row").first().click();
 }
 
 /** Every view can be gone through by the keyboard alone, and shows where one is. */
@@ -579,7 +664,7 @@ async function refused(walk) {
   other.close();
 }
 
-const STEPS = { empty, now, review, file, day, looks, keyboard, restart, refused, longFile, burst };
+const STEPS = { empty, now, review, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
 
 touchmark("start");
 const { server, address } = await serve();

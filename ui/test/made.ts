@@ -1,6 +1,6 @@
 // Rows as the daemon sends them, with what a test does not care about filled in.
 
-import type { Activity, Author, DiffHunk, Event, ReviewHunk, SessionRow, Version } from "../src/protocol.js";
+import type { Activity, Author, DiffHunk, Event, ReviewFile, ReviewHunk, SessionRow, Version } from "../src/protocol.js";
 
 export const agent = (session: string, label = session): Author => ({ kind: "agent", session, label });
 export const user: Author = { kind: "user" };
@@ -24,6 +24,8 @@ export const ran = (command: string, session: string, label: string): Event => (
 export const session = (id: string, openedAt: number): SessionRow => ({ session: id, label: id, open: true, openedAt, lastActive: openedAt, reads: 0, edits: 0, stale: 0, modified: 0 });
 
 export const hunk = (path: string, id: string, by: Author, more: Partial<ReviewHunk> = {}): ReviewHunk => ({ path, id, authors: [by], before: "a\n", after: "b\n", lines: { start: 1, end: 1 }, time: 1, ...more });
+
+export const whole = (path: string, id: string, by: Author, more: Partial<ReviewFile> = {}): ReviewFile => ({ path, id, authors: [by], modeBefore: "100644", mode: "100755", time: 1, ...more });
 
 /** A hunk of lines without context; their text does not matter. */
 export const lines = (oldStart: number, oldLines: number, newStart: number, newLines: number): DiffHunk => ({

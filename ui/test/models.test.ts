@@ -3,11 +3,12 @@ import { test } from "node:test";
 import { Authors, COLOURS, markOf } from "../src/model/authors.js";
 import { bins, extent, lanes, ticks } from "../src/model/day.js";
 import { spans } from "../src/model/lines.js";
-import { following, lineCount, queue } from "../src/model/queue.js";
+import { following, lineCount, queue, waiting } from "../src/model/queue.js";
 import { timeline } from "../src/model/timeline.js";
+import { sides, what } from "../src/model/whole.js";
 import { address, parse } from "../src/router.js";
 import { addDays, ago, atTime, bytes, dayName, dayStart } from "../src/times.js";
-import { agent, did, hunk, lines, session, user, version } from "./made.js";
+import { agent, did, hunk, lines, session, user, version, whole } from "./made.js";
 
 test("sessions have their colours by the order in which they were opened, also after a reload", () => {
   const [one, other] = [new Authors(), new Authors()];
@@ -43,16 +44,39 @@ test("a correction is merged into the version that it corrects, and the user's l
 
 test("the queue is ordered by file or session, what is left for later comes last", () => {
   const authors = new Authors();
-  const all = [hunk("a", "1", agent("s")), hunk("a", "3", agent("t")), hunk("b", "2", agent("t"))];
-  const ids = (by: "file" | "session", later: string[] = []) => queue(all, by, new Set(later), authors).rows.map((row) => (row.kind === "group" ? row.title : row.item.hunk.id));
-  assert.deepEqual(ids("file"), ["a", "1", "3", "b", "2"]);
-  assert.deepEqual(ids("session"), ["s", "1", "t", "3", "2"]);
-  assert.deepEqual(ids("file", ["a\u00001"]), ["a", "3", "b", "2", "a (later)", "1"]);
+  const hunks = [hunk("a", "1", agent("s")), hunk("a", "3", agent("t")), hunk("b", "2", agent("t"))];
+  const all = { hunks, files: [whole("a", "4", agent("s")), whole("c", "5", agent("t"))] };
+  const ids = (by: "file" | "session", later: string[] = []) => queue(all, by, new Set(later), authors).rows.map((row) => (row.kind === "group" ? row.title : row.item.id));
+  assert.deepEqual(ids("file"), ["a", "1", "3", "4", "b", "2", "c", "5"]);
+  assert.deepEqual(ids("session"), ["s", "1", "4", "t", "3", "2", "5"]);
+  assert.deepEqual(ids("file", ["a\u00001"]), ["a", "3", "4", "b", "2", "c", "5", "a (later)", "1"]);
+  assert.deepEqual(ids("file", ["a\u00004"]), ["a", "1", "3", "b", "2", "c", "5", "a (later)", "4"]);
+  assert.deepEqual([all, { hunks }, undefined].map(waiting), [5, 3, 0]);
+});
+
+test("a change of a mode or a symlink is said in a few words", () => {
+  const [file, run, link] = ["100644", "100755", "120777"];
+  const said = (more: object) => what(whole("a", "1", user, more));
+  assert.equal(said({}), "mode 644 → 755");
+  assert.equal(said({ mode: "104755" }), "mode 644 → 4755");
+  assert.equal(said({ modeBefore: null, mode: link, target: "b" }), "symlink → b");
+  assert.equal(said({ modeBefore: link, mode: link, targetBefore: "a", target: "b" }), "symlink a → b");
+  assert.equal(said({ modeBefore: link, mode: null, targetBefore: "a" }), "removed symlink → a");
+  assert.equal(said({ modeBefore: file, mode: link, target: "b" }), "file replaced by symlink → b");
+  assert.equal(said({ modeBefore: link, mode: file, targetBefore: "a" }), "symlink → a replaced by file");
+  assert.equal(said({ modeBefore: file, mode: null }), "removed file");
+  assert.equal(said({ modeBefore: file, mode: file }), "content changed");
+  assert.equal(said({ modeBefore: null, mode: link, target: "\u202etxt\n" }), "symlink → \\u202etxt\\n");
+  const rows = (more: object) => sides(whole("a", "1", user, more)).map((row) => Object.values(row));
+  assert.deepEqual(rows({}), [["Mode", "644 rw-r--r--", "755 rwxr-xr-x"]]);
+  assert.deepEqual(rows({ modeBefore: "100444", mode: "107644" }), [["Mode", "444 r--r--r--", "7644 rwSr-Sr-T"]]);
+  assert.deepEqual(rows({ modeBefore: null, mode: link, target: "b" }), [["Kind", "does not exist", "symlink"], ["Target", "", "b"]]);
+  assert.deepEqual(rows({ modeBefore: run, mode: link, target: "b" }), [["Kind", "file", "symlink"], ["Mode", "755 rwxr-xr-x", ""], ["Target", "", "b"]]);
 });
 
 test("after a hunk has left the queue the next one is looked at", () => {
   const authors = new Authors();
-  const items = (ids: string[]) => queue(ids.map((id) => hunk("a", id, agent("s"))), "file", new Set(), authors).items;
+  const items = (ids: string[]) => queue({ hunks: ids.map((id) => hunk("a", id, agent("s"))) }, "file", new Set(), authors).items;
   const after = (ids: string[], current: string) => following(items(["1", "2", "3"]), items(ids), `a\0${current}`)?.slice(2);
   assert.equal(after(["1", "3"], "2"), "3");
   assert.equal(after(["1", "2"], "3"), "2");

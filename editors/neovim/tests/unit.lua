@@ -165,6 +165,29 @@ function tests.long_paths_show_their_end()
   same(names.tail('a\27[31m', 20), 'a?[31m', 'harmless')
 end
 
+function tests.what_a_change_without_lines_did()
+  local whole = require('touchmark.whole')
+  local file, run, link = '100644', '100755', '120777'
+  for _, case in ipairs({
+    { 'mode 644 → 755', file, run },
+    { 'mode 644 → 4755', file, '104755' },
+    { 'symlink → b', nil, link, nil, 'b' },
+    { 'symlink a → b', link, link, 'a', 'b' },
+    { 'removed symlink → a', link, nil, 'a' },
+    { 'file replaced by symlink → b', file, link, nil, 'b' },
+    { 'symlink → a replaced by file', link, file, 'a' },
+    { 'new file', nil, file },
+    { 'removed file', file },
+    { 'content changed', file, file },
+    { 'symlink → ?[31m', nil, link, nil, '\27[31m' },
+  }) do
+    local change = { modeBefore = case[2], mode = case[3], targetBefore = case[4], target = case[5] }
+    same(whole.what(change), case[1], case[1])
+  end
+  same({ whole.has_link({ mode = run, modeBefore = file }), whole.has_link({ modeBefore = link }) }, { false, true }, 'links')
+  same({ whole.is_file({ mode = run }), whole.is_file({ mode = link }), whole.is_file({}) }, { true, false, false }, 'files')
+end
+
 function tests.how_long_ago()
   local names = require('touchmark.names')
   local now = os.time()

@@ -3,10 +3,11 @@
 
 import * as vscode from "vscode";
 
-import type { ReviewHunk, Undone } from "../../../bindings/typescript/src/generated/protocol";
+import type { ReviewFile, ReviewHunk, Undone } from "../../../bindings/typescript/src/generated/protocol";
 import { TouchmarkError } from "../../../bindings/typescript/src/errors";
 import type { Daemon } from "./daemon";
 import { authorOf, lines } from "./words";
+import { hasLink } from "./whole";
 
 /** Events arrive in bursts: the queue is requested this long after the first, in milliseconds. */
 const BURST = 250;
@@ -14,18 +15,27 @@ const BURST = 250;
 /** How long one of these requests may take, in milliseconds: an undo writes files. */
 const WITHIN = { withinMs: 30_000 };
 
-/** One change in the queue. */
-export interface Change {
+/** A change of lines. */
+export interface LineChange {
   daemon: Daemon;
   hunk: ReviewHunk;
 }
 
+/** A change of a file that has no lines: of its mode, or of a symlink. */
+export interface FileChange {
+  daemon: Daemon;
+  file: ReviewFile;
+}
+
+/** One change in the queue. */
+export type Change = LineChange | FileChange;
+
 export class Queue implements vscode.Disposable {
   readonly #daemons: () => Daemon[];
-  /** The changes of each daemon, sorted by file and line. */
+  /** The changes of each daemon, sorted by file and line; then those without lines. */
   #changes: Change[] = [];
-  /** The same changes, by the address of their file: looked up at every keystroke. */
-  #byFile = new Map<string, Change[]>();
+  /** The changes of lines, by the address of their file: looked up at every keystroke. */
+  #byFile = new Map<string, LineChange[]>();
   /** True if a daemon has more changes than it has listed. */
   hasMore = false;
   /** The changes that were put off until the next *Look Again*, by key. */
@@ -43,8 +53,8 @@ export class Queue implements vscode.Disposable {
     return this.#changes;
   }
 
-  /** The changes of one file that were not put off. */
-  of(uri: vscode.Uri): Change[] {
+  /** The changes of one file's lines that were not put off. */
+  of(uri: vscode.Uri): LineChange[] {
     return (this.#byFile.get(uri.toString()) ?? []).filter((change) => !this.isLater(change));
   }
 
@@ -67,9 +77,12 @@ export class Queue implements vscode.Disposable {
       this.#daemons().map(async (daemon) => ({ daemon, queue: await daemon.ask((client) => client.reviewList({}, WITHIN)) })),
     );
     if (mine !== this.#requests) return;
-    this.#changes = answers.flatMap(({ daemon, queue }) => (queue?.hunks ?? []).map((hunk) => ({ daemon, hunk })));
+    this.#changes = answers.flatMap(({ daemon, queue }): Change[] => [
+      ...(queue?.hunks ?? []).map((hunk) => ({ daemon, hunk })),
+      ...(queue?.files ?? []).map((file) => ({ daemon, file })),
+    ]);
     this.#byFile = new Map();
-    for (const change of this.#changes) {
+    for (const change of this.#changes.filter(isOfLines)) {
       const file = uriOf(change).toString();
       const own = this.#byFile.get(file);
       if (own) own.push(change);
@@ -108,9 +121,9 @@ export class Queue implements vscode.Disposable {
   async #each(changes: readonly Change[], done: string, send: (daemon: Daemon, hunks: { path: string; id: string }[]) => Promise<void>): Promise<void> {
     for (const daemon of new Set(changes.map((change) => change.daemon))) {
       const own = changes.filter((change) => change.daemon === daemon);
-      const files = [...new Set(own.map(({ hunk }) => hunk.path))].join(", ");
+      const files = [...new Set(own.map((change) => rowOf(change).path))].join(", ");
       try {
-        await send(daemon, own.map(({ hunk: { path, id } }) => ({ path, id })));
+        await send(daemon, own.map(rowOf).map(({ path, id }) => ({ path, id })));
       } catch (error) {
         const isOther = error instanceof TouchmarkError && error.code === "notFound";
         void vscode.window.showWarningMessage(
@@ -128,12 +141,22 @@ export class Queue implements vscode.Disposable {
 }
 
 /** The place of the file that has a change. */
-export function uriOf({ daemon, hunk }: Change): vscode.Uri {
-  return daemon.uriOf(hunk.path);
+export function uriOf(change: Change): vscode.Uri {
+  return change.daemon.uriOf(rowOf(change).path);
 }
 
-function key({ daemon, hunk }: Change): string {
-  return `${daemon.folder.uri.toString()}\n${hunk.path}\n${hunk.id}`;
+export function isOfLines(change: Change): change is LineChange {
+  return "hunk" in change;
+}
+
+/** The row of the daemon's answer. */
+export function rowOf(change: Change): ReviewHunk | ReviewFile {
+  return isOfLines(change) ? change.hunk : change.file;
+}
+
+function key(change: Change): string {
+  const { path, id } = rowOf(change);
+  return `${change.daemon.folder.uri.toString()}\n${path}\n${id}`;
 }
 
 function message(error: unknown): string {
@@ -142,10 +165,12 @@ function message(error: unknown): string {
 
 /**
  * Saves the files in which changes are to be undone, if the user wants that.
- * An undo writes to the disk, so it would conflict with unsaved changes.
+ * An undo writes to the disk, so it would conflict with unsaved changes. The
+ * undo of a mode alone leaves the content as it is.
  */
 async function areSaved(changes: readonly Change[]): Promise<boolean> {
-  const uris = new Set(changes.map((change) => uriOf(change).toString()));
+  const written = changes.filter((change) => isOfLines(change) || hasLink(change.file));
+  const uris = new Set(written.map((change) => uriOf(change).toString()));
   const dirty = vscode.workspace.textDocuments.filter(({ uri, isDirty }) => isDirty && uris.has(uri.toString()));
   if (dirty.length === 0) return true;
   const save = "Save and Undo";

@@ -4,9 +4,10 @@
 import { posix } from "node:path";
 import * as vscode from "vscode";
 
-import { type Change, type Queue, uriOf } from "./queue";
+import { type Change, type LineChange, type Queue, isOfLines, rowOf, uriOf } from "./queue";
 import { ago, authorsOf, what } from "./words";
 import { type Shown, without } from "./shown";
+import { hasLink, isFile, whatWhole } from "./whole";
 
 type Row = { kind: "file"; uri: vscode.Uri; changes: Change[] } | { kind: "change"; change: Change };
 
@@ -24,9 +25,9 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
   readonly #changed = new vscode.EventEmitter<void>();
   readonly onDidChangeTreeData = this.#changed.event;
   /** The change that was shown last. */
-  #last: Change | undefined;
+  #last: LineChange | undefined;
   /** The changes whose *Compare* is open, by the address of its left side. */
-  readonly #compared = new Map<string, Change>();
+  readonly #compared = new Map<string, LineChange>();
 
   constructor(queue: Queue, shown: Shown) {
     this.#queue = queue;
@@ -46,8 +47,8 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
       on("keep", (changes) => this.#settle(changes, () => queue.keep(changes))),
       on("undo", (changes) => this.#settle(changes, () => queue.undo(changes))),
       on("later", (changes) => this.#settle(changes, async () => queue.later(changes))),
-      on("compare", ([change]) => change && this.#compare(change)),
-      on("open", ([change]) => change && this.#open(change)),
+      on("compare", ([change]) => change && isOfLines(change) && this.#compare(change)),
+      on("open", ([change]) => change && isOfLines(change) && this.#open(change)),
       vscode.commands.registerCommand("touchmark.review.keepAll", () => this.#keepAll()),
       vscode.commands.registerCommand("touchmark.review.next", () => this.#go(1)),
       vscode.commands.registerCommand("touchmark.review.previous", () => this.#go(-1)),
@@ -76,13 +77,22 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
       return item;
     }
     const { change } = row;
-    const item = new vscode.TreeItem(what(change.hunk));
+    const text = isOfLines(change) ? what(change.hunk) : whatWhole(change.file);
+    const item = new vscode.TreeItem(text);
     const later = this.#queue.isLater(change);
-    item.description = `${authorsOf(change.hunk)}, ${later ? "later" : ago(change.hunk.time)}`;
-    item.iconPath = new vscode.ThemeIcon(later ? "clock" : change.hunk.deleted ? "diff-removed" : change.hunk.created ? "diff-added" : "diff-modified");
-    item.tooltip = new vscode.MarkdownString().appendCodeblock(difference(change), "diff");
-    item.contextValue = "change";
-    item.command = { command: "touchmark.review.open", title: "Open", arguments: [change] };
+    const { authors, time } = rowOf(change);
+    item.description = `${authorsOf({ authors })}, ${later ? "later" : ago(time)}`;
+    item.iconPath = new vscode.ThemeIcon(later ? "clock" : icon(change));
+    if (isOfLines(change)) {
+      item.tooltip = new vscode.MarkdownString().appendCodeblock(difference(change), "diff");
+      item.contextValue = "change";
+      item.command = { command: "touchmark.review.open", title: "Open", arguments: [change] };
+    } else {
+      item.tooltip = text;
+      item.contextValue = "fileChange";
+      // A symlink would open as the file that it leads to.
+      if (isFile(change.file)) item.command = { command: "vscode.open", title: "Open", arguments: [uriOf(change)] };
+    }
     return item;
   }
 
@@ -115,7 +125,7 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     const editor = vscode.window.activeTextEditor;
     const [first] = changes;
     const isHere = first !== undefined && editor?.document.uri.toString() === uriOf(first).toString();
-    if (isHere && this.#queue.of(uriOf(first)).length > 0) await this.#go(1, first);
+    if (isHere && isOfLines(first) && this.#queue.of(uriOf(first)).length > 0) await this.#go(1, first);
   }
 
   async #keepAll(): Promise<void> {
@@ -127,11 +137,13 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     if ((await vscode.window.showWarningMessage(question, { modal: true }, keep)) === keep) await this.#queue.keep(changes);
   }
 
-  /** Shows the next change or the one before, in this file or another. After the last comes the first. */
-  async #go(by: 1 | -1, from?: Change): Promise<void> {
-    const all = this.#queue.all().filter((change) => !this.#queue.isLater(change));
+  /** Shows the next change of lines or the one before, in this file or another. After the last comes the first. */
+  async #go(by: 1 | -1, from?: LineChange): Promise<void> {
+    const open = this.#queue.all().filter((change) => !this.#queue.isLater(change));
+    const all = open.filter(isOfLines);
     if (all.length === 0) {
-      void vscode.window.showInformationMessage("No agent's change waits for your review.");
+      const none = open.length === 0 ? "No agent's change waits for your review." : "Only changes of modes and symlinks wait for your review: see the view Agents' Changes.";
+      void vscode.window.showInformationMessage(none);
       return;
     }
     const editor = vscode.window.activeTextEditor;
@@ -142,7 +154,7 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     let to = last !== -1 ? (last + by + all.length) % all.length : by === 1 ? 0 : all.length - 1;
     if (editor !== undefined && own !== -1) {
       const line = from === undefined ? editor.selection.active.line + 1 : from.hunk.lines.start - 1;
-      const start = ({ hunk }: Change) => this.#shown.line(editor.document, hunk) + 1;
+      const start = ({ hunk }: LineChange) => this.#shown.line(editor.document, hunk) + 1;
       const inFile = all.filter((change) => uriOf(change).toString() === here);
       const after = by === 1 ? inFile.findIndex((change) => start(change) > line) : inFile.findLastIndex((change) => start(change) < line);
       if (after !== -1) to = own + after;
@@ -152,7 +164,7 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     if (next !== undefined) await this.#open(next);
   }
 
-  async #open(change: Change): Promise<void> {
+  async #open(change: LineChange): Promise<void> {
     this.#last = change;
     if (change.hunk.deleted) return this.#compare(change);
     const document = await vscode.workspace.openTextDocument(uriOf(change));
@@ -163,7 +175,7 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
   }
 
   /** Shows a file without a change next to the file. */
-  async #compare(change: Change): Promise<void> {
+  async #compare(change: LineChange): Promise<void> {
     const { hunk } = change;
     const uri = uriOf(change);
     const left = uri.with({ scheme: SCHEME, query: hunk.id });
@@ -180,19 +192,25 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
   }
 }
 
+/** The name of the icon of a change. */
+function icon(change: Change): string {
+  if (!isOfLines(change)) return hasLink(change.file) ? "file-symlink-file" : "key";
+  return change.hunk.deleted ? "diff-removed" : change.hunk.created ? "diff-added" : "diff-modified";
+}
+
 function dirname(path: string): string {
   const directory = posix.dirname(path);
   return directory === "." ? "" : directory;
 }
 
-async function contentOf(change: Change): Promise<string> {
+async function contentOf(change: LineChange): Promise<string> {
   if (change.hunk.deleted) return "";
   const bytes = await vscode.workspace.fs.readFile(uriOf(change));
   return new TextDecoder().decode(bytes);
 }
 
 /** A change as a patch shows it. */
-function difference({ hunk }: Change): string {
+function difference({ hunk }: LineChange): string {
   const side = (sign: string, text: string) => {
     const all = text === "" ? [] : text.replace(/\n$/, "").split("\n");
     const more = all.length > MAX_LINES ? [`  and ${all.length - MAX_LINES} lines more`] : [];

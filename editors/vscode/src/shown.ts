@@ -4,7 +4,7 @@
 import * as vscode from "vscode";
 
 import type { ReviewHunk } from "../../../bindings/typescript/src/generated/protocol";
-import type { Change, Queue } from "./queue";
+import type { LineChange, Queue } from "./queue";
 import { type Edit, inDocument } from "./unsaved";
 import { ago, authorsOf, what } from "./words";
 
@@ -42,7 +42,7 @@ export class Shown implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   /** The change at a line of a document, counted from 0. */
-  at(document: vscode.TextDocument, line: number): Change | undefined {
+  at(document: vscode.TextDocument, line: number): LineChange | undefined {
     const own = this.#queue.of(document.uri);
     if (own.length === 1) return own[0];
     return own.find(({ hunk }) => {

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import Module, { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -66,6 +66,7 @@ let lenses;
 let hovers;
 const settings = { start: true, path: "", warnBeforeSave: true, reviewInEditor: true, lineAuthor: "inline" };
 const warned = [];
+const said = [];
 /** What the user answers to a warning with these buttons. */
 let chosen;
 
@@ -107,7 +108,7 @@ const vscode = {
     onDidChangeActiveTextEditor: on("active"),
     onDidChangeVisibleTextEditors: on("visible"),
     showWarningMessage: async (text, ...buttons) => (warned.push(text), buttons.find((button) => button === chosen)),
-    showInformationMessage: async () => undefined,
+    showInformationMessage: async (text) => void said.push(text),
     showTextDocument: async () => ({ revealRange() {} }),
     showInputBox: async () => "look at line 1",
     showQuickPick: async (rows) => void picked.push(rows),
@@ -140,6 +141,7 @@ const { connect } = require("./dist/bindings/typescript/src/client.js");
 const { changedLines } = require("./dist/editors/vscode/src/lines.js");
 const { without } = require("./dist/editors/vscode/src/shown.js");
 const { ago } = require("./dist/editors/vscode/src/words.js");
+const { whatWhole } = require("./dist/editors/vscode/src/whole.js");
 const { edited, inDocument, inSavedFile, unchanged, unsavedLines } = require("./dist/editors/vscode/src/unsaved.js");
 const context = { subscriptions: [], extensionUri: {} };
 
@@ -190,6 +192,21 @@ test("a text without a change", () => {
 test("how long ago", () => {
   const minute = 60_000;
   assert.deepEqual([0, 1, 59, 60, 1439, 1440, 2880].map((minutes) => ago(0, minutes * minute)), ["just now", "1 min ago", "59 min ago", "1 h ago", "23 h ago", "1 day ago", "2 days ago"]);
+});
+
+test("what a change of a mode or a symlink did", () => {
+  const [file, run, link] = ["100644", "100755", "120777"];
+  const said = (modeBefore, mode, targetBefore, target) => whatWhole({ modeBefore, mode, targetBefore, target });
+  assert.equal(said(file, run), "mode 644 → 755");
+  assert.equal(said(file, "104755"), "mode 644 → 4755");
+  assert.equal(said(undefined, link, undefined, "b"), "symlink → b");
+  assert.equal(said(link, link, "a", "b"), "symlink a → b");
+  assert.equal(said(link, undefined, "a"), "removed symlink → a");
+  assert.equal(said(file, link, undefined, "b"), "file replaced by symlink → b");
+  assert.equal(said(link, file, "a"), "symlink → a replaced by file");
+  assert.equal(said(null, file), "new file");
+  assert.equal(said(file, file), "content changed");
+  assert.equal(said(null, link, null, "\u202etxt\n"), "symlink → ?txt?");
 });
 
 test("which lines are new", () => {
@@ -331,6 +348,46 @@ test("the user reviews what an agent changed", async () => {
   document.save = async () => ((document.isDirty = false), true);
   await commands["touchmark.review.undo"](row);
   await disk("undone", "eins\ntwo\nthree\n");
+
+  // Modes and symlinks have no lines: they are items of the view.
+  const at = (name) => join(root, name);
+  const mode = (name) => (statSync(at(name)).mode & 0o7777).toString(8);
+  const target = (name) => (lstatSync(at(name), { throwIfNoEntry: false }) ? readlinkSync(at(name)) : undefined);
+  for (const name of ["kept.sh", "undone.sh"]) {
+    writeFileSync(at(name), "#!/bin/sh\n");
+    chmodSync(at(name), 0o644);
+  }
+  const { command } = await client.commandBegin({ session, label: "chmod and ln", scope: "workspace" });
+  chmodSync(at("kept.sh"), 0o755);
+  chmodSync(at("undone.sh"), 0o755);
+  symlinkSync("kept.sh", at("link"));
+  symlinkSync("a.txt", at("other"));
+  await client.commandEnd({ command, exit: 0 });
+  const view = trees["touchmark.review"];
+  const items = () => view.getChildren().flatMap((file) => view.getChildren(file).map((change) => ({ change, file, name: file.uri.fsPath.slice(root.length + 1), item: view.getTreeItem(change) })));
+  const listed = (what, ...wanted) => until(what, () => String(items().map(({ name, item }) => `${name}: ${item.label} by ${item.description}`)) === String(wanted));
+  const by = `by ${label}, just now`;
+  await listed("all four", `kept.sh: mode 644 → 755 ${by}`, `link: symlink → kept.sh ${by}`, `other: symlink → a.txt ${by}`, `undone.sh: mode 644 → 755 ${by}`);
+  const item = (wanted) => items().find(({ name }) => name === wanted);
+  assert.deepEqual(items().map((one) => one.item.contextValue), Array(4).fill("fileChange"));
+  assert.deepEqual([item("kept.sh").item.command.command, item("link").item.command], ["vscode.open", undefined]);
+  // They have no line in any editor.
+  assert.deepEqual(titles(), []);
+  await commands["touchmark.review.next"]();
+  assert.match(said.at(-1), /Only changes of modes and symlinks/);
+  await commands["touchmark.review.later"](item("other").change);
+  assert.equal(item("other").item.description, `${label}, later`);
+  await commands["touchmark.review.keep"](item("kept.sh").change);
+  await commands["touchmark.review.undo"](item("undone.sh").change);
+  await commands["touchmark.review.undo"](item("link").file);
+  await commands["touchmark.review.keep"](item("other").change);
+  await listed("nothing is left");
+  assert.deepEqual(["kept.sh", "undone.sh"].map(mode), ["755", "644"]);
+  assert.deepEqual(["link", "other"].map(target), [undefined, "a.txt"]);
+  assert.deepEqual((await client.reviewList({})).files ?? [], []);
+  await commands["touchmark.redo"]();
+  await until("the symlink is back", () => target("link") === "kept.sh");
+  await listed("the symlink again", `link: symlink → kept.sh ${by}`);
 
   context.subscriptions.forEach((one) => one.dispose());
   await client.shutdown().catch(() => undefined);

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { copies, feedRevision, fold, now, review, sessions, status } from "../live.js";
 import { authors } from "../model/authors.js";
 import type { Entry } from "../model/fold.js";
+import { waiting } from "../model/queue.js";
 import { refOf, shown } from "../names.js";
 import { Ago, Badge, Choices, Command, Counts, Empty, FileLink, Word } from "../parts/basics.js";
 import { spoken } from "../parts/toast.js";
@@ -114,13 +115,13 @@ function useCopies(rows: readonly SessionRow[] | undefined, opened: ReadonlySet<
 function Summary({ rows }: { rows: readonly SessionRow[] | undefined }) {
   const open = rows?.filter((row) => row.open) ?? [];
   const stale = open.reduce((sum, row) => sum + row.stale, 0);
-  const waiting = review.value.value?.hunks.length ?? 0;
+  const toReview = waiting(review.value.value);
   const less = status.value.value?.degraded ?? [];
   return (
     <p class="summary">
       {rows && <span>{open.length} open</span>}
       {rows && <span class={stale > 0 ? "warn" : ""}><Word is="stale">{count(stale, "stale copy", "stale copies")}</Word></span>}
-      {waiting > 0 && <a href="#/review">{count(waiting, "change")} to review</a>}
+      {toReview > 0 && <a href="#/review">{count(toReview, "change")} to review</a>}
       {less.length > 0 && <span class="warn" title={less.map((one) => shown(one.cause)).join("\n")}>sees less than it should: {shown(less[0]!.cause)}</span>}
     </p>
   );

@@ -1,4 +1,4 @@
-// Review: what agents changed, hunk by hunk, to keep or to undo.
+// Review: what agents changed, change by change, to keep or to undo.
 
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -6,7 +6,8 @@ import { ApiError, call, sentence } from "../api.js";
 import { now, review, undos } from "../live.js";
 import { authors } from "../model/authors.js";
 import { lineStarts } from "../model/lines.js";
-import { type By, following, type Item, lineCount, queue, type Row } from "../model/queue.js";
+import { type By, following, type Hunk, type Item, lineCount, queue, type Row, type Whole } from "../model/queue.js";
+import { sides } from "../model/whole.js";
 import { named, refShown, shown, shownText, split } from "../names.js";
 import { Ago, Badge, Choices, Command, Counts, Empty, FileLink, Word } from "../parts/basics.js";
 import { Diff } from "../parts/diff.js";
@@ -18,7 +19,7 @@ import { connection } from "../stream.js";
 import { ago, count } from "../times.js";
 import { isTyping } from "../app.js";
 
-const HEIGHT = { group: 32, hunk: 34 } as const;
+const HEIGHT = { group: 32, item: 34 } as const;
 
 export function Review() {
   const { value: found, error } = review.value;
@@ -27,9 +28,9 @@ export function Review() {
   const [current, setCurrent] = useChosen();
   const [stays, setStays] = useState<readonly UndoneFile[]>([]);
   const [busy, setBusy] = useState(false);
-  const list = useMemo(() => queue(found?.hunks ?? [], by, later, authors), [found, by, later]);
+  const list = useMemo(() => queue(found, by, later, authors), [found, by, later]);
 
-  // The queue changes under the reader: the hunk that is looked at stays, or its successor takes its place.
+  // The queue changes under the reader: the change that is looked at stays, or its successor takes its place.
   const before = useRef<readonly Item[]>([]);
   useLayoutEffect(() => {
     const next = following(before.current, list.items, current);
@@ -56,7 +57,7 @@ export function Review() {
     review.poke();
     undos.poke();
   };
-  const hunks = (items: readonly Item[]) => items.map(({ ref, hunk }) => ({ ...named(ref), id: hunk.id }));
+  const hunks = (items: readonly Item[]) => items.map(({ ref, id }) => ({ ...named(ref), id }));
   const keep = (items: readonly Item[]) =>
     act(async () => {
       const { kept } = await call("review/keep", { hunks: hunks(items) });
@@ -110,7 +111,7 @@ export function Review() {
             heightOf={(row) => HEIGHT[row.kind]}
             keyOf={(row) => row.key}
             label="Changes"
-            current={list.rows.findIndex((row) => row.kind === "hunk" && row.key === current)}
+            current={list.rows.findIndex((row) => row.kind === "item" && row.key === current)}
             render={(row) => <QueueRow row={row} current={current} by={by} choose={setCurrent} />}
           />
         )}
@@ -125,11 +126,11 @@ export function Review() {
             <p class="summary">
               <span>{where(item)}</span>
               {item.who.map((who) => <Badge key={who.key} who={who} named />)}
-              <span class="soft"><Ago time={item.hunk.time} /></span>
+              <span class="soft"><Ago time={item.time} /></span>
             </p>
           </div>
           {stays.length > 0 && <Stays files={stays} close={() => setStays([])} />}
-          <HunkDiff item={item} />
+          {item.kind === "hunk" ? <HunkDiff item={item} /> : <Sides item={item} />}
           <div class="actions">
             <button type="button" class="primary" disabled={off} onClick={() => void keep([item])}>Keep <kbd aria-hidden="true">a</kbd></button>
             <button type="button" disabled={off} onClick={() => void undo([item])}>Undo <kbd aria-hidden="true">u</kbd></button>
@@ -146,7 +147,7 @@ export function Review() {
   );
 }
 
-/** The hunk that is looked at. A signal has its new value at once, also for a key that comes before the next render. */
+/** The change that is looked at. A signal has its new value at once, also for a key that comes before the next render. */
 const chosen = signal<string | undefined>(undefined);
 const useChosen = () => [chosen.value, (key: string | undefined) => void (chosen.value = key)] as const;
 
@@ -177,7 +178,9 @@ async function redo(undo: string): Promise<void> {
   undos.poke();
 }
 
-function where({ hunk }: Item): string {
+function where(item: Item): string {
+  if (item.kind === "whole") return item.what;
+  const { hunk } = item;
   if (hunk.created) return "created the file";
   if (hunk.deleted) return "deleted the file";
   const { start, end } = hunk.lines;
@@ -197,15 +200,27 @@ function QueueRow({ row, current, by, choose }: { row: Row; current: string | un
     );
   }
   const { item } = row;
-  const text = firstLine(item.hunk.after) || firstLine(item.hunk.before);
+  const { where, text, note } = item.kind === "hunk" ? hunkRow(item) : wholeRow(item);
   return (
     <button type="button" class="hunk-row" aria-current={row.key === current ? "true" : undefined} onClick={() => choose(row.key)}>
-      <span class="hunk-where soft">{item.hunk.created ? "new" : item.hunk.deleted ? "del" : item.hunk.lines.start}</span>
-      <code class="hunk-text">{by === "session" ? `${split(refShown(item.ref)).name}: ` : ""}{text || "(empty lines)"}</code>
-      <Counts added={item.added} removed={item.removed} />
+      <span class="hunk-where soft">{where}</span>
+      <code class="hunk-text">{by === "session" ? `${split(refShown(item.ref)).name}: ` : ""}{text}</code>
+      {note}
       {by === "file" && item.who.map((who) => <Badge key={who.key} who={who} />)}
     </button>
   );
+}
+
+function hunkRow({ hunk, added, removed }: Hunk) {
+  return {
+    where: hunk.created ? "new" : hunk.deleted ? "del" : hunk.lines.start,
+    text: firstLine(hunk.after) || firstLine(hunk.before) || "(empty lines)",
+    note: <Counts added={added} removed={removed} />,
+  };
+}
+
+function wholeRow({ file, what }: Whole) {
+  return { where: file.modeBefore == null ? "new" : file.mode == null ? "del" : "", text: what, note: null };
 }
 
 /** The first line that is not blank, short enough for a row. */
@@ -214,7 +229,27 @@ function firstLine(text: string): string {
   return shownText(line.trim().slice(0, 120));
 }
 
-function HunkDiff({ item }: { item: Item }) {
+/** What a change without lines altered, without it and with it. */
+function Sides({ item }: { item: Whole }) {
+  const rows = sides(item.file);
+  if (rows.length === 0) return <div class="whole"><p class="soft">The file was a symlink before, so its content is kept or undone as a whole.</p></div>;
+  return (
+    <div class="whole" tabIndex={0} role="group" aria-label="What changed">
+      <table>
+        <thead>
+          <tr><td /><th scope="col">Without the change</th><th scope="col">With the change</th></tr>
+        </thead>
+        <tbody>
+          {rows.map(({ name, before, after }) => (
+            <tr key={name}><th scope="row">{name}</th><td><code class="minus">{before || "–"}</code></td><td><code class="plus">{after || "–"}</code></td></tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function HunkDiff({ item }: { item: Hunk }) {
   const { hunk, ref } = item;
   const [around, setAround] = useState<{ key: string; before: string; after: string; lines: number }>();
   useEffect(() => {
@@ -244,7 +279,7 @@ const CONTEXT = 4;
 let looked: { ref: string; at: number; content: Promise<string | undefined> } | undefined;
 
 /** The lines around a hunk; none where the file is of another moment than the list. */
-async function surroundings({ hunk, ref }: Item): Promise<{ before: string; after: string; lines: number }> {
+async function surroundings({ hunk, ref }: Hunk): Promise<{ before: string; after: string; lines: number }> {
   const none = { before: "", after: "", lines: 0 };
   if (hunk.created || hunk.deleted) return none;
   const at = review.peek().at ?? 0;

@@ -8,6 +8,7 @@ local names = require('touchmark.names')
 local notice = require('touchmark.notice')
 local unsaved = require('touchmark.unsaved')
 local view = require('touchmark.view')
+local whole = require('touchmark.whole')
 local workspace = require('touchmark.workspace')
 
 local M = {}
@@ -20,7 +21,8 @@ local BURST = 250
 --- Lines of each side of a change that the view shows.
 local MOST = 20
 
---- By link, once the user has begun to review: {hunks, more, session, due}.
+--- By link, once the user has begun to review: {hunks, files, more, session,
+--- due}. `files` are changes that have no lines.
 local queues = {}
 --- Changes that were put off, by name: they stay in the queue.
 local later = {}
@@ -50,8 +52,11 @@ local function plural(number, word)
   return ('%d %s%s'):format(number, word, number == 1 and '' or 's')
 end
 
---- What a change did to its lines: `line 4 changed`.
+--- What a change did: `line 4 changed`, `mode 644 → 755`.
 local function what(hunk)
+  if not hunk.lines then
+    return whole.what(hunk)
+  end
   local from, to = hunk.lines.start, hunk.lines['end']
   if hunk.deleted then
     return 'deleted the file'
@@ -75,11 +80,15 @@ local function authors(hunk)
   return table.concat(found, ', ')
 end
 
---- The changes of a link's queue that were not put off.
-local function open_hunks(owner)
+--- The changes of `kind` in a link's queue that were not put off.
+local function not_later(owner, kind)
   return vim.tbl_filter(function(hunk)
     return not later[key(owner, hunk)]
-  end, queues[owner] and queues[owner].hunks or {})
+  end, queues[owner] and queues[owner][kind] or {})
+end
+
+local function open_hunks(owner)
+  return not_later(owner, 'hunks')
 end
 
 --- The lines of a change in a buffer, from 1, or nil where unsaved changes
@@ -122,7 +131,8 @@ local function render(owner, queue)
     lines[#lines + 1] = line
     own[#lines] = hunk
   end
-  local number = #queue.hunks
+  local changes = vim.list_extend(vim.list_extend({}, queue.hunks), queue.files)
+  local number = #changes
   local width = math.max(40, vim.o.columns - 1)
   if number == 0 then
     add("No agent's change waits for your review.")
@@ -130,13 +140,13 @@ local function render(owner, queue)
     add(('%s%s by agents to review'):format(plural(number, 'change'), queue.more and ' and more' or ''))
     add('K keep  U undo  L later  <CR> open  ]c next  [c previous  R again  q close')
   end
-  for _, hunk in ipairs(queue.hunks) do
+  for _, hunk in ipairs(changes) do
     add('')
     local by = authors(hunk) .. ', ' .. (later[key(owner, hunk)] and 'later' or names.ago(hunk.time))
     local did = what(hunk)
     local room = width - vim.fn.strdisplaywidth(did .. by) - 4
     add(('%s: %s  %s'):format(names.tail(path_of(owner, hunk), math.max(12, room)), did, by), hunk)
-    for _, side in ipairs({ { '-', hunk.before }, { '+', hunk.after } }) do
+    for _, side in ipairs(hunk.lines and { { '-', hunk.before }, { '+', hunk.after } } or {}) do
       local all = side[2] == '' and {} or vim.split((side[2]:gsub('\n$', '')), '\n', { plain = true })
       for at, line in ipairs(all) do
         if at > MOST then
@@ -201,7 +211,7 @@ local function draw(owner)
   end
   view.show(buffer, lines)
   colour(buffer, lines)
-  local at = line_of(math.max(1, math.min(number, #queue.hunks)))
+  local at = line_of(math.max(1, math.min(number, #queue.hunks + #queue.files)))
   if window ~= -1 and at then
     vim.api.nvim_win_call(window, function()
       vim.fn.winrestview({ lnum = at, col = 0, topline = top })
@@ -209,17 +219,17 @@ local function draw(owner)
   end
 end
 
---- Requests the queue. Calls back with its changes, or with nil after it has
---- said why there are none.
+--- Requests the queue. Calls back with its changes of lines, or with nil after
+--- it has said why there are none.
 local function look(owner, callback)
-  local queue = queues[owner] or { hunks = {} }
+  local queue = queues[owner] or { hunks = {}, files = {} }
   queues[owner] = queue
   owner:request('review/list', { session = queue.session }, function(error, result)
     if error then
       notice.say(error.message)
       return callback and callback(nil)
     end
-    queue.hunks, queue.more = result.hunks, result.more
+    queue.hunks, queue.files, queue.more = result.hunks, result.files or {}, result.more
     sign(owner)
     draw(owner)
     if callback then
@@ -292,7 +302,13 @@ local function at_cursor(callback)
           return notice.say(('conflict in %s: the file on disk differs from this buffer. `:edit` loads it'):format(hunk.path))
         end
       end
-      notice.say("There is no agent's change to review in this line.")
+      local none = "There is no agent's change to review in this line."
+      for _, file in ipairs(queues[owner].files) do
+        if path_of(owner, file) == buffers.path(state) then
+          none = ('%s One of the whole file waits (%s): see `:Touchmark review`.'):format(none, whole.what(file))
+        end
+      end
+      notice.say(none)
     end)
   end)
 end
@@ -373,7 +389,9 @@ function M.undo(session)
     return undo_session(session)
   end
   at_cursor(function(owner, hunk)
-    for buffer in pairs(buffers.of(owner, path_of(owner, hunk))) do
+    -- The undo of a mode leaves the content as it is.
+    local is_written = hunk.lines or whole.has_link(hunk)
+    for buffer in pairs(is_written and buffers.of(owner, path_of(owner, hunk)) or {}) do
       if vim.bo[buffer].modified then
         return notice.say(('%s has unsaved changes: `:write` it first, an undo changes the file on disk'):format(names.tail(hunk.path, 30)))
       end
@@ -416,6 +434,9 @@ local function open(owner, hunk)
       return notice.say(tostring(why))
     end
   end
+  if not hunk.lines then
+    return
+  end
   local buffer = vim.api.nvim_get_current_buf()
   local state = buffers.get(buffer)
   local lines = state and place(buffer, state, hunk) or { math.max(1, hunk.lines.start) }
@@ -424,8 +445,8 @@ local function open(owner, hunk)
 end
 
 --- Goes to the next change, or with -1 to the one before: in the view, in the
---- file, then in other files. After the last comes the first. Deleted files
---- are in the view alone.
+--- file, then in other files. After the last comes the first. Deleted files,
+--- modes and symlinks are in the view alone.
 ---@param by 1|-1
 function M.go(by)
   local buffer, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1]
@@ -445,8 +466,13 @@ function M.go(by)
   end
   here(function(owner)
     look(owner, function(hunks)
-      if not hunks or #hunks == 0 then
-        return hunks and notice.say("No agent's change waits for your review.")
+      if not hunks then
+        return
+      elseif #hunks == 0 then
+        local has_files = #not_later(owner, 'files') > 0
+        return notice.say(
+          has_files and 'Only modes and symlinks wait for your review: see `:Touchmark review`.' or "No agent's change waits for your review."
+        )
       end
       hunks = vim.tbl_filter(function(hunk)
         return not hunk.deleted
@@ -480,13 +506,15 @@ end
 function M.open(session)
   here(function(owner)
     later = {}
-    queues[owner] = { hunks = {}, session = session }
+    queues[owner] = { hunks = {}, files = {}, session = session }
     local function enter()
       local row = rows[vim.api.nvim_win_get_cursor(0)[1]]
       if not row then
         return
       elseif row.hunk.deleted then
         return notice.say(('%s was deleted'):format(names.tail(row.hunk.path, 40)))
+      elseif not row.hunk.lines and not whole.is_file(row.hunk) then
+        return notice.say(('%s: %s'):format(names.tail(row.hunk.path, 40), whole.what(row.hunk)))
       end
       -- In the window that the view was opened from, where there is one.
       vim.cmd('wincmd p')
