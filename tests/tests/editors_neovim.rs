@@ -799,7 +799,7 @@ fn rev3_modes_and_symlinks_are_reviewed_in_the_view() {
         assert_eq!(modes, [0o644, 0o755, 0o644]);
         on_disk(&world, "a.txt", EIGHT);
         editor.command("Touchmark redo");
-        left(&mut editor, "1 change by");
+        notice(&mut editor, "the last undo was taken back");
         assert_eq!(mode("a.txt"), 0o755);
     });
 }

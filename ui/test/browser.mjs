@@ -366,6 +366,9 @@ async function review(walk) {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
+/** A target that fits on no narrow screen. */
+const DEEP = `docs/${"generation/".repeat(9)}prices.md`;
+
 /** What a command did to modes and symlinks: shown, kept, undone, taken back. The disk is the truth. */
 async function modes(walk) {
   const { page, client } = walk;
@@ -384,6 +387,7 @@ async function modes(walk) {
   rmSync(at("manual"));
   symlinkSync("docs/prices.md", at("manual"));
   symlinkSync("src/cart.js", at("newest"));
+  symlinkSync(DEEP, at("prices"));
   await client.call("command/end", { command, exit: 0 });
   await walk.go(VIEWS.review);
   const gone = (text) => page.locator(".queue .hunk-row", { hasText: text }).first().waitFor({ state: "detached" });
@@ -393,20 +397,21 @@ async function modes(walk) {
     assert.deepEqual(await page.locator(".hunk .whole tbody tr > *").allTextContents(), cells);
   };
 
+  await (await walk.lastRow("symlink docs → docs/prices.md")).click();
+  await shows("manual", "symlink docs → docs/prices.md", "Target", "docs", "docs/prices.md");
+  await walk.accessible("a symlink to review");
+  // A message may cover it for the mouse.
+  await page.locator(".actions").getByRole("button", { name: "Undo" }).press("Enter");
+  await until("the target is undone", () => target("manual") === "docs");
+  await gone("symlink docs → docs/prices.md");
+
   await (await walk.lastRow("symlink → src/cart.js")).click();
   await shows("newest", "symlink → src/cart.js", "Kind", "does not exist", "symlink", "Target", "–", "src/cart.js");
-  await walk.accessible("a symlink to review");
   await page.keyboard.press("u");
   await until("the new symlink is undone", () => target("newest") === undefined);
   await gone("symlink → src/cart.js");
   await page.locator(".toast button", { hasText: "Take back" }).last().click();
   await until("it is taken back", () => target("newest") === "src/cart.js");
-
-  await (await walk.lastRow("symlink docs → docs/prices.md")).click();
-  await shows("manual", "symlink docs → docs/prices.md", "Target", "docs", "docs/prices.md");
-  await page.locator(".actions").getByRole("button", { name: "Undo" }).click();
-  await until("the target is undone", () => target("manual") === "docs");
-  await gone("symlink docs → docs/prices.md");
 
   await (await walk.lastRow("mode 644 → 700")).click();
   await shows("clean.sh", "mode 644 → 700", "Mode", "644 rw-r--r--", "700 rwx------");
@@ -422,8 +427,8 @@ async function modes(walk) {
     return (files ?? []).length === 0;
   });
   assert.equal(mode("build.sh"), "755");
-  // The next in line is looked at: the other mode stays in the queue, for the pictures.
-  await shows("ship.sh", "mode 644 → 755", "Mode", "644 rw-r--r--", "755 rwxr-xr-x");
+  // The next in line is looked at: this symlink and another mode stay in the queue, for the pictures.
+  await shows("prices", `symlink → ${DEEP}`, "Kind", "does not exist", "symlink", "Target", "–", DEEP);
 }
 
 /** The file's versions, the slider, both layouts, the authors of lines, and a version restored. */
@@ -593,7 +598,7 @@ async function looks(walk) {
 /** Changes without lines, as the views above. */
 async function wholes(walk, theme, width) {
   const { page } = walk;
-  for (const [name, text] of [["mode", "mode 644 → 755"], ["symlink", "symlink → src/cart.js"]]) {
+  for (const [name, text] of [["mode", "mode 644 → 755"], ["symlink", `symlink → ${DEEP}`]]) {
     await (await walk.lastRow(text)).click();
     await page.locator(".hunk .whole").waitFor();
     await walk.accessible(`a ${name} to review, ${theme}, ${width} pixels`);

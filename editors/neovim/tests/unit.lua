@@ -184,7 +184,10 @@ function tests.what_a_change_without_lines_did()
     local change = { modeBefore = case[2], mode = case[3], targetBefore = case[4], target = case[5] }
     same(whole.what(change), case[1], case[1])
   end
-  same({ whole.has_link({ mode = run, modeBefore = file }), whole.has_link({ modeBefore = link }) }, { false, true }, 'links')
+  for case, wanted in pairs({ [file .. run] = true, [file .. file] = false, [link .. file] = false, [file .. link] = false }) do
+    same(whole.is_mode({ modeBefore = case:sub(1, 6), mode = case:sub(7) }), wanted, case)
+  end
+  same({ whole.is_mode({ modeBefore = file }), whole.is_mode({ mode = file }) }, { false, false }, 'created and removed')
   same({ whole.is_file({ mode = run }), whole.is_file({ mode = link }), whole.is_file({}) }, { true, false, false }, 'files')
 end
 

@@ -7,7 +7,7 @@ import type { ReviewFile, ReviewHunk, Undone } from "../../../bindings/typescrip
 import { TouchmarkError } from "../../../bindings/typescript/src/errors";
 import type { Daemon } from "./daemon";
 import { authorOf, lines } from "./words";
-import { hasLink } from "./whole";
+import { isMode } from "./whole";
 
 /** Events arrive in bursts: the queue is requested this long after the first, in milliseconds. */
 const BURST = 250;
@@ -169,7 +169,7 @@ function message(error: unknown): string {
  * undo of a mode alone leaves the content as it is.
  */
 async function areSaved(changes: readonly Change[]): Promise<boolean> {
-  const written = changes.filter((change) => isOfLines(change) || hasLink(change.file));
+  const written = changes.filter((change) => isOfLines(change) || !isMode(change.file));
   const uris = new Set(written.map((change) => uriOf(change).toString()));
   const dirty = vscode.workspace.textDocuments.filter(({ uri, isDirty }) => isDirty && uris.has(uri.toString()));
   if (dirty.length === 0) return true;

@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import { type Change, type LineChange, type Queue, isOfLines, rowOf, uriOf } from "./queue";
 import { ago, authorsOf, what } from "./words";
 import { type Shown, without } from "./shown";
-import { hasLink, isFile, whatWhole } from "./whole";
+import { hasLink, isFile, isMode, whatWhole } from "./whole";
 
 type Row = { kind: "file"; uri: vscode.Uri; changes: Change[] } | { kind: "change"; change: Change };
 
@@ -194,7 +194,7 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
 
 /** The name of the icon of a change. */
 function icon(change: Change): string {
-  if (!isOfLines(change)) return hasLink(change.file) ? "file-symlink-file" : "key";
+  if (!isOfLines(change)) return hasLink(change.file) ? "file-symlink-file" : isMode(change.file) ? "key" : "diff-modified";
   return change.hunk.deleted ? "diff-removed" : change.hunk.created ? "diff-added" : "diff-modified";
 }
 

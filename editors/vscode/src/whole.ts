@@ -18,9 +18,15 @@ function shown(target: string | null | undefined): string {
   return (target ?? "").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?");
 }
 
-/** Whether the change has a symlink on one of its sides, so that an undo replaces the file. */
+/** Whether the change has a symlink on one of its sides. */
 export function hasLink({ mode, modeBefore }: Sides): boolean {
   return isLink(mode) || isLink(modeBefore);
+}
+
+/** Whether the change is one of the mode, so that an undo leaves the content as it is. */
+export function isMode(change: Sides): boolean {
+  const { mode, modeBefore } = change;
+  return mode != null && modeBefore != null && mode !== modeBefore && !hasLink(change);
 }
 
 /** Whether the path now has a file that is no symlink, so that it can be opened as itself. */

@@ -15,7 +15,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -380,6 +380,8 @@ async function review(connect, window) {
   await unsaved.getByRole("button", { name: "Save and Undo" }).click();
   await until("both", () => readFileSync(file, "utf8") === `${words(undefined, "zwei", undefined, undefined, undefined, undefined, "sieben")}// mine\n`);
 
+  await modes(client, window, session);
+
   // All that a session did: the line that the user has changed since stays.
   await edit(["five", "fünf"]);
   await window.sees(window.line("fünf"));
@@ -399,6 +401,40 @@ async function review(connect, window) {
   await window.picture("undone-session");
   await until("what is left", () => readFileSync(file, "utf8") === `${words(undefined, undefined, undefined, undefined, "cinq")}// mine\n`);
   client.close();
+}
+
+/** A mode and a symlink have no lines: they are kept and undone in the view. */
+async function modes(client, window, session) {
+  const at = (name) => join(root, name);
+  for (const name of ["kept.sh", "undone.sh"]) {
+    writeFileSync(at(name), "#!/bin/sh\n");
+    chmodSync(at(name), 0o644);
+  }
+  const { command } = await client.commandBegin({ session, label: "chmod and ln", scope: "workspace" });
+  chmodSync(at("kept.sh"), 0o755);
+  chmodSync(at("undone.sh"), 0o700);
+  symlinkSync("kept.sh", at("newest"));
+  await client.commandEnd({ command, exit: 0 });
+  await window.command("Focus on Agents' Changes View");
+  const row = (text) => window.page.locator(".pane", { hasText: "Agents' Changes" }).locator(".monaco-list-row").filter({ hasText: text });
+  const does = async (text, action) => {
+    await until(`${action} of ${text}`, async () => {
+      // The tree may be drawn again in between.
+      await row(text).hover();
+      const shown = row(text).locator(`[aria-label^='${action}']`);
+      return shown.click({ timeout: 2_000 }).then(() => true, () => false);
+    });
+    await row(text).waitFor({ state: "detached" });
+  };
+  await window.sees(row("mode 644 → 755"));
+  await row("mode 644 → 755").hover();
+  await window.picture("modes");
+  assert.equal(await row("mode 644 → 755").locator("[aria-label^='Compare']").count(), 0);
+  await does("mode 644 → 755", "Keep");
+  await does("mode 644 → 700", "Undo This Change");
+  await does("symlink → kept.sh", "Undo This Change");
+  assert.deepEqual(["kept.sh", "undone.sh"].map((name) => (statSync(at(name)).mode & 0o7777).toString(8)), ["755", "644"]);
+  assert.equal(lstatSync(at("newest"), { throwIfNoEntry: false }), undefined);
 }
 
 const connect = install().connect;

@@ -47,7 +47,7 @@ export interface Queue {
 }
 
 /** All changes of a queue. Those without lines come last in their file. */
-export function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[] {
+function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[] {
   const common = (change: ReviewHunk | ReviewFile): Common => {
     const ref = refOf(change);
     return { key: `${ref}\0${change.id}`, ref, id: change.id, time: change.time, who: change.authors.map((author) => authors.of(author)) };

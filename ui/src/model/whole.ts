@@ -15,7 +15,7 @@ export interface Row {
 const isLink = (mode: FileMode) => mode.startsWith("12");
 
 /** Returns the permissions as `chmod` takes them: three digits, or four with special bits. */
-export const permissions = (mode: FileMode): string => mode.slice(-4).replace(/^0/, "");
+const permissions = (mode: FileMode): string => mode.slice(-4).replace(/^0/, "");
 
 /** Returns the permissions as `ls` lists them: `rwxr-xr-x`. */
 function letters(mode: FileMode): string {

@@ -389,8 +389,7 @@ function M.undo(session)
     return undo_session(session)
   end
   at_cursor(function(owner, hunk)
-    -- The undo of a mode leaves the content as it is.
-    local is_written = hunk.lines or whole.has_link(hunk)
+    local is_written = hunk.lines or not whole.is_mode(hunk)
     for buffer in pairs(is_written and buffers.of(owner, path_of(owner, hunk)) or {}) do
       if vim.bo[buffer].modified then
         return notice.say(('%s has unsaved changes: `:write` it first, an undo changes the file on disk'):format(names.tail(hunk.path, 30)))

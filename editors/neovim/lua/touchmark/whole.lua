@@ -21,10 +21,11 @@ local function shown(target)
   return names.tail(target or '', MOST)
 end
 
---- Whether the change has a symlink on one of its sides, so that an undo
---- replaces the file.
-function M.has_link(file)
-  return is_link(file.mode) or is_link(file.modeBefore)
+--- Whether the change is one of the mode, so that an undo leaves the content as
+--- it is.
+function M.is_mode(file)
+  local before, now = file.modeBefore, file.mode
+  return before ~= nil and now ~= nil and before ~= now and not is_link(before) and not is_link(now)
 end
 
 --- Whether the path now has a file that is no symlink, so that it can be
