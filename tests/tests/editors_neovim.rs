@@ -742,7 +742,13 @@ fn rev3_modes_and_symlinks_are_reviewed_in_the_view() {
         editor.command("Touchmark review");
         editor.until("return vim.fn.getline(1) == '5 changes by agents to review'");
         let shown = editor.lines();
-        let shown: Vec<&str> = shown.as_array().unwrap().iter().skip(2).map(|line| line.as_str().unwrap()).collect();
+        let shown: Vec<&str> = shown
+            .as_array()
+            .unwrap()
+            .iter()
+            .skip(2)
+            .map(|line| line.as_str().unwrap())
+            .collect();
         let by = "agent-1, just now";
         assert_eq!(
             shown,
@@ -760,7 +766,9 @@ fn rev3_modes_and_symlinks_are_reviewed_in_the_view() {
             ]
         );
         let left = |editor: &mut Neovim, number: &str| {
-            editor.until(&format!("return vim.startswith(vim.fn.getline(1), '{number}')"));
+            editor.until(&format!(
+                "return vim.startswith(vim.fn.getline(1), '{number}')"
+            ));
         };
         editor.command("call search('^kept:')");
         editor.keys("K");
