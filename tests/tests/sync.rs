@@ -351,3 +351,32 @@ fn sync4_a_start_reads_only_what_no_stat_vouches_for() {
     user::overwrite(&world.outside().join("second"), "two");
     assert_eq!(agent.state("linked"), "stale");
 }
+
+/// A run in which nothing happened stores the stats that it has found, so that
+/// files are not read at each start only because they were young once.
+#[test]
+fn sync4_a_start_without_news_keeps_the_stats_that_it_found() {
+    const LARGE: usize = 4 << 20;
+    let mut world = World::asleep();
+    // Every file is too young.
+    world.set_env("TOUCHMARK_TEST_HORIZON_MS", "3600000");
+    world.start();
+    world.file("a", vec![b'a'; LARGE]);
+    world.session("s").read("a");
+    assert_eq!(world.stop(), Some(0), "{}", world.log());
+    user::pause(300);
+    world.set_env("TOUCHMARK_TEST_HORIZON_MS", "200");
+    let clock = |world: &World| text(&world.client().ok("status", json!({})), "clock");
+    let ask = json!({"session": "s", "paths": ["a"]});
+    let mut clocks = Vec::new();
+    for reads in [true, false] {
+        world.start();
+        let status = world.client().ok("file/status", ask.clone());
+        assert_eq!(status["files"][0]["state"], "fresh", "{status}");
+        let read = bytes_read(world.pid());
+        assert_eq!(read >= LARGE as u64, reads, "{read} bytes were read");
+        clocks.push(clock(&world));
+        assert_eq!(world.stop(), Some(0), "{}", world.log());
+    }
+    assert_eq!(clocks[0], clocks[1], "no fact");
+}

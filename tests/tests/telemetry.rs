@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use touchmark_tests::hooks::Talk;
 use touchmark_tests::otlp::{Collector, Does, Logged};
 use touchmark_tests::process::{signal, until};
 use touchmark_tests::rotel::{self, Rotel};
 use touchmark_tests::session::{Session, Way};
-use touchmark_tests::user::pause;
+use touchmark_tests::user::{self, pause};
 use touchmark_tests::{World, parts, text};
 
 /// Words that must be in no request.
@@ -45,6 +46,27 @@ fn sent(world: &World) {
         let status = status(world);
         let known = !status["acknowledged"].is_null();
         known && status["unsent"] == 0 && status["lastError"].is_null()
+    });
+}
+
+/// Waits until the position in the store's file covers all facts that the
+/// collector has. The file is read by another program.
+fn stored(world: &World, collector: &Collector) {
+    const PROGRAM: &str = "
+import glob, sqlite3, sys
+[path] = glob.glob(sys.argv[1] + '/touchmark/*/store.db')
+store = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
+print(store.execute(\"SELECT value FROM meta WHERE key = 'exported'\").fetchone()[0])";
+    until("the position is stored", || {
+        let read = Command::new("python3")
+            .args(["-c", PROGRAM])
+            .arg(world.state())
+            .output()
+            .unwrap();
+        let read = String::from_utf8(read.stdout).unwrap();
+        let number = |uid: &str| uid.split_once(':').unwrap().1.parse::<u64>().unwrap();
+        let newest = collector.joined().keys().map(|uid| number(uid)).max();
+        read.trim().parse().ok() >= newest
     });
 }
 
@@ -170,6 +192,16 @@ fn tel_2_every_fact_arrives_once() {
     };
     some(&world);
     sent(&world);
+    // What was acknowledged is not sent again after `kill -9`.
+    stored(&world, &collector);
+    let first = uids(&collector.logged());
+    let before = collector.logged().len();
+    world.restart();
+    some(&world);
+    sent(&world);
+    let later = uids(&collector.logged()[before..]);
+    let again: Vec<&String> = later.intersection(&first).collect();
+    assert!(again.is_empty(), "sent again: {again:?}");
     // Gone.
     collector.goes_down();
     some(&world);
@@ -182,20 +214,41 @@ fn tel_2_every_fact_arrives_once() {
     world.restart();
     collector.does(Does::Answers(503, "Retry-After: 1\r\n", "busy"));
     collector.comes_up();
-    for does in [
-        Does::Answers(429, "", ""),
-        Does::Answers(404, "", "not here"),
-        Does::Answers(200, "Content-Type: text/html\r\n", "<html>hello</html>"),
-        Does::TalksNonsense,
-        Does::TakesSilently,
-        Does::Hangs,
+    // How many facts wait at least: two for each file.
+    let mut waiting = 12;
+    let failed = |world: &World, waiting: u64| {
+        until("it fails", || !status(world)["lastError"].is_null());
+        let unsent = status(world)["unsent"].as_u64().unwrap();
+        assert!(unsent >= waiting, "{unsent}: what was not taken waits");
+    };
+    for (does, kills) in [
+        (Does::Answers(503, "Retry-After: 1\r\n", "busy"), false),
+        (Does::Answers(429, "", ""), true),
+        (Does::Answers(404, "", "not here"), false),
+        (
+            Does::Answers(
+                200,
+                "Content-Type: text/html\r\n",
+                "<html>hello</html>",
+            ),
+            true,
+        ),
+        (Does::TalksNonsense, false),
+        (Does::TakesSilently, true),
+        (Does::Hangs, true),
     ] {
-        collector.does(does);
         let before = collector.received().len();
+        collector.does(does.clone());
         some(&world);
+        waiting += 6;
         collector.wait_for_requests(before + 1);
-        // A new daemon tries at once.
-        world.restart();
+        if does != Does::Hangs {
+            failed(&world, waiting);
+        }
+        if kills {
+            // A new daemon tries at once.
+            world.restart();
+        }
     }
     collector.does(Does::Takes);
     some(&world);
@@ -423,6 +476,85 @@ fn tel_5_records_say_who_and_how_much_and_nothing_else() {
             Some("application/x-protobuf")
         );
     }
+}
+
+/// A write that a hook lets through has a refusal too, which is for the same
+/// file and is subtracted: the difference is what was denied.
+#[test]
+fn tel_5_a_write_that_a_hook_lets_through_is_a_refusal_that_passed() {
+    let collector = Collector::new();
+    let mut world = world(&collector, "paths = \"plain\"\n");
+    let ten: String = (1..=10).map(|n| format!("line {n}\n")).collect();
+    for name in ["stale.txt", "unread.txt", "one.txt", "two.txt"] {
+        world.file(name, &ten);
+    }
+    let mut talk = Talk::new(&world, "claude", "s");
+    talk.start().nothing();
+    talk.read("stale.txt").nothing();
+    user::replace(
+        &world.path("stale.txt"),
+        &ten.replace("line 9", "line nine"),
+    );
+    // Next to the change: let through. Over the change: denied.
+    let _told_of_the_change = talk.edit("stale.txt", "line 2", "line two");
+    user::replace(
+        &world.path("stale.txt"),
+        &ten.replace("line 5", "line five"),
+    );
+    talk.before_edit("stale.txt", "line 5", "line V").1.denied();
+    // Lines by their words: let through. The whole file: denied.
+    let _told = talk.edit("unread.txt", "line 3", "line three");
+    talk.before_write("one.txt", "new\n").1.denied();
+    // One call for two files has one record of each event.
+    let patch = "*** Begin Patch\n*** Update File: one.txt\n@@\n-line 1\n+line one\n\
+                 *** Update File: two.txt\n@@\n-line 1\n+line one\n*** End Patch\n";
+    let codex = Talk::new(&world, "codex", "c");
+    codex.start().nothing();
+    let event = json!({"tool_name": "apply_patch", "tool_use_id": "p",
+        "tool_input": {"command": patch}});
+    codex.say(&codex.voice.event("PreToolUse", event)).nothing();
+    sent(&world);
+    complete(&world, &collector);
+
+    let of = |event: &str| -> Vec<(u64, String, String, String)> {
+        let reason = format!("{event}.reason");
+        let number = |logged: &Logged| logged.uid().split_once(':').unwrap().1.parse().unwrap();
+        let mut found: Vec<_> = of_event(&collector, event)
+            .iter()
+            .map(|one| (number(one), one.text("session.id"), file(one), one.text(&reason)))
+            .collect();
+        found.sort();
+        found
+    };
+    let (refused, passed) = (of("touchmark.refused"), of("touchmark.passed"));
+    let plain = |found: &[(u64, String, String, String)]| -> Vec<String> {
+        found
+            .iter()
+            .map(|(_, session, file, reason)| format!("{session} {file} {reason}"))
+            .collect()
+    };
+    assert_eq!(
+        plain(&passed),
+        [
+            "s stale.txt beside",
+            "s unread.txt unread",
+            "c one.txt unread"
+        ]
+    );
+    assert_eq!(
+        plain(&refused),
+        [
+            "s stale.txt stale",
+            "s stale.txt stale",
+            "s unread.txt not_read",
+            "s one.txt not_read",
+            "c one.txt not_read",
+        ]
+    );
+    for (passed, refused) in passed.iter().zip([0, 2, 4].map(|at| &refused[at])) {
+        assert!(refused.0 < passed.0, "{refused:?} precedes {passed:?}");
+    }
+    world.healthy();
 }
 
 /// The metrics are sums of the records, also over a restart.

@@ -300,14 +300,14 @@ pub enum Fact {
         /// Why it was refused.
         cause: Refusal,
     },
-    /// A hook let a session's tool write a file in spite of changes that the
-    /// session had not seen, one fact for each file. Unless `cause` is
-    /// [`Passing::Late`], a [`Refused`](Self::Refused) of the same call
-    /// precedes it.
+    /// A hook let a session's tool write although the session had not seen all
+    /// changes. Unless `cause` is [`Passing::Late`], a
+    /// [`Refused`](Self::Refused) of the same call precedes it, of the same file
+    /// and for the same reason, and there is one fact for each of these.
     Passed {
         /// The session whose tool wrote.
         session: SessionId,
-        /// The file that it wrote.
+        /// The file that it wrote, the one of the refusal if there are several.
         path: RelPath,
         /// Why it was let through.
         cause: Passing,

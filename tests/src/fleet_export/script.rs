@@ -465,7 +465,7 @@ impl Place {
         self.hook(&voice.after_edit(&call, path, &old, &new));
         let who = self.hooked.clone();
         self.wrote(Some(&who), path, &lines, None);
-        self.happened(Event::Stale, &who);
+        // Its record of a refusal is subtracted.
         self.happened(Event::Passed, &who);
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Fact, Hunk, Passing, Refusal};
 use touchmark_proto::files::FileMention;
-use touchmark_proto::{ClientPath, FileState, Hash, LineRange, SessionId};
+use touchmark_proto::{ClientPath, Error, ErrorCode, FileState, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::destroys::{self, Shown, Texts};
@@ -32,12 +32,15 @@ pub(super) enum Weighed {
 }
 
 /// Decides about a call that writes files of which the session may not edit
-/// some.
+/// some, so that its `edit/begin` was refused with this error. A call that may
+/// run has one fact [`Fact::Passed`], as it has one [`Fact::Refused`], so that
+/// the difference of both is the number of denied calls.
 pub(super) async fn weigh(
     daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     files: &[Writing],
+    refused: &Error,
 ) -> Weighed {
     let mut passing = Vec::new();
     for Writing { path, change } in files {
@@ -64,16 +67,18 @@ pub(super) async fn weigh(
             None => return Weighed::Unsure,
         }
     }
-    let mut notices = Vec::new();
-    for (file, Seen { hash, lines, news }) in passing {
+    if let Some(path) = &refused.data.path {
         daemon.inside.record(vec![Fact::Passed {
             session: session.clone(),
-            path: file.status.path.clone(),
-            cause: match file.status.seen_hash {
-                Some(_) => Passing::Beside,
-                None => Passing::Unread,
+            path: path.clone(),
+            cause: match refused.code {
+                ErrorCode::NotRead => Passing::Unread,
+                _ => Passing::Beside,
             },
         }]);
+    }
+    let mut notices = Vec::new();
+    for (file, Seen { hash, lines, news }) in passing {
         reads::seen(daemon, session, &file.path, hash, &lines).await;
         notices.extend(news);
     }

@@ -132,7 +132,7 @@ pub(super) async fn begin(
         && destructive
         && matches!(error.code, ErrorCode::NotRead | ErrorCode::Stale)
     {
-        match gate::weigh(daemon, session, cwd, files).await {
+        match gate::weigh(daemon, session, cwd, files, error).await {
             Weighed::Denied(denied) => return *denied,
             Weighed::Unsure => {}
             Weighed::Passes(news) => {
