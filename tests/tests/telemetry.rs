@@ -226,11 +226,7 @@ fn tel_2_every_fact_arrives_once() {
         (Does::Answers(429, "", ""), true),
         (Does::Answers(404, "", "not here"), false),
         (
-            Does::Answers(
-                200,
-                "Content-Type: text/html\r\n",
-                "<html>hello</html>",
-            ),
+            Does::Answers(200, "Content-Type: text/html\r\n", "<html>hello</html>"),
             true,
         ),
         (Does::TalksNonsense, false),
@@ -521,7 +517,14 @@ fn tel_5_a_write_that_a_hook_lets_through_is_a_refusal_that_passed() {
         let number = |logged: &Logged| logged.uid().split_once(':').unwrap().1.parse().unwrap();
         let mut found: Vec<_> = of_event(&collector, event)
             .iter()
-            .map(|one| (number(one), one.text("session.id"), file(one), one.text(&reason)))
+            .map(|one| {
+                (
+                    number(one),
+                    one.text("session.id"),
+                    file(one),
+                    one.text(&reason),
+                )
+            })
             .collect();
         found.sort();
         found
