@@ -315,9 +315,15 @@ impl Weave {
             let back = self.back(&region, on, &added[after.clone()], puts_back);
             let mut on_now = Vec::with_capacity(after.len());
             let mut rest = region.into_iter().peekable();
-            let mut backs = back.into_iter();
-            for text in &added[after] {
-                let line = match backs.next().flatten() {
+            // For each new line, the next line that comes back.
+            let mut coming: Vec<Option<Line>> = back.clone();
+            for at in (1..coming.len()).rev() {
+                coming[at - 1] = coming[at - 1].or(coming[at]);
+            }
+            // The line before which all replaced lines are placed already.
+            let mut placed = None;
+            for ((text, back), next_back) in added[after].iter().zip(back).zip(coming) {
+                let line = match back {
                     Some(line) => {
                         while let Some(passed) = rest.next_if(|next| *next != line) {
                             order.push(passed);
@@ -331,12 +337,14 @@ impl Weave {
                         // after lines that had replaced the line before it and
                         // were removed. So all of these keep their place if
                         // they come back.
-                        let next_back = backs.clone().flatten().next();
                         let is_next = |line: &Line| Some(*line) == next_back;
-                        let until = rest.clone().take_while(|line| !is_next(line));
-                        let replaced = until.enumerate().filter(|(_, line)| on[*line]);
-                        let passed = replaced.last().map_or(0, |(at, _)| at + 1);
-                        order.extend(rest.by_ref().take(passed));
+                        if placed != Some(next_back) {
+                            let until = rest.clone().take_while(|line| !is_next(line));
+                            let replaced = until.enumerate().filter(|(_, line)| on[*line]);
+                            let passed = replaced.last().map_or(0, |(at, _)| at + 1);
+                            order.extend(rest.by_ref().take(passed));
+                            placed = Some(next_back);
+                        }
                         let before = order.last().copied();
                         while let Some(gone) = rest.next_if(|next| {
                             !is_next(next) && before.is_some_and(|line| self.replaced(*next, line))
