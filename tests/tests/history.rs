@@ -768,3 +768,28 @@ fn hist7_what_sessions_did_is_listed_with_its_time() {
     assert!(answer["completeSince"].as_u64() > read["time"].as_u64());
     world.healthy();
 }
+
+/// A comparison takes time in proportion to the file: the command answers
+/// within its deadline, although each line was replaced twice.
+#[test]
+fn hist_a_large_file_that_was_replaced_is_compared_in_time() {
+    let world = World::new();
+    let lines = |word: &str| -> String {
+        let lines = (0..200_000).map(|line| format!("{word} {line}\n"));
+        lines.collect()
+    };
+    world.file("large.txt", lines("one"));
+    let mut agent = world.session(AGENT);
+    agent.read("large.txt");
+    for word in ["two", "three"] {
+        user::write(&world.path("large.txt"), &lines(word));
+        agent.sync();
+    }
+    let before = clocks(&mut agent, "large.txt").pop().unwrap();
+    let after = lines("three").replacen("three 7\n", "seven\n", 1);
+    user::write(&world.path("large.txt"), &after);
+    agent.sync();
+    let said = out(&world, &["diff", "large.txt", "--from", &before]);
+    assert!(said.contains("-three 7\n"), "{said}");
+    assert!(said.contains("+seven\n"), "{said}");
+}

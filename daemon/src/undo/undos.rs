@@ -67,14 +67,12 @@ impl Recorded {
             ..Undos::default()
         };
         for file in names.into_iter().filter_map(|name| self.0.get(name)) {
-            let undos = file.undos.iter();
-            found
-                .undos
-                .extend(undos.filter_map(|undo| undo.find(versions)));
+            let undos = file.undos.iter().filter_map(|undo| undo.find(versions));
             let redos = file.redos.iter();
-            found.redos.extend(
-                redos.filter_map(|[undo, redo]| Some((undo.find(versions)?, redo.find(versions)?))),
-            );
+            let redos =
+                redos.filter_map(|[undo, redo]| Some((undo.find(versions)?, redo.find(versions)?)));
+            found.undos.extend(undos);
+            found.redos.extend(redos);
         }
         found.undos.sort_unstable();
         found.redos.sort_unstable_by_key(|(_, redo)| *redo);

@@ -32,8 +32,9 @@ pub struct Undos {
     /// The indexes of undos and of the redos that took them back, in ascending
     /// order of the redos.
     pub redos: Vec<(usize, usize)>,
-    /// The indexes of versions by agents, in ascending order. What an agent
-    /// writes again after an undo is its own; what an editor saves again is not.
+    /// The indexes of versions by agents, in ascending order. Undone lines that
+    /// an agent writes again count as that agent's. Undone lines that an editor
+    /// saves again count as their first author's.
     pub by_agents: Vec<usize>,
 }
 
@@ -182,6 +183,12 @@ impl Weave {
                     continue;
                 }
             };
+            let redone: Vec<usize> = undos
+                .redos
+                .iter()
+                .filter(|(undo, redo)| *redo == at && *undo < at)
+                .map(|(undo, _)| *undo)
+                .collect();
             let before = now.on.clone();
             let what = if at > 0 && text == now.text {
                 What::Nothing
@@ -189,8 +196,7 @@ impl Weave {
                 now.on = weave.on_after(*of);
                 What::Restored(*of)
             } else {
-                let is_redo = undos.redos.iter().any(|(_, redo)| *redo == at);
-                let puts_back = is_redo || undos.undos.contains(&at);
+                let puts_back = !redone.is_empty() || undos.undos.contains(&at);
                 What::Hunks(weave.hunks(&mut now.on, [now.text, text], at, puts_back))
             };
             now.on.resize(weave.lines.len(), false);
@@ -213,14 +219,14 @@ impl Weave {
             now.text = text;
             earlier.insert(text, at);
             since = at + 1;
-            let redone = undos.redos.iter().filter(|(_, redo)| *redo == at);
-            let redone = redone.map(|(undo, _)| *undo).filter(|undo| *undo < at);
-            let mut undone = undos.undos.iter().copied().filter(|undo| *undo < at);
-            let redone: Vec<usize> = redone.collect();
-            let is_a_save = redone.is_empty() && undos.by_agents.binary_search(&at).is_err();
-            let saved = undone.rfind(|undo| is_a_save && weave.takes_back(at, *undo));
-            for undo in redone.into_iter().chain(saved) {
-                weave.redo(undo, at);
+            for undo in &redone {
+                weave.redo(*undo, at);
+            }
+            if redone.is_empty() && undos.by_agents.binary_search(&at).is_err() {
+                let mut undone = undos.undos.iter().filter(|undo| **undo < at);
+                if let Some(undo) = undone.rfind(|undo| weave.takes_back(at, **undo)) {
+                    weave.redo(*undo, at);
+                }
             }
         }
         weave
@@ -391,8 +397,7 @@ impl Weave {
 
     /// Determines which of the new lines were in the file earlier and had been
     /// removed. Runs of lines with almost no letters or digits are not enough
-    /// to tell, unless the version is an undo or a redo
-    /// (`puts_back`).
+    /// to tell, unless the version is an undo or a redo (`puts_back`).
     fn back(
         &self,
         region: &[Line],
