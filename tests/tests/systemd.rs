@@ -133,6 +133,23 @@ fn life1_a_service_from_its_installation_to_its_end() {
     assert_eq!(place.json(&["stop"])["stopped"], true);
     until("the daemon stays", || place.active() == "inactive");
     assert_eq!(place.state("a.txt"), "stale");
+    // A daemon that has ended for another workspace's (FLEET-3) too.
+    let status = place.call("status", json!({}));
+    assert_eq!(status["startedBy"], "socket", "{status}");
+    let restarts = systemd.property(&place.service(), "NRestarts");
+    let yielded = place.call("fleet/yield", json!({"idleMs": 0}));
+    assert_eq!(yielded["ends"], true, "{yielded}");
+    until("it does not end", || place.active() == "inactive");
+    assert_eq!(systemd.property(&place.service(), "Result"), "success");
+    assert_eq!(place.json(&["service", "status"])["listening"], true);
+    assert_eq!(place.state("a.txt"), "stale");
+    let back = place.main_pid();
+    assert!(json!(back) != status["pid"] && place.pid() == back);
+    assert_eq!(
+        systemd.property(&place.service(), "NRestarts"),
+        restarts,
+        "the client has started it"
+    );
     place.ok(&["restart"]);
     assert_eq!(place.active(), "active");
 

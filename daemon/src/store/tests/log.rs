@@ -196,6 +196,27 @@ fn a_snapshot_replaces_the_facts_before_it_but_for_histories() {
     assert_eq!(world.opened.last, 9);
 }
 
+/// Stats of files are in snapshots and are no facts.
+#[test]
+fn a_snapshot_of_the_same_fact_replaces_the_earlier_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = world(directory.path());
+    world.store(&records(1..=9));
+    let body = |byte| -> Vec<u8> { vec![byte; 3_000_000] };
+    world.opened.store.snapshot(9, body(1));
+    world.close();
+    // Equal, of several parts, of one part, empty.
+    for other in [body(1), body(2), vec![3], vec![]] {
+        let world = super::world(directory.path());
+        world.opened.store.snapshot(9, other.clone());
+        world.close();
+        let world = super::world(directory.path());
+        assert!(world.opened.snapshot == Some(other));
+        assert_eq!(world.opened.last, 9);
+        world.close();
+    }
+}
+
 #[test]
 fn a_snapshot_that_was_not_finished_does_not_count() {
     let directory = tempfile::tempdir().unwrap();
