@@ -5,11 +5,12 @@
 
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::thread::UnshareFlags;
 
+use crate::process::until;
 use crate::wire::PATIENCE;
 use crate::world::finish;
 
@@ -48,10 +49,19 @@ pub fn mount(kind: &str, source: &str, options: &str, at: &Path) {
     system("mount", &["-t", kind, "-o", options, source, at]);
 }
 
-/// Changes the options of a mount: `mount -o remount,OPTIONS AT`.
+/// Changes the options of a mount: `mount -o remount,OPTIONS AT`. The mount can
+/// be busy for a moment after its last user has exited: a child of another
+/// thread has all descriptors until it executes its program.
 pub fn remount(options: &str, at: &Path) {
     let at = at.to_str().expect("a UTF-8 path");
-    system("mount", &["-o", &format!("remount,{options}"), at]);
+    let options = format!("remount,{options}");
+    until(&format!("{at} stays busy"), || {
+        let tried = attempt("mount", &["-o", &options, at]);
+        let said = String::from_utf8_lossy(&tried.stderr);
+        let busy = said.contains("is busy");
+        assert!(tried.status.success() || busy, "mount {options}: {said}");
+        !busy
+    });
 }
 
 /// Unmounts a file system. Fails if a process uses it.
@@ -121,6 +131,16 @@ impl Drop for Mirror {
 
 /// Runs a program, which must succeed.
 fn system(program: &str, arguments: &[&str]) {
+    let output = attempt(program, arguments);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Runs a program and returns how it ended.
+fn attempt(program: &str, arguments: &[&str]) -> Output {
     let child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -128,11 +148,5 @@ fn system(program: &str, arguments: &[&str]) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("{program}: {error}"));
-    let what = format!("{program} {arguments:?}");
-    let output = finish(child, &what);
-    assert!(
-        output.status.success(),
-        "{what}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    finish(child, &format!("{program} {arguments:?}"))
 }
