@@ -3,8 +3,28 @@
 use sha2::{Digest as _, Sha256};
 
 use super::super::contents::{Kept, Note, Said, read};
-use super::super::schema::int;
+use super::super::schema::{self, int};
 use super::*;
+use touchmark_engine::ledger::stored::encode_fact;
+
+/// Stores a fact without a writer.
+fn insert(connection: &rusqlite::Connection, record: Record) {
+    let Record { n, time, fact } = record;
+    let (kind, path) = schema::row_of(&fact);
+    let path = path.map(|path| path.as_bytes().to_vec());
+    connection
+        .execute(
+            "INSERT INTO fact (n, time, kind, path, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (
+                int(n),
+                int(time),
+                kind,
+                path,
+                seal::close(n, time, encode_fact(fact)),
+            ),
+        )
+        .unwrap();
+}
 
 fn content(seed: u8, size: usize) -> (Hash, Arc<[u8]>) {
     let bytes = vec![seed; size];
@@ -296,14 +316,11 @@ fn keep2_what_is_pinned_stays_until_it_is_let_go() {
     let agent = kit.version(&contents[1], Some(user), true);
     let again = kit.version(&contents[2], Some(agent), true);
     let lost = kit.version(&contents[3], None, false);
-    let insert = "INSERT INTO fact (n, time, kind, path, body) VALUES (?1, ?2, 2, x'61', ?3)";
     let mut record = version(4, "a");
     if let Fact::Version(version) = &mut record.fact {
         version.held.hash = Some(lost);
     }
-    let body = touchmark_engine::ledger::stored::encode_fact(record.fact);
-    let sealed = seal::close(4, 40, body);
-    kit.connection.execute(insert, (4, 40, sealed)).unwrap();
+    insert(&kit.connection, record);
     kit.say(Said::Lost { version: 4 });
     let pinned = [user, agent, again, lost];
     let fill = |kit: &mut Kit| {
@@ -622,22 +639,19 @@ fn keep2_a_killed_daemon_pins_what_it_had_stored() {
     first.store(&[baseline(1, "a")]);
     first.close();
 
-    let second = world(directory.path());
-    let mut record = version(2, "a");
-    if let Fact::Version(version) = &mut record.fact {
+    // The daemon was killed between the commit of this fact and what its writer
+    // does with contents. A writer that is alive could do that first.
+    let mut killed = version(2, "a");
+    if let Fact::Version(version) = &mut killed.fact {
         version.author = Author::agent(session());
         version.before = Some(hashes[0]);
         version.held.hash = Some(hashes[1]);
         version.held.size = 10_000;
     }
-    second.store(&[record]);
-    let killed = tempfile::tempdir().unwrap();
-    copy(directory.path(), killed.path());
-    drop(second);
-
-    let file = killed.path().join("store.db");
+    let file = directory.path().join("store.db");
     let mut kit = Kit::new(5_000);
     kit.connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
+    insert(&kit.connection, killed);
     kit.settle();
     kit.keep(&contents[2]);
     assert!(kit.has(&hashes[0]), "the base of an agent's change");
