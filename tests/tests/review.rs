@@ -253,11 +253,11 @@ fn rev3_modes_and_links_are_kept_and_undone() {
     let run = |args: &[&str]| String::from_utf8(world.run(args).stdout).unwrap();
     assert_eq!(
         run(&["review", "--list"]),
-        "committed: mode 100644 is 100755  by agent-1\n\
-         kept: mode 100644 is 100755  by agent-1\n\
+        "committed: mode 644 → 755  by agent-1\n\
+         kept: mode 644 → 755  by agent-1\n\
          link: symlink  by agent-1\n-kept\n+undone\n\
          new: new symlink  by agent-1\n+kept\n\
-         undone: mode 100644 is 100755  by agent-1\n"
+         undone: mode 644 → 755  by agent-1\n"
     );
     let files = |client: &mut Client| {
         let listed = client.ok("review/list", json!({}));
@@ -300,6 +300,79 @@ fn rev3_modes_and_links_are_kept_and_undone() {
     world.start();
     let mut client = world.client();
     assert_eq!(paths(&mut client), ["committed"]);
+    world.healthy();
+}
+
+#[test]
+fn undo1_what_a_redo_puts_back_is_in_the_queue_again_without_lines_too() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    for name in ["unread", "read", "edited"] {
+        world.file(name, ten());
+        fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    symlink("read", world.path("link")).unwrap();
+    agent.read("read");
+    agent.read("edited");
+    let params = json!({"label": "chmod, sed and ln", "scope": "workspace"});
+    let begun = agent.ok("command/begin", params);
+    for name in ["unread", "read", "edited"] {
+        fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(world.path("edited"), ten().replace("line 2", "two")).unwrap();
+    fs::remove_file(world.path("link")).unwrap();
+    symlink("unread", world.path("link")).unwrap();
+    symlink("read", world.path("new")).unwrap();
+    let command = json!({"command": begun["command"]});
+    agent.client.ok("command/end", command);
+
+    let state = || {
+        let names = ["edited", "link", "new", "read", "unread"];
+        names.map(|name| match fs::symlink_metadata(world.path(name)) {
+            Ok(found) if found.is_symlink() => {
+                let target = fs::read_link(world.path(name)).unwrap();
+                target.display().to_string()
+            }
+            Ok(found) => format!(
+                "{:o} {}",
+                found.permissions().mode() & 0o777,
+                fs::read_to_string(world.path(name)).unwrap()
+            ),
+            Err(_) => String::new(),
+        })
+    };
+    let changed = state();
+    let listed = |client: &mut Client| client.ok("review/list", json!({}));
+    let all = |listed: &Value| {
+        let rows = [&listed["hunks"], &listed["files"]];
+        let rows = rows.into_iter().filter_map(Value::as_array).flatten();
+        rows.map(|row| json!({"path": row["path"], "id": row["id"]}))
+            .collect::<Vec<_>>()
+    };
+    let first = listed(&mut client);
+    assert_eq!(all(&first).len(), 6, "{first}");
+    for _ in 0..2 {
+        let again = all(&listed(&mut client));
+        client.ok("review/undo", json!({"hunks": again}));
+        assert_eq!(state()[1..3], ["read", ""]);
+        let restored = format!("644 {}", ten());
+        assert!([0, 3, 4].iter().all(|at| state()[*at] == restored));
+        assert!(all(&listed(&mut client)).is_empty());
+        client.ok("redo", json!({}));
+        assert_eq!(state(), changed);
+        let now = listed(&mut client);
+        if all(&now).len() != 6 {
+            eprintln!("{:#}", client.ok("file/history", json!({"path": "edited"})));
+        }
+        assert_eq!(all(&now).len(), 6, "{now}");
+    }
+    // The agent's changes are the agent's in the history, too.
+    for name in ["read", "unread"] {
+        let history = client.ok("file/history", json!({"path": name}));
+        let newest = &history["versions"][0];
+        assert_eq!(newest["author"]["session"], "a", "{history}");
+    }
     world.healthy();
 }
 

@@ -234,7 +234,10 @@ fn show_file(file: &ReviewFile) -> Outcome {
         (Some(before), Some(now)) if kind(before) != kind(now) => {
             format!("{} replaced by {}", kind(before), kind(now))
         }
-        (Some(before), Some(now)) if before != now => format!("mode {before} is {now}"),
+        (Some(before), Some(now)) if before != now => {
+            let [before, now] = [before, now].map(|mode| mode.permissions());
+            format!("mode {before:03o} → {now:03o}")
+        }
         _ => "content".to_owned(),
     };
     head(&file.path, &what, &file.authors)?;

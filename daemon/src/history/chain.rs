@@ -1,6 +1,6 @@
 //! The versions of one file, with their contents.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -124,9 +124,16 @@ impl Chain {
     }
 
     /// Returns the mode that the file would have without the versions that
-    /// `meant` selects: the last mode that another version gave it.
-    pub(crate) fn mode_without(&self, meant: impl Fn(usize) -> bool) -> Option<FileMode> {
+    /// `meant` selects: the last mode that another version gave it. A redo gives
+    /// no mode of its own, it takes an undo back.
+    pub(crate) fn mode_without(
+        &self,
+        undos: &Undos,
+        meant: impl Fn(usize) -> bool,
+    ) -> Option<FileMode> {
         let (mut value, mut last) = (None, None);
+        // The value before each undo that was taken back.
+        let mut undone = BTreeMap::new();
         for (at, version) in self.versions.iter().enumerate() {
             let came = version.kind == VersionKind::Renamed && last.is_none();
             let same = version.mode.filter(|_| came);
@@ -135,7 +142,13 @@ impl Chain {
             if value.is_none() {
                 value = before;
             }
-            if !meant(at) && (after != before || value.is_none()) {
+            if undos.redos.iter().any(|(undo, _)| *undo == at) {
+                undone.insert(at, value);
+            }
+            let redo = undos.redos.iter().find(|(_, redo)| *redo == at);
+            if let Some(earlier) = redo.and_then(|(undo, _)| undone.get(undo)) {
+                value = *earlier;
+            } else if !meant(at) && (after != before || value.is_none()) {
                 value = after;
             }
             last = after;

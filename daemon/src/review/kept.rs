@@ -146,6 +146,14 @@ impl Kept {
         state.changed = true;
     }
 
+    /// Records that something of these files may be in the queue again.
+    pub(crate) fn set_open<'a>(&self, paths: impl Iterator<Item = &'a RelPath>) {
+        let mut state = self.state();
+        for path in paths {
+            state.changed |= state.done.remove(path).is_some();
+        }
+    }
+
     /// Returns the queue of a file as it was last computed.
     pub(super) fn seen(&self, path: &RelPath) -> Option<Seen> {
         self.state().seen.get(path).cloned()
@@ -166,7 +174,7 @@ impl Kept {
 
     /// Stores the changes that computing the queues has made. A failure is only
     /// logged, since they can be computed again.
-    pub(super) fn write_changed(&self) {
+    pub(crate) fn write_changed(&self) {
         if self.state().changed
             && let Err(error) = self.write()
         {

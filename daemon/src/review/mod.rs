@@ -331,7 +331,7 @@ impl Undoer {
                     (id, hunk)
                 })
                 .collect();
-            let whole = Whole::of(&path, &chain, &weave).filter(|whole| {
+            let whole = Whole::of(&path, &chain, &weave, &undos).filter(|whole| {
                 let deleted = chain.versions.last().map_or(0, |last| last.time);
                 let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
                 !kept.has_whole(&path, whole.n) && !whole.is_in(&mut commits, &path, deleted)

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use touchmark_engine::history::{Step, Weave};
+use touchmark_engine::history::{Step, Undos, Weave};
 use touchmark_proto::review::ReviewFile;
 use touchmark_proto::{AuthorKind, FileMode, RelPath};
 
@@ -58,7 +58,7 @@ impl State {
 impl Whole {
     /// Returns what agents have changed of a file besides lines; `None` if
     /// nothing, if it was kept, or if it cannot be told.
-    pub(super) fn of(path: &RelPath, chain: &Chain, weave: &Weave) -> Option<Self> {
+    pub(super) fn of(path: &RelPath, chain: &Chain, weave: &Weave, undos: &Undos) -> Option<Self> {
         let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
         let links = chain.has_links();
         let steps: BTreeSet<usize> = (0..chain.versions.len())
@@ -75,7 +75,7 @@ impl Whole {
         let now = State { bytes, mode };
         let mut before = State {
             bytes: now.bytes.clone(),
-            mode: chain.mode_without(is_agents),
+            mode: chain.mode_without(undos, is_agents),
         };
         if links {
             before.bytes = weave.without(is_agents).bytes.map(Arc::from);

@@ -90,7 +90,7 @@ impl Plan {
             before,
             after: without.bytes.as_deref().map(Arc::from),
             was: chain.mode,
-            mode: chain.mode_without(meant),
+            mode: chain.mode_without(&undos, meant),
             outcome: UndoOutcome::Unchanged,
             cause: None,
             hunks: without.hunks,

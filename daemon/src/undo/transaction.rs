@@ -12,7 +12,7 @@ use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
-use super::journal::{Bytes, Entry, Journal, name};
+use super::journal::{Bytes, Entry, FileEntry, Journal, name};
 use super::plan::Plan;
 use super::whose::Chosen;
 use super::{Undoer, is_written};
@@ -201,11 +201,13 @@ impl<'u> Transaction<'u> {
         })
     }
 
-    /// Reports the written content as the user's, who requested it.
+    /// Reports the written content as the user's, who requested it. A change of
+    /// the mode alone writes no content, so the content stays its author's.
     async fn report(&self, at: usize) {
         let plan = &self.plans[at];
-        if let Some(bytes) = &plan.after {
-            report(self.undoer, &plan.path, Hash::of(bytes)).await;
+        let written = plan.after.as_ref().map(|bytes| Hash::of(bytes));
+        if let Some(hash) = written.filter(|hash| plan.base != Some(*hash)) {
+            report(self.undoer, &plan.path, hash).await;
         }
     }
 }
@@ -372,7 +374,7 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed 
             if is_after && !permits {
                 // The file was written before the restart, which may not have
                 // been reported.
-                written.extend(file.after.map(|hash| (file.path.clone(), hash)));
+                written.extend(new_content(file));
                 continue;
             }
             if !is_after && !is_before {
@@ -388,10 +390,9 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed 
                 mode,
             };
             let outcome = change.write(guard, umask);
-            match (outcome, file.after) {
-                (WriteOutcome::Done { .. }, Some(hash)) => written.push((file.path.clone(), hash)),
-                (WriteOutcome::Done { .. }, None) => {}
-                _ => left_out.push(at),
+            match is_done(&outcome) {
+                true => written.extend(new_content(file)),
+                false => left_out.push(at),
             }
         }
         // The files that were not written are not part of the undo.
@@ -403,4 +404,11 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed 
         journal.end(&mut entry);
     }
     Resumed { written, facts }
+}
+
+/// Returns the content that an undo gave a file; `None` if it changed nothing
+/// but the mode, or removed the file.
+fn new_content(file: &FileEntry) -> Option<(RelPath, Hash)> {
+    let hash = file.after.filter(|_| file.before != file.after)?;
+    Some((file.path.clone(), hash))
 }

@@ -12,8 +12,9 @@
 //! - `Tracks`, `Looks` or `Names`, with the fields: the paths, and how they are
 //!   used ([`Use`]).
 //! - When it takes effect, and what its answer covers ([`About`]). `at_once`:
-//!   without a fence. `fenced`: after a fence (SYNC-1, ATTR-16). `synced`:
-//!   after a fence, unless the fields `sync` and `verify` say otherwise.
+//!   without a fence, unless the handler asks for one. `fenced`: after a fence
+//!   (SYNC-1, ATTR-16). `synced`: after a fence, unless the fields `sync` and
+//!   `verify` say otherwise.
 //! - The handler, or the shell.
 //!
 //! `if` restricts the column before it; `but ... if` gives the value that
@@ -383,7 +384,7 @@ rows! {
             => engine.editor_did_close(pending, &ask);
         EditorDirty:      Query,   Names [],        Names [path], at_once
             => engine.editor_dirty(pending, &ask);
-        EditorDidSave:    Changes, Names [],        Names [path], at_once
+        EditorDidSave:    Changes, Names [],        Names [path], at_once(Paths)
             => engine.editor_did_save(pending, &ask);
 
         CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)

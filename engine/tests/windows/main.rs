@@ -412,6 +412,54 @@ fn an_editors_report_is_not_taken_back_by_a_later_close() {
     );
 }
 
+/// A user takes an agent's change back and brings it back, as an editor's undo
+/// and redo do. The report of the second save is not about the agent's version
+/// (ATTR-2), whether it comes before the daemon sees the save or after it. A
+/// late report of a save that was overwritten still is about that save.
+#[test]
+fn a_report_of_a_content_that_came_back_is_about_the_new_save() {
+    for early in [
+        "reads stall",
+        "history f -> one user editor; two agent:a command",
+    ] {
+        let seen = if early == "reads stall" {
+            "reads come back"
+        } else {
+            "wait 1"
+        };
+        story(&format!(
+            "
+            write f one
+            a reads f
+            a begins w
+            write f two
+            a ends w -> f modified by agent:a command
+            wait 300
+            write f one
+            saved f one
+            wait 300
+            {early}
+            write f two
+            saved f two
+            {seen}
+            history f -> two user editor; one user editor; two agent:a command
+            "
+        ));
+    }
+    story(
+        "
+        write f one
+        a reads f
+        a begins w
+        write f two
+        a ends w -> f modified by agent:a command
+        write f three
+        saved f two
+        history f -> three user unmarked; two user editor
+        ",
+    );
+}
+
 /// A content is held back for a declared writer, which comes. The content that
 /// was held back is the editor's that reported it.
 #[test]

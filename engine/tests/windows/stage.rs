@@ -395,7 +395,7 @@ impl Stage {
     }
 
     fn saved(&mut self, name: &str, content: &str, formatted: bool) {
-        self.ok(Request::EditorDidSave(EditorDidSave {
+        self.send(Request::EditorDidSave(EditorDidSave {
             path: spoken(name),
             hash: hash(content),
             time: None,
@@ -462,6 +462,12 @@ impl Stage {
     }
 
     fn ask(&mut self, ask: Request) -> Result<Reply, Error> {
+        let request = self.send(ask);
+        self.answers.remove(&request).expect("an answer")
+    }
+
+    /// Sends a request, which may be answered later.
+    fn send(&mut self, ask: Request) -> RequestId {
         self.requests += 1;
         let request = RequestId(self.requests);
         self.feed(Input::Request {
@@ -470,7 +476,7 @@ impl Stage {
             ask,
             until: None,
         });
-        self.answers.remove(&request).expect("an answer")
+        request
     }
 
     fn feed(&mut self, input: Input) {
