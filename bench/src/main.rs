@@ -1,21 +1,7 @@
 //! Measures touchmark, and compares it with floors and peers measured in the
 //! same run.
 //!
-//! ```text
-//! cargo run --profile dist -p touchmark-bench [-- --quick] [--write]
-//! [--only PART] [--binary FILE]
-//! cargo run --profile dist -p touchmark-bench -- scenarios [--repeat N]
-//! [--only ROW]
-//! ```
-//!
-//! - `--quick` takes less than two minutes.
-//! - `--write` writes `docs/performance.md`, its drawings, and the rows of it
-//!   that the README quotes.
-//! - `--only` runs one part.
-//! - `--binary` measures another `touchmark` than the one that was built with
-//!   this program.
-//! - `scenarios` counts the wrong answers in every row of `docs/scenarios.md`,
-//!   and writes them to that file.
+//! `cargo run --profile dist -p touchmark-bench -- --help` lists the options.
 //!
 //! A wrong answer fails the run. A slow one does not.
 
@@ -49,13 +35,43 @@ use std::process::Command;
 use std::time::Instant;
 use std::{env, io};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
+use clap::{Parser, Subcommand};
 
 use page::Report;
 use part::Part;
 use peers::Peers;
 
-/// The options of the command line, and the peers that are installed.
+/// Measures touchmark, and compares it with floors and peers measured in the
+/// same run.
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    scenarios: Option<Mode>,
+    /// Measure smaller sizes in fewer rounds, in less than two minutes.
+    #[arg(long)]
+    quick: bool,
+    /// Write docs/performance.md, its drawings, and the rows of it that the
+    /// README quotes. Takes ten minutes.
+    #[arg(long, conflicts_with = "only")]
+    write: bool,
+    /// Run one part only.
+    #[arg(long, value_name = "PART", value_parser = PARTS.map(|(name, _)| name))]
+    only: Option<String>,
+    /// Measure another `touchmark` than the one of this program's profile.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Mode {
+    /// Count the wrong answers in every row of docs/scenarios.md, and write
+    /// them to that file.
+    Scenarios(scenarios::Arguments),
+}
+
+/// What to measure, and the peers that are installed.
 #[derive(Debug)]
 struct Options {
     binary: PathBuf,
@@ -74,7 +90,7 @@ impl Options {
 /// A part of the bench, with its name for `--only`.
 type Named = (&'static str, fn(&Options) -> Result<Vec<Part>>);
 
-const PARTS: &[Named] = &[
+const PARTS: [Named; 7] = [
     ("requests", |options| Ok(vec![requests::part(options)?])),
     ("clients", |options| Ok(vec![clients::part(options)?])),
     ("storm", |options| Ok(vec![storm::part(options)?])),
@@ -92,49 +108,30 @@ fn main() -> Result<()> {
         let watched: Vec<PathBuf> = watched.iter().map(PathBuf::from).collect();
         return floor::serve_echo(Path::new(socket), &watched);
     }
-    match arguments.first().map(String::as_str) {
-        Some(processes::EMPTY) => Ok(()),
-        Some("scenarios") => scenarios::run(arguments.into_iter().skip(1)),
-        _ => measure(&options(arguments)?),
+    if arguments
+        .first()
+        .is_some_and(|first| first == processes::EMPTY)
+    {
+        return Ok(());
+    }
+    let arguments = Arguments::parse();
+    match arguments.scenarios {
+        Some(Mode::Scenarios(arguments)) => scenarios::run(&arguments),
+        None => measure(&options(arguments)?),
     }
 }
 
-fn options(arguments: Vec<String>) -> Result<Options> {
-    let (mut quick, mut write, mut only, mut other) = (false, false, None, None);
-    let mut arguments = arguments.into_iter();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--quick" => quick = true,
-            "--write" => write = true,
-            "--only" => only = Some(arguments.next().context("--only needs a part")?),
-            "--binary" => other = Some(arguments.next().context("--binary needs a file")?),
-            other => {
-                bail!("{other}? known are --quick, --write, --only PART, --binary FILE; scenarios")
-            }
-        }
-    }
-    ensure!(
-        !(write && only.is_some()),
-        "--write writes the whole page: not with --only"
-    );
-    if let Some(only) = &only {
-        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
-        ensure!(
-            names.contains(&only.as_str()),
-            "{only}? the parts are {}",
-            names.join(", ")
-        );
-    }
+fn options(arguments: Arguments) -> Result<Options> {
     let own = env::current_exe()?;
     let target = own.ancestors().nth(2).context("this program is nowhere")?;
     Ok(Options {
-        binary: match other {
-            Some(other) => PathBuf::from(other).canonicalize()?,
+        binary: match arguments.binary {
+            Some(other) => other.canonicalize()?,
             None => binary()?,
         },
-        quick,
-        write,
-        only,
+        quick: arguments.quick,
+        write: arguments.write,
+        only: arguments.only,
         peers: Peers::find(target),
     })
 }

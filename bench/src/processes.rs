@@ -14,7 +14,7 @@ use crate::samples::Samples;
 use crate::table::Row;
 use crate::units;
 use crate::world::{World, session};
-use crate::{Options, progress};
+use crate::{Options, progress, sizes};
 
 /// The argument that makes this program do nothing.
 pub(crate) const EMPTY: &str = "nothing";
@@ -109,6 +109,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
 /// several thousand facts are stored. No daemon runs.
 fn used(options: &Options) -> Result<World> {
     let world = World::new(&options.binary, USED_FILES)?;
+    sizes::settle(options);
     let (daemon, client) = world.start()?;
     for number in 0..USED_SESSIONS {
         let session = session(&format!("s{number}"))?;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// The number of wrong answers of the best known earlier tracker, of 30 runs
@@ -72,25 +72,22 @@ struct Count {
 }
 
 /// Runs the rows and prints the table. Writes it if all rows ran.
-pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
-    let (mut repeat, mut only) = (30_u32, None);
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--repeat" => {
-                let number = arguments.next().context("--repeat needs a number")?;
-                repeat = number
-                    .parse()
-                    .with_context(|| format!("--repeat {number:?}"))?;
-            }
-            "--only" => only = Some(arguments.next().context("--only needs a row, as S7")?),
-            other => bail!("{other}? known are --repeat N, --only ROW"),
-        }
-    }
-    ensure!(repeat > 0, "--repeat needs a number above 0");
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// How often each row is played.
+    #[arg(long, value_name = "N", default_value_t = 30,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Play one row only, such as S7, and write nothing.
+    #[arg(long, value_name = "ROW")]
+    only: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let (repeat, only) = (arguments.repeat, arguments.only.as_deref());
     let rows: Vec<(&str, &str)> = BASELINE
         .iter()
-        .filter(|(row, _)| only.as_deref().is_none_or(|only| only == *row))
+        .filter(|(row, _)| only.is_none_or(|only| only == *row))
         .copied()
         .collect();
     ensure!(
@@ -99,7 +96,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
         only.unwrap_or_default()
     );
 
-    let (counts, passed) = play(repeat, only.as_deref())?;
+    let (counts, passed) = play(repeat, only)?;
     let table = table(&rows, &counts)?;
     print!("{}\n\n{table}", crate::machine::line());
     if only.is_none() {

@@ -69,7 +69,7 @@ impl Size {
 /// Waits until a stat of the files is enough to prove what is read from now on
 /// (FILE-5), as in a workspace that is older. A quick run does not wait, so
 /// contents are compared instead.
-fn settle(options: &Options) {
+pub(crate) fn settle(options: &Options) {
     if !options.quick {
         progress("a minute in which nobody writes");
         thread::sleep(SETTLED);

@@ -26,7 +26,7 @@ use super::subscriptions::Subscriptions;
 use super::telemetry::Telemetry;
 use super::{Daemon, Options};
 use crate::Error;
-use crate::config::{Case, Durability, probe_case_insensitive};
+use crate::config::{Case, Config, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::failpoint;
@@ -67,6 +67,14 @@ impl Daemon {
             contents_file: config.contents_file,
             ..store::Options::new(&places.state, workspace)
         };
+        // Compiled beside the reading of the store, which takes longer.
+        let globs = std::thread::Builder::new()
+            .name("patterns".into())
+            .spawn({
+                let config = config.clone();
+                move || Globs::of(&config)
+            })
+            .map_err(|error| part("patterns", &error))?;
         let (opened, kept) = open_store(&store_options, &events)?;
         let snapshot_bytes = opened.snapshot.as_ref().map_or(0, |body| body.len() as u64);
         let Opened {
@@ -93,13 +101,12 @@ impl Daemon {
             None => probe_case_insensitive(workspace),
         };
         let root = native::bytes(workspace);
-        let patterns = |patterns: &[String], key| {
-            Patterns::new(patterns.iter().map(String::as_str)).map_err(|error| part(key, &error))
+        let globs = match globs.join() {
+            Ok(globs) => globs?,
+            Err(panic) => std::panic::resume_unwind(panic),
         };
-        let secrets = patterns(&config.contents_exclude, "contents.exclude")?;
-        let protected = patterns(&config.guard_protect, "guard.protect")?;
         let mut engine_config = config.engine(root.to_vec(), case_insensitive);
-        engine_config.secrets = secrets.clone();
+        engine_config.secrets = globs.secrets.clone();
         engine_config.utc_offset = crate::time::utc_offset();
         let mut engine = Engine::restore(engine_config, kept, facts, time.now());
         engine.set_heard(false);
@@ -117,7 +124,12 @@ impl Daemon {
         })
         .map_err(|error| part("watcher", &error))?;
         watcher.watch_beside(places);
-        let reader = Reader::new(workspace, secrets, config.contents_file, content::MAX_BYTES);
+        let reader = Reader::new(
+            workspace,
+            globs.secrets,
+            config.contents_file,
+            content::MAX_BYTES,
+        );
 
         failpoint::pass("start: the watcher runs");
         let guard = Guard::open(
@@ -130,7 +142,7 @@ impl Daemon {
                 },
                 durable: config.durability == Durability::Power,
                 writable: refused.is_none(),
-                protected,
+                protected: globs.protected,
             },
             reader.clone(),
             time.clone(),
@@ -165,7 +177,7 @@ impl Daemon {
                 root: workspace.clone(),
                 reader: reader.clone(),
                 trust: trust(&places.trusted),
-                exclude: patterns(&config.scope_exclude, "scope.exclude")?,
+                exclude: globs.out_of_scope,
                 keep_file: config.contents_file,
                 keep_total: config.contents_total / 4,
             },
@@ -341,7 +353,12 @@ impl Daemon {
     }
 
     pub(super) fn prune(&self) {
-        self.time.keep();
+        // On another thread, since a start and its clients wait for this one.
+        let time = self.time.clone();
+        let keeper = std::thread::Builder::new().name("clock".into());
+        if let Err(error) = keeper.spawn(move || time.keep()) {
+            tracing::debug!("the clock is not stored: {error}");
+        }
         let config = &self.options.config;
         self.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,
@@ -350,6 +367,26 @@ impl Daemon {
             floor: self.engine.state().oldest_needed(),
             pinned_before: self.time.before(store::PINNED),
         });
+    }
+}
+
+/// The patterns of the configuration, compiled.
+struct Globs {
+    secrets: Patterns,
+    protected: Patterns,
+    out_of_scope: Patterns,
+}
+
+impl Globs {
+    fn of(config: &Config) -> Result<Self, Error> {
+        let compiled = |patterns: &[String], key| {
+            Patterns::new(patterns.iter().map(String::as_str)).map_err(|error| part(key, &error))
+        };
+        Ok(Self {
+            secrets: compiled(&config.contents_exclude, "contents.exclude")?,
+            protected: compiled(&config.guard_protect, "guard.protect")?,
+            out_of_scope: compiled(&config.scope_exclude, "scope.exclude")?,
+        })
     }
 }
 

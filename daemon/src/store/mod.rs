@@ -297,7 +297,7 @@ pub fn open(
     let nudge = Nudge::new(upkeep.clone());
     // For the log that a crash left, and the chores that it interrupted.
     nudge.written();
-    let upkeeper = Upkeep::new(&path, options.checkpoint_pace, work, &nudge, writer.clone())?;
+    let upkeeper = Upkeep::new(&path, options.checkpoint_pace, work, &nudge, writer.clone());
     let worker = Writer::new(
         connection,
         mark,

@@ -1,7 +1,8 @@
 //! The upkeep thread: checkpoints of SQLite's log, and the search for versions
 //! to prune. No request waits for either.
 
-use std::path::Path;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -66,7 +67,10 @@ pub(super) enum Log {
 }
 
 pub(super) struct Upkeep {
-    connection: Connection,
+    path: PathBuf,
+    /// Opened when it is first needed, since a start waits for this thread to
+    /// exist and for nothing that it does.
+    connection: OnceCell<Connection>,
     pace: Duration,
     work: Receiver<Work>,
     told: Arc<AtomicBool>,
@@ -80,18 +84,26 @@ impl Upkeep {
         work: Receiver<Work>,
         nudge: &Nudge,
         writer: Sender<Message>,
-    ) -> Result<Self, StoreError> {
-        let connection = schema::connect(path, OpenFlags::empty())?;
-        // Short, since emptying the log waits for readers while the writer is
-        // locked out.
-        connection.busy_timeout(Duration::from_millis(50))?;
-        Ok(Self {
-            connection,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            connection: OnceCell::new(),
             pace,
             work,
             told: Arc::clone(&nudge.told),
             writer,
-        })
+        }
+    }
+
+    fn connection(&self) -> Result<&Connection, StoreError> {
+        if let Some(connection) = self.connection.get() {
+            return Ok(connection);
+        }
+        let connection = schema::connect(&self.path, OpenFlags::empty())?;
+        // Short, since emptying the log waits for readers while the writer is
+        // locked out.
+        connection.busy_timeout(Duration::from_millis(50))?;
+        Ok(self.connection.get_or_init(|| connection))
     }
 
     /// Runs until the channel is closed; then empties the log.
@@ -148,7 +160,9 @@ impl Upkeep {
         failpoint::pass("store: about to checkpoint");
         // Without space, or while readers prevent it, the log keeps everything
         // and the next checkpoint copies it.
-        let pages = self.connection.query_row(&pragma, [], |row| row.get(1));
+        let pages = self
+            .connection()
+            .and_then(|connection| Ok(connection.query_row(&pragma, [], |row| row.get(1))?));
         failpoint::pass("store: a checkpoint is made");
         pages.unwrap_or_else(|error| {
             tracing::debug!(%error, mode, "checkpoint");
@@ -158,28 +172,28 @@ impl Upkeep {
 
     /// Returns whether a version is too old or a path has too many. Usually
     /// not; the first fact and one index are enough to find that out.
-    fn is_any_to_prune(&self, prune: &Prune) -> Result<bool, rusqlite::Error> {
+    fn is_any_to_prune(&self, prune: &Prune) -> Result<bool, StoreError> {
+        let connection = self.connection()?;
         // Facts are in the order of their times.
-        let oldest: Option<i64> = self
-            .connection
+        let oldest: Option<i64> = connection
             .prepare_cached("SELECT time FROM fact WHERE path IS NOT NULL ORDER BY n LIMIT 1")?
             .query_row([], |row| row.get(0))
             .optional()?;
         if oldest.is_none_or(|oldest| uint(oldest) < prune.older_than) {
             return Ok(oldest.is_some());
         }
-        self.connection
+        Ok(connection
             .prepare_cached(
                 "SELECT 1 FROM fact WHERE path IS NOT NULL
                  GROUP BY path HAVING count(*) > ?1 LIMIT 1",
             )?
-            .exists([int(prune.keep_per_path)])
+            .exists([int(prune.keep_per_path)])?)
     }
 
     /// Finds the facts about survival that are older than the oldest versions
     /// may be, and sends them to the writer.
-    fn prune_survival(&self, prune: &Prune, covered: u64) -> Result<(), rusqlite::Error> {
-        let mut statement = self.connection.prepare_cached(
+    fn prune_survival(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
+        let mut statement = self.connection()?.prepare_cached(
             "SELECT n FROM fact WHERE kind = 3 AND n <= ?1 AND time < ?2 ORDER BY n LIMIT ?3",
         )?;
         // The rest is found next time.
@@ -196,14 +210,15 @@ impl Upkeep {
 
     /// Finds the versions to drop and sends them to the writer. Versions that
     /// arrive meanwhile do not change the result.
-    pub(super) fn prune(&self, prune: Prune) -> Result<(), rusqlite::Error> {
+    pub(super) fn prune(&self, prune: Prune) -> Result<(), StoreError> {
+        let connection = self.connection()?;
         // Facts after the snapshot are needed for the next start.
-        let covered = meta::<i64>(&self.connection, "snapshot")?.map_or(0, uint);
+        let covered = meta::<i64>(connection, "snapshot")?.map_or(0, uint);
         self.prune_survival(&prune, covered)?;
         if !self.is_any_to_prune(&prune)? {
             return Ok(());
         }
-        let mut statement = self.connection.prepare_cached(
+        let mut statement = connection.prepare_cached(
             "SELECT n FROM (
                 SELECT n, time,
                     row_number() OVER (PARTITION BY path ORDER BY n DESC) AS newer,

@@ -254,7 +254,7 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     let (work_sender, work) = channel();
     let (writer, messages) = channel();
     let nudge = Nudge::new(work_sender);
-    let upkeep = Upkeep::new(&file, Duration::ZERO, work, &nudge, writer).unwrap();
+    let upkeep = Upkeep::new(&file, Duration::ZERO, work, &nudge, writer);
     upkeep.prune(prune).unwrap();
     drop(upkeep);
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
@@ -383,7 +383,7 @@ fn a_log_at_rest_is_emptied_while_the_store_is_open() {
     let (writer, _messages) = channel();
     let nudge = Nudge::new(work_sender);
     let file = directory.path().join("store.db");
-    let upkeep = Upkeep::new(&file, Duration::ZERO, work, &nudge, writer).unwrap();
+    let upkeep = Upkeep::new(&file, Duration::ZERO, work, &nudge, writer);
     let before = size();
     assert!(upkeep.advance(Log::Written) == Log::Copied);
     assert_eq!(size(), before, "copied, not emptied");

@@ -49,39 +49,79 @@ impl<A: Mirror<C>, B: Mirror<D>, C, D> Mirror<(C, D)> for (A, B) {
     }
 }
 
+/// The most items of a list that space is allocated for before they are read.
+const MOST_AT_ONCE: usize = 1_024;
+
+/// A list. Unlike minicbor's `Vec`, it allocates its final size at once when it
+/// is decoded: there are some thousand short lists in a state, and a start
+/// waits for them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(super) struct List<T>(pub(super) Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<C, T: Encode<C>> Encode<C> for List<T> {
+    fn encode<W: Write>(
+        &self,
+        to: &mut Encoder<W>,
+        context: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        self.0.encode(to, context)
+    }
+}
+
+impl<'b, C, T: Decode<'b, C>> Decode<'b, C> for List<T> {
+    fn decode(from: &mut Decoder<'b>, context: &mut C) -> Result<Self, DecodeError> {
+        let length = from.array()?;
+        let length = length.ok_or_else(|| DecodeError::message("a list without a length"))?;
+        // A wrong length must not allocate much.
+        let expected = usize::try_from(length).map_or(MOST_AT_ONCE, |all| all.min(MOST_AT_ONCE));
+        let mut items = Vec::with_capacity(expected);
+        for _ in 0..length {
+            items.push(from.decode_with(context)?);
+        }
+        Ok(Self(items))
+    }
+}
+
 macro_rules! a_list_of {
     ($($collection:ty),*) => { $(
-        impl<A: Mirror<B>, B: Ord> Mirror<$collection> for Vec<A> {
+        impl<A: Mirror<B>, B: Ord> Mirror<$collection> for List<A> {
             fn of(value: $collection) -> Self {
-                value.into_iter().map(A::of).collect()
+                Self(value.into_iter().map(A::of).collect())
             }
             fn back(self) -> $collection {
-                self.into_iter().map(A::back).collect()
+                self.0.into_iter().map(A::back).collect()
             }
         }
     )* };
 }
 a_list_of!(BTreeSet<B>, SmallSet<B>);
 
-impl<A: Mirror<B>, B> Mirror<Seldom<B>> for Vec<A> {
+impl<A: Mirror<B>, B> Mirror<Seldom<B>> for List<A> {
     fn of(value: Seldom<B>) -> Self {
-        value.into_iter().map(A::of).collect()
+        Self(value.into_iter().map(A::of).collect())
     }
     fn back(self) -> Seldom<B> {
-        self.into_iter().map(A::back).collect()
+        self.0.into_iter().map(A::back).collect()
     }
 }
 
-impl<A: Mirror<B>, B> Mirror<Vec<B>> for Vec<A> {
+impl<A: Mirror<B>, B> Mirror<Vec<B>> for List<A> {
     fn of(value: Vec<B>) -> Self {
-        value.into_iter().map(A::of).collect()
+        Self(value.into_iter().map(A::of).collect())
     }
     fn back(self) -> Vec<B> {
-        self.into_iter().map(A::back).collect()
+        self.0.into_iter().map(A::back).collect()
     }
 }
 
-impl<A: Mirror<B>, B> Mirror<Box<Vec<B>>> for Vec<A> {
+impl<A: Mirror<B>, B> Mirror<Box<Vec<B>>> for List<A> {
     fn of(value: Box<Vec<B>>) -> Self {
         Self::of(*value)
     }
@@ -90,21 +130,21 @@ impl<A: Mirror<B>, B> Mirror<Box<Vec<B>>> for Vec<A> {
     }
 }
 
-impl<A: Mirror<B>, B> Mirror<VecDeque<B>> for Vec<A> {
+impl<A: Mirror<B>, B> Mirror<VecDeque<B>> for List<A> {
     fn of(value: VecDeque<B>) -> Self {
-        value.into_iter().map(A::of).collect()
+        Self(value.into_iter().map(A::of).collect())
     }
     fn back(self) -> VecDeque<B> {
-        self.into_iter().map(A::back).collect()
+        self.0.into_iter().map(A::back).collect()
     }
 }
 
-impl<A: Mirror<C>, B: Mirror<D>, C: Ord, D> Mirror<BTreeMap<C, D>> for Vec<(A, B)> {
+impl<A: Mirror<C>, B: Mirror<D>, C: Ord, D> Mirror<BTreeMap<C, D>> for List<(A, B)> {
     fn of(value: BTreeMap<C, D>) -> Self {
-        value.into_iter().map(Mirror::of).collect()
+        Self(value.into_iter().map(Mirror::of).collect())
     }
     fn back(self) -> BTreeMap<C, D> {
-        self.into_iter().map(Mirror::back).collect()
+        self.0.into_iter().map(Mirror::back).collect()
     }
 }
 

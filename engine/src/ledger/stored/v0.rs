@@ -10,7 +10,7 @@ use serde::Deserialize;
 use touchmark_proto::codec::frames;
 use touchmark_proto::{Error, ErrorCode};
 
-use super::mirror::{Mirror, Rare};
+use super::mirror::{List, Mirror, Rare};
 use super::v1::{
     Command, Edit, EndedEdit, Fact, Head, Knowledge, LostVersion, Path, PathState, Program,
     SaveReport, Session as Id, SessionHead, SessionMemory,
@@ -35,7 +35,7 @@ pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
         return Err(Error::new(ErrorCode::InvalidRequest, "no such layout"));
     }
     let (_, state, _): (u8, State, Vec<Option<Stamp>>) = frames::decode_trusted(bytes)?;
-    let sessions = state.sessions.into_iter();
+    let sessions = state.sessions.0.into_iter();
     let sessions = sessions.map(|(id, session)| (id.back(), session.back()));
     let head = Head {
         epoch: state.epoch,
@@ -55,7 +55,7 @@ pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
         names: None,
         past_commands: Rare::default(),
     };
-    let paths = state.paths.into_iter();
+    let paths = state.paths.0.into_iter();
     let paths = paths
         .map(|(path, kept)| (path.back(), kept.back()))
         .collect();
@@ -68,14 +68,14 @@ struct State {
     after_loss: bool,
     n: u64,
     time: u64,
-    paths: Vec<(Path, PathState)>,
-    sessions: Vec<(Id, Session)>,
-    edits: Vec<(u64, Edit)>,
-    ended: Vec<EndedEdit>,
-    reports: Vec<SaveReport>,
+    paths: List<(Path, PathState)>,
+    sessions: List<(Id, Session)>,
+    edits: List<(u64, Edit)>,
+    ended: List<EndedEdit>,
+    reports: List<SaveReport>,
     edits_begun: u64,
     versions_recorded: u64,
-    commands: Vec<(u64, Command)>,
+    commands: List<(u64, Command)>,
     commands_begun: u64,
     checkpoints_created: u64,
     calls_recorded: u64,
@@ -91,9 +91,9 @@ struct Session {
     open: bool,
     reads: u64,
     edits: u64,
-    files: Vec<(Path, Knowledge)>,
-    pending: Vec<Path>,
-    lost: Rare<Vec<LostVersion>>,
+    files: List<(Path, Knowledge)>,
+    pending: List<Path>,
+    lost: Rare<List<LostVersion>>,
     reset_told: bool,
     memory: SessionMemory,
 }
@@ -115,7 +115,7 @@ impl Session {
             memory: self.memory,
             label: None,
         };
-        let files = self.files.into_iter();
+        let files = self.files.0.into_iter();
         head.session(
             files
                 .map(|(path, known)| (path.back(), known.back()))

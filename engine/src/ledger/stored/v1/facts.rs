@@ -6,7 +6,7 @@ use super::leaves::{
 };
 use super::session_memory::Note;
 use crate::ledger::record;
-use crate::ledger::stored::mirror::{Mirror, Rare, structs, variants};
+use crate::ledger::stored::mirror::{List, Mirror, Rare, structs, variants};
 
 structs! {
     Held = record::Held {
@@ -28,7 +28,7 @@ structs! {
         9 unobserved: Rare<bool>,
         10 late: Rare<bool>,
         11 formatted: Rare<bool>,
-        12 candidates: Rare<Vec<Session>>,
+        12 candidates: Rare<List<Session>>,
         5 before: Option<Content>;
         13 command: Option<u64>,
         14 mode_before: Option<Mode>,
@@ -37,7 +37,7 @@ structs! {
         0 edit: u64,
         1 session: Session,
         2 call: Option<String>,
-        3 files: Vec<EditFile>,
+        3 files: List<EditFile>,
         4 deadline: u64,
         5 one_shot: Rare<bool>,
         6 bound: Option<u64>,
@@ -103,19 +103,19 @@ variants! {
             3 assumed: Rare<bool>,
         },
         11 Invalidated { 0 session: Session, 1 path: Option<Path> },
-        12 Compacted { 0 session: Session, 1 keep: Vec<Path> },
-        13 Truncated { 0 session: Session, 1 items: Vec<(Path, Option<LineRange>)> },
+        12 Compacted { 0 session: Session, 1 keep: List<Path> },
+        13 Truncated { 0 session: Session, 1 items: List<(Path, Option<LineRange>)> },
         14 EditBegun(edit: EditBegun),
         15 EditEnded {
             0 edit: u64,
             1 session: Session,
-            2 paths: Vec<Path>,
+            2 paths: List<Path>,
             3 phase: EditPhase,
         },
         16 Delivered {
             0 session: Session,
-            1 paths: Vec<(Path, u64)>,
-            2 lost: Rare<Vec<u64>>,
+            1 paths: List<(Path, u64)>,
+            2 lost: Rare<List<u64>>,
         },
         17 ResetTold { 0 session: Session },
         18 Lost { 0 session: Session, 1 path: Path, 2 version: u64, 3 by: u64 },
@@ -131,7 +131,7 @@ variants! {
         23 Labelled { 0 session: Session, 1 label: String },
         24 NameUsed { 0 session: Session, 1 name: Path, 2 file: Path },
         25 NamesJoined { 0 name: Path, 1 file: Path },
-        26 NamesParted { 0 file: Path, 1 leaving: Vec<Path> },
+        26 NamesParted { 0 file: Path, 1 leaving: List<Path> },
         27 Carried {
             0 session: Session,
             1 path: Path,

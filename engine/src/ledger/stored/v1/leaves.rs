@@ -9,7 +9,7 @@ use touchmark_proto::{self as proto, FileMode, Hash, HashOrAbsent, RelPath, Sess
 
 use crate::globs::{self, Cover};
 use crate::ledger::record;
-use crate::ledger::stored::mirror::{Mirror, Rare, names, structs};
+use crate::ledger::stored::mirror::{List, Mirror, Rare, names, structs};
 use crate::ranges::RangeSet;
 
 macro_rules! leaves {
@@ -145,7 +145,7 @@ impl Mirror<RangeSet> for Lines {
 structs! {
     LineRange = proto::LineRange { 0 start: u32, 1 end: u32 }
     Program = proto::daemon::Program { 0 name: String, 1 version: String }
-    Globs = globs::Globs { 0 patterns: Option<Vec<String>>, 1 case_insensitive: Rare<bool> }
+    Globs = globs::Globs { 0 patterns: Option<List<String>>, 1 case_insensitive: Rare<bool> }
 }
 
 /// An author without its label, which is stored with the session.

@@ -5,7 +5,7 @@ use touchmark_proto::tasks;
 
 use super::leaves::{Content, Path, TaskType};
 use crate::ledger::session_memory;
-use crate::ledger::stored::mirror::{Mirror, Rare, names, structs, variants};
+use crate::ledger::stored::mirror::{List, Mirror, Rare, names, structs, variants};
 
 variants! {
     Note = session_memory::Note {
@@ -16,7 +16,7 @@ variants! {
             3 step: Option<u64>,
         },
         1 CheckpointDeleted { 0 checkpoint: u64 },
-        2 WarningStored { 0 files: Vec<Path>, 1 note: Option<String> },
+        2 WarningStored { 0 files: List<Path>, 1 note: Option<String> },
         3 WarningTaken {},
         4 ModelRecorded {
             0 model: String,
@@ -27,7 +27,7 @@ variants! {
         5 TaskSaved { 0 task: Task, 1 started: Option<u64> },
         6 TaskRemoved { 0 id: String },
         7 CallRecorded(call: Call),
-        8 CallsDropped { 0 calls: Vec<u64>, 1 reason: Dropped },
+        8 CallsDropped { 0 calls: List<u64>, 1 reason: Dropped },
         9 CallChecked { 0 hit: bool },
         10 Saved(savings: Savings),
         11 MessageSeen { 0 message: String },
@@ -74,7 +74,7 @@ structs! {
         3 tool: String,
         4 args: String,
         5 result: Option<String>,
-        6 rests_on: Vec<(Path, Option<Content>)>,
+        6 rests_on: List<(Path, Option<Content>)>,
         7 searched: Searched,
     }
     Checkpoint = session_memory::Checkpoint {
@@ -85,7 +85,7 @@ structs! {
         4 step: Option<u64>,
     }
     PendingWarning = session_memory::PendingWarning {
-        0 files: Vec<Path>,
+        0 files: List<Path>,
         1 note: Option<String>,
         2 time: u64,
     }
@@ -103,15 +103,15 @@ structs! {
         3 evicted: Rare<u64>,
     }
     SessionMemory = session_memory::SessionMemory {
-        0 checkpoints: Rare<Vec<(u64, Checkpoint)>>,
+        0 checkpoints: Rare<List<(u64, Checkpoint)>>,
         1 warning: Option<PendingWarning>,
-        2 models: Rare<Vec<ModelUse>>,
-        3 messages: Rare<Vec<String>>,
-        4 tasks: Rare<Vec<(String, KeptTask)>>,
-        5 calls: Rare<Vec<Call>>,
+        2 models: Rare<List<ModelUse>>,
+        3 messages: Rare<List<String>>,
+        4 tasks: Rare<List<(String, KeptTask)>>,
+        5 calls: Rare<List<Call>>,
         6 tally: CallTally,
         7 savings: Savings;
         8 in_turn: Rare<bool>,
-        9 to_say: Rare<Vec<String>>,
+        9 to_say: Rare<List<String>>,
     }
 }

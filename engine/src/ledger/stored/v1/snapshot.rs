@@ -16,7 +16,7 @@ use super::{
 use crate::by_name::ByName;
 use crate::engine::Saved;
 use crate::ledger::holdings::Holdings;
-use crate::ledger::stored::mirror::{Mirror, Rare};
+use crate::ledger::stored::mirror::{List, Mirror, Rare};
 use crate::ledger::{names, state};
 use crate::{Files, State};
 
@@ -42,17 +42,17 @@ pub(in crate::ledger::stored) struct Head {
     #[n(3)]
     pub(in crate::ledger::stored) time: u64,
     #[n(4)]
-    pub(in crate::ledger::stored) edits: Vec<(u64, Edit)>,
+    pub(in crate::ledger::stored) edits: List<(u64, Edit)>,
     #[n(5)]
-    pub(in crate::ledger::stored) ended: Vec<EndedEdit>,
+    pub(in crate::ledger::stored) ended: List<EndedEdit>,
     #[n(6)]
-    pub(in crate::ledger::stored) reports: Vec<SaveReport>,
+    pub(in crate::ledger::stored) reports: List<SaveReport>,
     #[n(7)]
     pub(in crate::ledger::stored) edits_begun: u64,
     #[n(8)]
     pub(in crate::ledger::stored) versions_recorded: u64,
     #[n(9)]
-    pub(in crate::ledger::stored) commands: Vec<(u64, Command)>,
+    pub(in crate::ledger::stored) commands: List<(u64, Command)>,
     #[n(10)]
     pub(in crate::ledger::stored) commands_begun: u64,
     #[n(11)]
@@ -60,11 +60,11 @@ pub(in crate::ledger::stored) struct Head {
     #[n(12)]
     pub(in crate::ledger::stored) calls_recorded: u64,
     #[n(13)]
-    pub(in crate::ledger::stored) labels: Rare<Vec<(String, u64)>>,
+    pub(in crate::ledger::stored) labels: Rare<List<(String, u64)>>,
     #[n(14)]
     pub(in crate::ledger::stored) names: Option<Names>,
     #[n(15)]
-    pub(in crate::ledger::stored) past_commands: Rare<Vec<PastCommand>>,
+    pub(in crate::ledger::stored) past_commands: Rare<List<PastCommand>>,
 }
 
 /// A session without what it has seen of each file.
@@ -87,9 +87,9 @@ pub(in crate::ledger::stored) struct SessionHead {
     #[n(7)]
     pub(in crate::ledger::stored) edits: u64,
     #[n(8)]
-    pub(in crate::ledger::stored) pending: Vec<Path>,
+    pub(in crate::ledger::stored) pending: List<Path>,
     #[n(9)]
-    pub(in crate::ledger::stored) lost: Rare<Vec<LostVersion>>,
+    pub(in crate::ledger::stored) lost: Rare<List<LostVersion>>,
     #[n(10)]
     pub(in crate::ledger::stored) reset_told: bool,
     #[n(11)]

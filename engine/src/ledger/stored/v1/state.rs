@@ -6,17 +6,17 @@ use super::leaves::{
 };
 use crate::input;
 use crate::ledger::names;
-use crate::ledger::stored::mirror::{Mirror, Rare, structs};
+use crate::ledger::stored::mirror::{List, Mirror, Rare, structs};
 use crate::ledger::{knowledge, state};
 
 structs! {
     PathState = state::PathState {
         0 held: Held,
         1 baseline: u64,
-        3 versions: Rare<Vec<KeptVersion>>,
+        3 versions: Rare<List<KeptVersion>>,
         2 newest: u64,
-        5 taken: Rare<Vec<(Session, u64)>>,
-        4 holders: Rare<Vec<Session>>,
+        5 taken: Rare<List<(Session, u64)>>,
+        4 holders: Rare<List<Session>>,
     }
     KeptVersion = state::KeptVersion {
         0 n: u64,
@@ -42,13 +42,13 @@ structs! {
         0 from: Option<Path>,
         1 session: Option<Session>,
         2 edit: Option<u64>,
-        3 candidates: Rare<Vec<Session>>;
+        3 candidates: Rare<List<Session>>;
         4 command: Option<u64>,
         5 mode_before: Option<Mode>,
     }
     Knowledge = knowledge::Knowledge {
         0 baseline: Option<Content>,
-        1 seen: Vec<Seen>,
+        1 seen: List<Seen>,
         7 uncertain: Rare<bool>,
         2 at: u64,
         8 foreign: Rare<bool>,
@@ -59,10 +59,10 @@ structs! {
         10 edit_at: Option<u64>,
         11 copied: Rare<bool>,
         4 record: PastRecord,
-        12 past: Rare<Vec<PastRecord>>;
+        12 past: Rare<List<PastRecord>>;
         13 unsure: Rare<Lines>,
-        14 displaced: Option<Vec<Seen>>,
-        15 brought: Option<Vec<KeptVersion>>,
+        14 displaced: Option<List<Seen>>,
+        15 brought: Option<List<KeptVersion>>,
     }
     Seen = knowledge::Seen {
         0 hash: Option<Content>,
@@ -86,7 +86,7 @@ structs! {
         2 version: KeptVersion,
         3 by: u64,
     }
-    Edit = state::Edit { 0 fact: EditBegun, 1 n: u64, 2 files: Vec<EditFile> }
+    Edit = state::Edit { 0 fact: EditBegun, 1 n: u64, 2 files: List<EditFile> }
     EditFile = state::EditFile {
         0 path: Path,
         1 expect: Option<Declared>,
@@ -118,13 +118,13 @@ structs! {
         3 formatted: Rare<bool>,
     }
     Names = names::Names {
-        0 files: Rare<Vec<(Path, Path)>>,
-        1 several: Rare<Vec<(Path, SeveralNames)>>,
-        2 before: Rare<Vec<(Path, Vec<(Path, u64)>)>>,
+        0 files: Rare<List<(Path, Path)>>,
+        1 several: Rare<List<(Path, SeveralNames)>>,
+        2 before: Rare<List<(Path, List<(Path, u64)>)>>,
     }
     SeveralNames = names::Several {
-        0 others: Vec<Path>,
-        1 used: Vec<(Session, Vec<Path>)>,
+        0 others: List<Path>,
+        1 used: List<(Session, List<Path>)>,
     }
     Stamp = input::Stamp {
         0 inode: u64,
