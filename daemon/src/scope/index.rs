@@ -86,6 +86,14 @@ pub(super) struct Stat {
     pub(super) mode: Option<FileMode>,
 }
 
+impl Directory {
+    /// Returns whether there is an entry of this name.
+    pub(super) fn has(&self, name: &[u8]) -> bool {
+        let place = self.entries.binary_search_by(|(own, _)| (**own).cmp(name));
+        place.is_ok()
+    }
+}
+
 impl File {
     pub(super) fn kind(&self) -> Kind {
         match self.stat.is_link() {

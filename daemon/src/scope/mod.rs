@@ -5,6 +5,7 @@
 
 mod index;
 mod known;
+mod listing;
 mod repository;
 mod rules;
 #[cfg(test)]

@@ -8,22 +8,23 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use touchmark_proto::{RelPath, native};
 
 use super::index::{Directory, Entry, File, Index, Kind, Known, Stat, settled};
+use super::listing::{join, list, names_known, stat_of, times};
 use super::repository::Tracked;
 use super::rules::{Everywhere, Rules};
 use crate::guard::is_temporary;
-use crate::system::{look, stat as tell};
+use crate::system::look;
 use crate::tools::GIT;
 
 /// The most threads. More would block each other.
 const THREADS: usize = 4;
 
-/// A name in a directory, and the type of its entry.
-type Name = (Box<[u8]>, Kind);
+/// The name of a directory's ignore file.
+const RULES: &[u8] = b".gitignore";
 
 /// A file that differs from the last sweep.
 pub(super) struct Difference {
@@ -254,6 +255,15 @@ impl Walk<'_> {
                 return looked;
             }
         };
+        let known = match known {
+            Some(known) if known.stamp == Some(stamp) && self.is_as_before(task) => {
+                match self.look_again(&handle, task, known, part) {
+                    Ok(again) => return again,
+                    Err(known) => Some(*known),
+                }
+            }
+            known => known,
+        };
         let is_known = known.is_some();
         let names = known.as_ref().filter(|known| known.stamp == Some(stamp));
         let names = match names.map(names_known) {
@@ -274,9 +284,7 @@ impl Walk<'_> {
         // In a repository, ignore rules of the directories above it do not
         // count.
         let ignored = task.ignored && !is_top;
-        let rules_from = has(b".gitignore")
-            .then(|| stat_of(&handle, b".gitignore").ok().flatten())
-            .flatten();
+        let rules_from = rules_of(&handle, has(RULES));
         let the_same = known.as_ref().filter(|known| {
             !task.afresh && known.rules_from == rules_from && known.is_top == is_top
         });
@@ -381,17 +389,10 @@ impl Walk<'_> {
             };
             part.looked += 1;
             let file = match old {
-                Some(Entry::File(file)) => {
-                    if file.stat != stat || !file.stat.is_settled(self.before) {
-                        let what = What::Changed(file, stat);
-                        part.differences.push(Difference { path, what });
-                    }
-                    let ignored = rank == Rank::Ignored;
-                    File {
-                        stat,
-                        ignored,
-                        ..file
-                    }
+                Some(Entry::File(mut file)) => {
+                    self.compare(&task.path, &name, &mut file, stat, part);
+                    file.ignored = rank == Rank::Ignored;
+                    file
                 }
                 old => {
                     // A file that was ignored until now may be old.
@@ -427,6 +428,79 @@ impl Walk<'_> {
         looked
     }
 
+    /// Returns whether the rules above a directory and git's indexes are those
+    /// of the last sweep, and the directory is not ignored.
+    fn is_as_before(&self, task: &Task) -> bool {
+        !task.afresh && !task.came && !task.ignored && !self.tracked.have_changed
+    }
+
+    /// Looks into a directory that has the same names as at the last sweep. Most
+    /// directories are like that, so nothing is copied for a file that is
+    /// unchanged. Returns the directory if its own ignore rules have changed.
+    fn look_again(
+        &self,
+        handle: &OwnedFd,
+        task: &Task,
+        mut known: Directory,
+        part: &mut Part,
+    ) -> Result<Looked, Box<Directory>> {
+        if known.rules_from != rules_of(handle, known.has(RULES)) {
+            return Err(Box::new(known));
+        }
+        let now = moment();
+        let mut below = Vec::new();
+        known.entries.retain_mut(|(name, entry)| match entry {
+            Entry::Passed(_) => true,
+            Entry::Directory { ignored } => {
+                if let Ok(path) = join(&task.path, name) {
+                    below.push(Task {
+                        path: path.as_bytes().to_vec(),
+                        above: Some(Arc::clone(&known.rules)),
+                        afresh: false,
+                        came: false,
+                        ignored: *ignored,
+                    });
+                }
+                true
+            }
+            Entry::File(file) => match stat_of(handle, name) {
+                Ok(Some(stat)) => {
+                    part.looked += 1;
+                    self.compare(&task.path, name, file, stat, part);
+                    true
+                }
+                Ok(None) => {
+                    part.gone(&task.path, name, *file);
+                    *entry = Entry::Passed(Kind::Other);
+                    true
+                }
+                Err(Errno::NOENT) => {
+                    part.gone(&task.path, name, *file);
+                    false
+                }
+                Err(_) => true,
+            },
+        });
+        known.stamp = known.stamp.filter(|stamp| settled(*stamp, now));
+        Ok(Looked {
+            directory: Some(known),
+            below,
+            gone: Vec::new(),
+        })
+    }
+
+    /// Updates a file's stat. Records a difference if the file is not proved to
+    /// be unchanged.
+    fn compare(&self, above: &[u8], name: &[u8], file: &mut File, stat: Stat, part: &mut Part) {
+        if (file.stat != stat || !file.stat.is_settled(self.before))
+            && let Ok(path) = join(above, name)
+        {
+            let what = What::Changed(*file, stat);
+            part.differences.push(Difference { path, what });
+        }
+        file.stat = stat;
+    }
+
     /// Records that a name was removed.
     fn gone(&self, above: &[u8], name: &[u8], entry: Entry, looked: &mut Looked, part: &mut Part) {
         let Ok(path) = join(above, name) else { return };
@@ -460,6 +534,13 @@ impl Walk<'_> {
     }
 }
 
+/// Returns the stat of a directory's ignore file. `exists`: there is one.
+fn rules_of(handle: &OwnedFd, exists: bool) -> Option<Stat> {
+    exists
+        .then(|| stat_of(handle, RULES).ok().flatten())
+        .flatten()
+}
+
 /// What one thread has found.
 #[derive(Default)]
 struct Part {
@@ -473,6 +554,12 @@ impl Part {
     fn gone_file(&mut self, path: RelPath, file: File) {
         let what = What::Gone(file);
         self.differences.push(Difference { path, what });
+    }
+
+    fn gone(&mut self, above: &[u8], name: &[u8], file: File) {
+        if let Ok(path) = join(above, name) {
+            self.gone_file(path, file);
+        }
     }
 }
 
@@ -501,77 +588,4 @@ fn lose(path: &[u8], directory: Directory, differences: &mut Vec<Difference>) {
             differences.push(Difference { path, what });
         }
     }
-}
-
-fn join(above: &[u8], name: &[u8]) -> Result<RelPath, touchmark_proto::path::PathError> {
-    match above {
-        [] => RelPath::new(name),
-        above => RelPath::new(&[above, b"/", name].concat()),
-    }
-}
-
-/// Returns the names in a directory as recorded, without reading it.
-fn names_known(directory: &Directory) -> Vec<Name> {
-    let entries = directory.entries.iter();
-    entries
-        .map(|(name, entry)| {
-            let kind = match entry {
-                Entry::File(file) => file.kind(),
-                Entry::Directory { .. } => Kind::Directory,
-                Entry::Passed(kind) => *kind,
-            };
-            (name.clone(), kind)
-        })
-        .collect()
-}
-
-/// Reads the names in a directory, sorted.
-fn list(handle: &OwnedFd) -> Result<Vec<Name>, Errno> {
-    let mut names: Vec<Name> = Vec::new();
-    for found in Dir::read_from(handle)? {
-        let found = found?;
-        let name = found.file_name().to_bytes();
-        if matches!(name, b"." | b"..") || name == GIT.as_bytes() {
-            continue;
-        }
-        let file_type = match found.file_type() {
-            FileType::Unknown => {
-                let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW);
-                found.map_or(FileType::Unknown, |stat| {
-                    FileType::from_raw_mode(stat.st_mode)
-                })
-            }
-            known => known,
-        };
-        let kind = match file_type {
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => Kind::Link,
-            FileType::Directory => Kind::Directory,
-            _ => Kind::Other,
-        };
-        names.push((Box::from(name), kind));
-    }
-    names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-    Ok(names)
-}
-
-/// Returns the stat of a regular file or a symlink; `None` for anything else.
-fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
-    let found = rustix::fs::statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    let file_type = FileType::from_raw_mode(found.st_mode);
-    if !matches!(file_type, FileType::RegularFile | FileType::Symlink) {
-        return Ok(None);
-    }
-    let (modified, changed) = times(&found);
-    Ok(Some(Stat {
-        inode: tell::inode(&found),
-        size: tell::size(&found),
-        modified,
-        changed,
-        mode: tell::mode(&found),
-    }))
-}
-
-fn times(found: &rustix::fs::Stat) -> (i64, i64) {
-    tell::times(found)
 }
