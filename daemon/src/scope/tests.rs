@@ -140,6 +140,39 @@ fn what_was_not_looked_at_in_time_is_met_later_and_never_told_as_new() {
     assert_eq!(gone, ["a/b/c/f", "a/g"]);
 }
 
+/// A directory whose names are unchanged is compared in place.
+#[test]
+fn a_directory_with_the_same_names_is_looked_at_by_its_present_rules() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::create_dir(root.join("sub")).unwrap();
+    for name in ["sub/.gitignore", "sub/a.o", "sub/a.txt", "sub/gone"] {
+        fs::write(root.join(name), "x").unwrap();
+    }
+    fs::write(root.join("sub/.gitignore"), "*.o\n").unwrap();
+    let_stats_settle();
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    workspace.sweep(false, Instant::now() + LONG);
+    read_all(&mut workspace);
+    let_stats_settle();
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    // The name is the same, the file is another.
+    fs::write(root.join("sub/a.txt"), "y").unwrap();
+    fs::write(root.join("sub/a.o"), "y").unwrap();
+    assert_eq!(changes(&mut workspace), ["sub/a.txt"]);
+    let_stats_settle();
+    // An ignore file that is written in place leaves the directory's times.
+    fs::write(root.join("sub/.gitignore"), "*.txt\n").unwrap();
+    assert_eq!(changes(&mut workspace), ["sub/.gitignore"]);
+    let_stats_settle();
+    fs::write(root.join("sub/a.txt"), "z").unwrap();
+    fs::write(root.join("sub/a.o"), "z").unwrap();
+    assert_eq!(changes(&mut workspace), ["sub/a.o"]);
+    fs::remove_file(root.join("sub/gone")).unwrap();
+    assert_eq!(changes(&mut workspace), ["sub/gone"]);
+}
+
 /// Runs git commands in a directory.
 fn git(root: &Path, line: &str) {
     let output = std::process::Command::new("sh")
