@@ -71,7 +71,6 @@ struct Count {
     wrong: u64,
 }
 
-/// Runs the rows and prints the table. Writes it if all rows ran.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// How often each row is played.
@@ -83,6 +82,7 @@ pub(crate) struct Arguments {
     only: Option<String>,
 }
 
+/// Runs the rows and prints the table. Writes it if all rows ran.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (repeat, only) = (arguments.repeat, arguments.only.as_deref());
     let rows: Vec<(&str, &str)> = BASELINE

@@ -362,9 +362,6 @@ fn undo1_what_a_redo_puts_back_is_in_the_queue_again_without_lines_too() {
         client.ok("redo", json!({}));
         assert_eq!(state(), changed);
         let now = listed(&mut client);
-        if all(&now).len() != 6 {
-            eprintln!("{:#}", client.ok("file/history", json!({"path": "edited"})));
-        }
         assert_eq!(all(&now).len(), 6, "{now}");
     }
     // The agent's changes are the agent's in the history, too.

@@ -1,6 +1,6 @@
 //! The versions of one file, with their contents.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -132,8 +132,8 @@ impl Chain {
         meant: impl Fn(usize) -> bool,
     ) -> Option<FileMode> {
         let (mut value, mut last) = (None, None);
-        // The value before each undo that was taken back.
-        let mut undone = BTreeMap::new();
+        // The value before each version, for the undos that were taken back.
+        let mut values = Vec::with_capacity(self.versions.len());
         for (at, version) in self.versions.iter().enumerate() {
             let came = version.kind == VersionKind::Renamed && last.is_none();
             let same = version.mode.filter(|_| came);
@@ -142,12 +142,11 @@ impl Chain {
             if value.is_none() {
                 value = before;
             }
-            if undos.redos.iter().any(|(undo, _)| *undo == at) {
-                undone.insert(at, value);
-            }
             let redo = undos.redos.iter().find(|(_, redo)| *redo == at);
-            if let Some(earlier) = redo.and_then(|(undo, _)| undone.get(undo)) {
-                value = *earlier;
+            let earlier = redo.and_then(|(undo, _)| values.get(*undo).copied());
+            values.push(value);
+            if let Some(earlier) = earlier {
+                value = earlier;
             } else if !meant(at) && (after != before || value.is_none()) {
                 value = after;
             }

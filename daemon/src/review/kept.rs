@@ -148,10 +148,11 @@ impl Kept {
 
     /// Records that something of these files may be in the queue again.
     pub(crate) fn set_open<'a>(&self, paths: impl Iterator<Item = &'a RelPath>) {
-        let mut state = self.state();
         for path in paths {
+            let mut state = self.state();
             state.changed |= state.done.remove(path).is_some();
         }
+        self.write_changed();
     }
 
     /// Returns the queue of a file as it was last computed.
@@ -174,7 +175,7 @@ impl Kept {
 
     /// Stores the changes that computing the queues has made. A failure is only
     /// logged, since they can be computed again.
-    pub(crate) fn write_changed(&self) {
+    pub(super) fn write_changed(&self) {
         if self.state().changed
             && let Err(error) = self.write()
         {

@@ -74,7 +74,7 @@ pub(super) fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Err
     if !matches!(file_type, FileType::RegularFile | FileType::Symlink) {
         return Ok(None);
     }
-    let (modified, changed) = times(&found);
+    let (modified, changed) = tell::times(&found);
     Ok(Some(Stat {
         inode: tell::inode(&found),
         size: tell::size(&found),
@@ -82,8 +82,4 @@ pub(super) fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Err
         changed,
         mode: tell::mode(&found),
     }))
-}
-
-pub(super) fn times(found: &rustix::fs::Stat) -> (i64, i64) {
-    tell::times(found)
 }

@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use touchmark_proto::{RelPath, native};
 
 use super::index::{Directory, Entry, File, Index, Kind, Known, Stat, settled};
-use super::listing::{join, list, names_known, stat_of, times};
+use super::listing::{join, list, names_known, stat_of};
 use super::repository::Tracked;
 use super::rules::{Everywhere, Rules};
 use crate::guard::is_temporary;
-use crate::system::look;
+use crate::system::{look, stat as tell};
 use crate::tools::GIT;
 
 /// The most threads. More would block each other.
@@ -240,7 +240,7 @@ impl Walk<'_> {
         let opened = rustix::fs::open(&place, flags, Mode::empty());
         let (handle, stamp) = match opened.and_then(|handle| {
             let found = rustix::fs::fstat(&handle)?;
-            Ok((handle, times(&found)))
+            Ok((handle, tell::times(&found)))
         }) {
             Ok(opened) => opened,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {

@@ -144,7 +144,6 @@ impl Undoer {
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         self.kept.set_open(plans.iter().map(|plan| &plan.path));
-        self.kept.write_changed();
         Ok(Undone {
             undo,
             files: plans.into_iter().map(Plan::file).collect(),

@@ -93,7 +93,7 @@ impl Engine {
             .find(|kept| kept.hash == Some(ask.hash) && kept.time.abs_diff(time) <= window);
         // The file has had another content since. Either the report is late, or
         // the save brought an earlier content back and is not recorded yet.
-        let newest = state.versions.iter().next_back().map(|kept| kept.n);
+        let newest = state.versions.last().map(|kept| kept.n);
         let is_older = recorded.is_some_and(|kept| Some(kept.n) != newest);
         if is_older && pending.fence.is_none() {
             return Step::Fence;

@@ -650,7 +650,7 @@ fn keep2_a_killed_daemon_pins_what_it_had_stored() {
     }
     let file = directory.path().join("store.db");
     let mut kit = Kit::new(5_000);
-    kit.connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
+    kit.connection = schema::open(&file, Durability::Process, false).unwrap();
     insert(&kit.connection, killed);
     kit.settle();
     kit.keep(&contents[2]);

@@ -55,23 +55,14 @@ const MOST_AT_ONCE: usize = 1_024;
 /// A list. Unlike minicbor's `Vec`, it allocates its final size at once when it
 /// is decoded: there are some thousand short lists in a state, and a start
 /// waits for them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, minicbor::Encode, Deserialize)]
+#[cbor(transparent)]
 #[serde(transparent)]
-pub(super) struct List<T>(pub(super) Vec<T>);
+pub(super) struct List<T>(#[n(0)] pub(super) Vec<T>);
 
 impl<T> Default for List<T> {
     fn default() -> Self {
         Self(Vec::new())
-    }
-}
-
-impl<C, T: Encode<C>> Encode<C> for List<T> {
-    fn encode<W: Write>(
-        &self,
-        to: &mut Encoder<W>,
-        context: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        self.0.encode(to, context)
     }
 }
 
