@@ -165,19 +165,37 @@ pub(super) fn shown(output: &str, files: &[File<'_>], shortest: usize) -> Vec<Ve
     seen.iter().map(|seen| ranges(seen)).collect()
 }
 
-/// Marks all lines of a file if the output is that file from beginning to end.
+/// Marks all lines of a file if the output is that file from beginning to end,
+/// and no part of another file. Blank lines at the end may have been trimmed.
 fn whole(output: &str, files: &[File<'_>], lines: &[Lines<'_>], seen: &mut [Vec<bool>]) {
+    // An agent that trims an output also removes the newline at its end.
+    let shown = match output.ends_with('\n') {
+        true => output.lines().count(),
+        false => usize::MAX,
+    };
     let output = output.trim_end();
     let is_it =
         |file: &File<'_>| file.text.lines().eq(output.lines()) || file.text.trim_end() == output;
-    let mut all = files.iter().enumerate().filter(|(_, file)| is_it(file));
-    let (Some((only, _)), None) = (all.next(), all.next()) else {
+    let Some(found) = files.iter().position(is_it) else {
         return;
     };
-    if let (Some(lines), Some(seen)) = (lines.get(only), seen.get_mut(only))
+    // A short file may consist of lines that another one has too.
+    let from_line = |lines: &mut dyn Iterator<Item = &str>| {
+        lines.fold(String::new(), |all, line| all + "\n" + line)
+    };
+    let part = from_line(&mut output.lines());
+    let has_part = |lines: &Lines<'_>| from_line(&mut lines.lines.iter().copied()).contains(&part);
+    let mut others = lines
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| *index != found);
+    if others.any(|(_, lines)| has_part(lines)) {
+        return;
+    }
+    if let (Some(lines), Some(seen)) = (lines.get(found), seen.get_mut(found))
         && lines.weight(0, lines.lines.len()) >= runs::RUN_LETTERS
     {
-        seen.fill(true);
+        seen.iter_mut().take(shown).for_each(|seen| *seen = true);
     }
 }
 
@@ -253,6 +271,9 @@ mod tests {
     fn lines_in_a_row() {
         assert_eq!(one(POEM), [(1, 9)]);
         assert_eq!(one(&format!("before\n{POEM}after\n")), [(1, 9)]);
+        let of_blank = |output| of(output, &[("a.rs", "\n    return None;\n\n")]).remove(0);
+        assert_eq!(of_blank("\n    return None;"), [(1, 3)], "trimmed");
+        assert_eq!(of_blank("\n    return None;\n"), [(1, 2)], "not trimmed");
         assert_eq!(
             one("fn second() {\n    third(4);\n}"),
             [(3, 5)],
@@ -341,6 +362,11 @@ mod tests {
         assert_eq!(of(files[0].1, &files), [vec![(1, 3)], vec![]]);
         let both = format!("{}{}", files[0].1, files[1].1);
         assert_eq!(of(&both, &files), [vec![(1, 3)], vec![(1, 3)]]);
+        let part = [
+            ("a", "the first\n    return None;\n"),
+            ("b", "    return None;\n"),
+        ];
+        assert_eq!(of(part[1].1, &part), [vec![], vec![]], "a's last line");
         let same = [("a", POEM), ("b", POEM)];
         assert_eq!(of(POEM, &same), [vec![], vec![]]);
         assert_eq!(of("b:3:fn second() {\n", &same), [vec![], vec![(3, 3)]]);
