@@ -1,6 +1,7 @@
 // A workspace with separate home and runtime directories, for one test.
 
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -63,8 +64,9 @@ export class World {
 
   async end() {
     await this.stop();
-    // A daemon that was stopped may still be writing its state.
-    rmSync(this.base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    // A daemon that was stopped may still write its state, so new files may
+    // appear. `rmSync` would only try its last step again, not the whole.
+    await rm(this.base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
