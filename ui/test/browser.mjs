@@ -329,6 +329,11 @@ async function review(walk) {
   const back = page.locator(".toast button", { hasText: "Take back" }).last();
   await back.waitFor();
   await walk.accessible("review with a message");
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 760 });
+    const [message, buttons] = await Promise.all([page.locator(".toasts"), page.locator(".actions")].map((one) => one.boundingBox()));
+    assert.ok(message.y + message.height <= buttons.y, `a message covers the buttons on a screen of ${width} pixels`);
+  }
   await back.click();
   await until("the undo is taken back", () => /all \+= item\.count;/.test(read("src/cart.js")));
   assert.match(read("src/cart.js"), new RegExp(`// save ${saves}\n$`));
@@ -400,8 +405,7 @@ async function modes(walk) {
   await (await walk.lastRow("symlink docs → docs/prices.md")).click();
   await shows("manual", "symlink docs → docs/prices.md", "Target", "docs", "docs/prices.md");
   await walk.accessible("a symlink to review");
-  // A message may cover it for the mouse.
-  await page.locator(".actions").getByRole("button", { name: "Undo" }).press("Enter");
+  await page.locator(".actions").getByRole("button", { name: "Undo" }).click();
   await until("the target is undone", () => target("manual") === "docs");
   await gone("symlink docs → docs/prices.md");
 
