@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, fleet,
-    forget, history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run,
-    service, sessions, setup, show, socket, start, stats, status, stop, tasks, ui, undo, uninstall,
-    warning, watch, worktrees,
+    attest, audit, blame, call, checkpoint, claim, completions, daemon, demo, diff, doctor, files,
+    fleet, forget, history, hook, log, logs, man, mcp, models, modified, recovered, restore,
+    review, run, service, sessions, setup, show, socket, start, stats, status, stop, tasks, ui,
+    undo, uninstall, warning, watch, worktrees,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Recovered(recovered::Options),
     /// Undo one author's changes; all other lines stay
     Undo(undo::Options),
+    /// Say who wrote a change
+    Claim(claim::Options),
     /// Review agents' changes that you have not looked at yet
     Review(review::Options),
     /// Reverse an undo

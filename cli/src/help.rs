@@ -33,7 +33,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Get something back",
-        &["undo", "redo", "review", "restore", "recovered"],
+        &["undo", "redo", "review", "claim", "restore", "recovered"],
     ),
     (
         "The daemon",
@@ -97,6 +97,16 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             (
                 r#"call file/status '{"session":"claude-1"}'"#,
                 "the states of a session's copies",
+            ),
+        ],
+    ),
+    (
+        "claim",
+        &[
+            ("claim a.txt:10-12 --by you", "these lines are yours"),
+            (
+                "claim --command c5 --by claude-1",
+                "what changed while a command ran is the agent's",
             ),
         ],
     ),

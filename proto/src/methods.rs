@@ -10,6 +10,7 @@ use crate::checkpoints::{
     CheckpointCreate, CheckpointCreated, CheckpointDelete, CheckpointDetect, CheckpointDetected,
     CheckpointList, CheckpointRows, WarningCleanup, WarningStore, WarningTake, WarningTaken,
 };
+use crate::claim::{Claim, Claimed};
 use crate::commands::{
     CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows,
 };
@@ -389,4 +390,7 @@ methods! {
     SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
     WorktreeList: "worktree/list", WorktreeList => WorktreeRows, [];
     FleetYield: "fleet/yield", FleetYield => FleetYielded, [];
+    Claim: "claim", Claim => Claimed, [
+        OutsideWorkspace NotAFile NotFound NotKept Unreadable Storage UnknownSession
+    ];
 }

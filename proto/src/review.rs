@@ -89,6 +89,9 @@ pub struct ReviewHunk {
     pub authors: Vec<Author>,
     /// When the daemon saw the newest change of the lines.
     pub time: Millis,
+    /// True if a part of the change is only likely an agent's: it was made while
+    /// a command ran, and may be the user's (UNDO-7). Else `None`.
+    pub likely: Option<bool>,
 }
 
 /// The name of a change in the review queue.

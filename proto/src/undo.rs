@@ -3,6 +3,7 @@
 use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::CommandRow;
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 
 /// Undoes changes and leaves the lines of all other authors as they are
@@ -44,6 +45,10 @@ pub struct Undo {
     pub now: bool,
     /// How to treat changes that cannot be undone; default `keep`.
     pub conflicts: Option<Conflicts>,
+    /// Whether to remove also text that is only likely the author's: what first
+    /// appeared while one of its commands ran (UNDO-7); default false.
+    #[serde(default)]
+    pub likely: bool,
 }
 
 /// How to treat a change whose lines another author has changed since.
@@ -120,6 +125,9 @@ pub struct Undone {
     pub files: Vec<UndoneFile>,
     /// The authors of the changes that were undone.
     pub authors: Vec<Author>,
+    /// The commands that changes in `left` name, oldest first; `None` if there
+    /// are none.
+    pub commands: Option<Vec<CommandRow>>,
 }
 
 /// The result of an undo in one file.
@@ -141,6 +149,45 @@ pub struct UndoneFile {
     /// Why nothing was done, as a sentence for people. `None` unless the
     /// outcome is `notKept`, `changed` or `failed`.
     pub cause: Option<String>,
+    /// The changes that stay for another reason than a later change of the
+    /// same lines; `None` if there are none.
+    pub left: Option<Vec<UndoLeft>>,
+}
+
+/// A change that stays, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct UndoLeft {
+    /// Why it stays.
+    pub cause: LeftCause,
+    /// The cause, as a sentence for people.
+    pub why: String,
+    /// Its lines in the file's current content, or in its content before the
+    /// undo. `None` if they are not known.
+    pub lines: Option<LineRange>,
+    /// The number of lines that the change removed in this place, which do not
+    /// come back.
+    pub removed: u32,
+    /// The lines that stay, up to 4 KiB. Bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// The command that ran when the change was made (`c5`); `None` for none.
+    pub command: Option<String>,
+}
+
+/// Why a change stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub enum LeftCause {
+    /// Its text first appeared while a command ran. It may be the user's
+    /// (UNDO-7).
+    Likely,
+    /// A content that it needs is not stored: it cannot be distinguished from
+    /// other authors' changes.
+    NotKept,
 }
 
 /// The outcome of an undo for one file.
@@ -170,6 +217,11 @@ pub enum UndoOutcome {
     Changed,
     /// The file could not be written.
     Failed,
+    /// Some of the changes were undone. The others stay: see `conflicts` and
+    /// `left`.
+    Partly,
+    /// All of the changes stay: see `left`.
+    Left,
 }
 
 /// A change that stays, since another author has changed the same lines.

@@ -67,6 +67,27 @@ class ClientMethods:
         """
         return await self.call(calls.call_stats(session=session), within=within)
 
+    async def claim(
+        self,
+        *,
+        by: Optional[shapes.SessionId] = None,
+        command: Optional[str] = None,
+        lines: Optional[shapes.LineRange] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Claimed:
+        """Says who wrote changes. Without `lines` these are changes whose author is
+        only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+        them.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `NotKept`, `Unreadable`,
+        `Storage`, `UnknownSession`.
+        """
+        return await self.call(
+            calls.claim(by=by, command=command, lines=lines, paths=paths),
+            within=within,
+        )
+
     async def command_end(
         self,
         *,
@@ -702,6 +723,7 @@ class ClientMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        likely: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -725,6 +747,7 @@ class ClientMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                likely=likely,
                 now=now,
                 path=path,
                 paths=paths,
@@ -1651,6 +1674,7 @@ class SessionMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        likely: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1673,6 +1697,7 @@ class SessionMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                likely=likely,
                 now=now,
                 path=path,
                 paths=paths,

@@ -144,6 +144,19 @@ def checkpoint_list(
     return Call("checkpoint/list", {"session": session, "cursor": cursor, "limit": limit})
 
 
+def claim(
+    *,
+    by: Optional[shapes.SessionId] = None,
+    command: Optional[str] = None,
+    lines: Optional[shapes.LineRange] = None,
+    paths: Optional[Sequence[shapes.Path]] = None,
+) -> "Call[shapes.Claimed]":
+    """Says who wrote changes. Without `lines` these are changes whose author is only
+    likely, or was claimed before (UNDO-7); `command` or `paths` selects them.
+    """
+    return Call("claim", {"by": by, "command": command, "lines": lines, "paths": paths})
+
+
 def command_begin(
     session: shapes.SessionId,
     *,
@@ -1014,6 +1027,7 @@ def undo(
     dry_run: Optional[bool] = None,
     edit: Optional[str] = None,
     last: Optional[bool] = None,
+    likely: Optional[bool] = None,
     now: Optional[bool] = None,
     path: Optional[shapes.Path] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
@@ -1031,6 +1045,7 @@ def undo(
         "dryRun": dry_run,
         "edit": edit,
         "last": last,
+        "likely": likely,
         "now": now,
         "path": path,
         "paths": paths,

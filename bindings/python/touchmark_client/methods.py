@@ -67,6 +67,27 @@ class ClientMethods:
         """
         return self.call(calls.call_stats(session=session), within=within)
 
+    def claim(
+        self,
+        *,
+        by: Optional[shapes.SessionId] = None,
+        command: Optional[str] = None,
+        lines: Optional[shapes.LineRange] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Claimed:
+        """Says who wrote changes. Without `lines` these are changes whose author is
+        only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+        them.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `NotKept`, `Unreadable`,
+        `Storage`, `UnknownSession`.
+        """
+        return self.call(
+            calls.claim(by=by, command=command, lines=lines, paths=paths),
+            within=within,
+        )
+
     def command_end(
         self,
         *,
@@ -657,6 +678,7 @@ class ClientMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        likely: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -680,6 +702,7 @@ class ClientMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                likely=likely,
                 now=now,
                 path=path,
                 paths=paths,
@@ -1596,6 +1619,7 @@ class SessionMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        likely: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1618,6 +1642,7 @@ class SessionMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                likely=likely,
                 now=now,
                 path=path,
                 paths=paths,

@@ -29,7 +29,7 @@ Duplicate = Literal["none", "identical", "similar"]
 # The state of an edit.
 EditPhase = Literal["begun", "committed", "aborted", "lapsed"]
 # The evidence that an attribution rests on.
-Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap"]
+Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap", "claimed"]
 # Kind and permissions as the system and git number them: 100644 a file, 100755 one that
 # may be run, 120777 a symlink
 FileMode = str
@@ -41,6 +41,8 @@ Hash = str
 HashOrAbsent = str
 # The content of a path, on disk or on record.
 Holds = Union[Literal["absent", "unreadable"], Dict[str, Any]]
+# Why a change stays.
+LeftCause = Literal["likely", "notKept"]
 # Which of two versions have a line.
 LineKind = Literal["context", "added", "removed"]
 # How the text to replace was found.
@@ -74,7 +76,7 @@ TaskType = Literal["shell", "process", "agent"]
 # How bytes are encoded as a string in JSON.
 TextEncoding = Literal["utf8", "base64"]
 # The outcome of an undo for one file.
-UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed"]
+UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed", "partly", "left"]
 # How it is known that a stored result is still valid.
 Validity = Literal["verified", "timed"]
 # How a read relates to the session's earlier reads (SEEN-4).
@@ -290,6 +292,13 @@ class CheckpointRows(_CheckpointRowsOptional):
     """A list of checkpoints."""
 
     checkpoints: "List[CheckpointRow]"
+
+
+class Claimed(TypedDict):
+    """What a claim has corrected."""
+
+    lines: int
+    versions: int
 
 
 class _CommandBegunOptional(TypedDict, total=False):
@@ -1015,6 +1024,7 @@ class ReviewFile(_ReviewFileOptional):
 class _ReviewHunkOptional(TypedDict, total=False):
     created: Optional[bool]
     deleted: Optional[bool]
+    likely: Optional[bool]
     uri: str
 
 
@@ -1307,6 +1317,20 @@ class UndoConflict(TypedDict):
     lines: "LineRange"
 
 
+class _UndoLeftOptional(TypedDict, total=False):
+    command: Optional[str]
+    lines: "Optional[LineRange]"
+
+
+class UndoLeft(_UndoLeftOptional):
+    """A change that stays, and why."""
+
+    cause: "LeftCause"
+    removed: int
+    text: str
+    why: str
+
+
 class _UndoRowOptional(TypedDict, total=False):
     redoOf: Optional[str]
 
@@ -1327,6 +1351,7 @@ class UndoRows(TypedDict):
 
 
 class _UndoneOptional(TypedDict, total=False):
+    commands: "Optional[List[CommandRow]]"
     undo: Optional[str]
 
 
@@ -1340,6 +1365,7 @@ class Undone(_UndoneOptional):
 class _UndoneFileOptional(TypedDict, total=False):
     cause: Optional[str]
     conflicts: "Optional[List[UndoConflict]]"
+    left: "Optional[List[UndoLeft]]"
     to: "Optional[RelPath]"
     uri: str
 
@@ -1608,6 +1634,7 @@ __all__ = [
     "CheckpointDetected",
     "CheckpointRow",
     "CheckpointRows",
+    "Claimed",
     "ClientPath",
     "Clock",
     "CommandBegun",
@@ -1662,6 +1689,7 @@ __all__ = [
     "HookPrinted",
     "Initialized",
     "KeptContents",
+    "LeftCause",
     "LineCounts",
     "LineKind",
     "LineRange",
@@ -1732,6 +1760,7 @@ __all__ = [
     "TextEncoding",
     "Truncated",
     "UndoConflict",
+    "UndoLeft",
     "UndoOutcome",
     "UndoRow",
     "UndoRows",

@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{FileDiff, FileLog, LogEntries, LogEntry};
-use touchmark_client::proto::{At, ClientPath, Clock, Reply, native};
+use touchmark_client::proto::{At, ClientPath, Clock, Reply, Version, native};
 
 use crate::commands::call::result_json;
 use crate::commands::history::remarks;
@@ -110,6 +110,13 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     Ok(())
 }
 
+/// Returns a version's author, with a question mark if the author is only
+/// likely.
+fn likely_who(version: &Version) -> String {
+    let mark = if version.is_likely() { "?" } else { "" };
+    format!("{}{mark}", who(&version.author))
+}
+
 /// Returns one text for each version. With `stat` it has the number of lines
 /// that changed, and how the author is known.
 pub(crate) fn lines(entries: &[LogEntry], stat: bool, view: &View) -> Vec<String> {
@@ -117,7 +124,7 @@ pub(crate) fn lines(entries: &[LogEntry], stat: bool, view: &View) -> Vec<String
         let mut row = vec![
             (style::BOLD, name(Some(version.clock))),
             (style::DIM, view.ago(version.time)),
-            (colour(&version.author), who(&version.author)),
+            (colour(&version.author), likely_who(version)),
             (Style::new(), verb(version.kind).to_owned()),
             (Style::new(), path(&version.path)),
         ];

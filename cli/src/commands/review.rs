@@ -12,7 +12,7 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::review::{
     ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
 };
-use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
+use touchmark_client::proto::{ClientPath, FileMode, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::complete;
@@ -220,7 +220,16 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         _ if lines.start == lines.end => format!("line {}", lines.start),
         _ => format!("lines {}-{}", lines.start, lines.end),
     };
-    head(&hunk.path, &what, &hunk.authors)?;
+    let mark = if hunk.likely == Some(true) {
+        " or you"
+    } else {
+        ""
+    };
+    head(
+        &hunk.path,
+        &what,
+        &format!("{}{mark}", authors(&hunk.authors)),
+    )?;
     show_text(&hunk.before, &hunk.after)
 }
 
@@ -240,15 +249,15 @@ fn show_file(file: &ReviewFile) -> Outcome {
         }
         _ => "content".to_owned(),
     };
-    head(&file.path, &what, &file.authors)?;
+    head(&file.path, &what, &authors(&file.authors))?;
     let target = |target: &Option<String>| target.clone().unwrap_or_default();
     show_text(&target(&file.target_before), &target(&file.target))
 }
 
 /// Prints the first line of a change.
-fn head(file: &RelPath, what: &str, by: &[Author]) -> Outcome {
+fn head(file: &RelPath, what: &str, by: &str) -> Outcome {
     let head = format!("{}: {what}", path(file));
-    let by = format!("by {}", authors(by));
+    let by = format!("by {by}");
     let columns = crate::system::terminal::columns();
     let fits = columns.is_none_or(|most| head.chars().count() + 2 + by.chars().count() <= most);
     output::line(&format!(

@@ -1,5 +1,7 @@
 //! `touchmark undo`, `touchmark redo`: undoes an author's changes, and restores them.
 
+mod likely;
+
 use std::path::PathBuf;
 
 use anstyle::Style;
@@ -7,9 +9,10 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::undo::{
-    Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, UndoRow, Undone, UndoneFile,
+    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoLeft, UndoList, UndoOutcome, UndoRow,
+    Undone, UndoneFile,
 };
-use touchmark_client::proto::{Reply, SessionId};
+use touchmark_client::proto::{LineRange, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::commands::checkpoint;
@@ -19,7 +22,7 @@ use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, author, authors, count, cut, escaped, path};
+use crate::text::{MAX_NAME, author, authors, count, cut, escaped, path, wrapped};
 use crate::versions::{Said, version};
 
 /// What was done, path, remarks.
@@ -38,7 +41,8 @@ const SHOWN: usize = 4;
 ///
 /// Lines that the author wrote are removed, and lines that the author removed are restored. Where
 /// another author has changed the same lines since, the change stays and is listed as a conflict.
-/// Every undo can be reversed with `touchmark redo`.
+/// What appeared while a command of the author's ran may be yours: you are asked, and with --yes it
+/// stays. The exit code is 1 if nothing was undone. Every undo can be reversed with `touchmark redo`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The author: a session's id or label; or a single version, as PATH@CLOCK
@@ -65,6 +69,9 @@ pub(crate) struct Options {
     /// What to do with changes whose lines another author has changed since
     #[arg(long, value_enum, default_value_t = Conflict::Keep)]
     conflicts: Conflict,
+    /// Also text that appeared while a command ran, and may be yours
+    #[arg(long)]
+    likely: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -111,6 +118,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         edit: options.edit,
         last: options.last,
         now: options.now,
+        likely: options.likely,
         conflicts: Some(match options.conflicts {
             Conflict::Keep => Conflicts::Keep,
             Conflict::Markers => Conflicts::Markers,
@@ -158,8 +166,14 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         let planned = client.call(plan)?;
         return tell(context, &workspace.root, Reply::Undo(planned), true);
     }
-    if !options.yes && !is_agreed(context, &client.call(plan)?, UNDO)? {
-        return Err(Failure::No("nothing was undone".into()));
+    if !options.yes {
+        let mut planned = client.call(plan.clone())?;
+        if likely::ask(&client, &planned)? {
+            planned = client.call(plan)?;
+        }
+        if !is_agreed(context, &planned, UNDO)? {
+            return Err(Failure::No("nothing was undone".into()));
+        }
     }
     let undone = client.call(ask)?;
     tell(context, &workspace.root, Reply::Undo(undone), false)
@@ -201,21 +215,32 @@ fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
 }
 
 fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) -> Outcome {
-    if context.global.json {
-        return context.json(&result_json(reply, root));
-    }
     let is_redo = matches!(reply, Reply::Redo(_));
-    let (Reply::Undo(undone) | Reply::Redo(undone)) = reply else {
+    let (Reply::Undo(undone) | Reply::Redo(undone)) = &reply else {
         return Ok(());
     };
-    show(&undone, planned, is_redo)?;
-    match undone.undo {
-        Some(name) => context.say(&format!(
-            "reverse it with: touchmark redo {}",
-            escaped(&name, MAX_NAME)
-        )),
-        None if planned => context.say("nothing was written"),
-        None => context.say("there was nothing to write"),
+    let is_nothing = undone.undo.is_none();
+    if context.global.json {
+        context.json(&result_json(reply, root))?;
+    } else {
+        show(undone, planned, is_redo)?;
+        match &undone.undo {
+            Some(name) => context.say(&format!(
+                "reverse it with: touchmark redo {}",
+                escaped(name, MAX_NAME)
+            ))?,
+            None if planned => context.say("nothing was written")?,
+            None if is_redo => context.say("nothing was put back")?,
+            None => context.say("nothing was undone")?,
+        }
+        if likely::any(undone) {
+            context
+                .say("take what may be yours with --likely; or say whose it is: touchmark claim")?;
+        }
+    }
+    match is_nothing && !planned {
+        true => Err(Failure::Ended { code: 1 }),
+        false => Ok(()),
     }
 }
 
@@ -226,6 +251,9 @@ fn show(undone: &Undone, planned: bool, is_redo: bool) -> Outcome {
         output::line(line)?;
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
+        }
+        for left in file.left.iter().flatten() {
+            show_left(left, undone)?;
         }
     }
     Ok(())
@@ -263,6 +291,8 @@ fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {
         UndoOutcome::NotKept => ("not kept", style::WARN),
         UndoOutcome::Changed => ("busy", style::WARN),
         UndoOutcome::Failed => ("failed", style::WARN),
+        UndoOutcome::Partly => ("partly", style::WARN),
+        UndoOutcome::Left => ("left", style::WARN),
     }
 }
 
@@ -284,13 +314,9 @@ fn about(file: &UndoneFile) -> String {
 }
 
 fn show_conflict(conflict: &UndoConflict) -> Outcome {
-    let lines = conflict.lines;
-    let place = match lines.start == lines.end {
-        true => format!("line {}", lines.start),
-        false => format!("lines {}-{}", lines.start, lines.end),
-    };
+    let place = place(Some(conflict.lines));
     output::line(&format!(
-        "    {place} stays: {} changed it since",
+        "    {place}: stays, since {} changed it later",
         author(&conflict.by)
     ))?;
     let before: Vec<&str> = conflict.before.lines().collect();
@@ -301,6 +327,39 @@ fn show_conflict(conflict: &UndoConflict) -> Outcome {
     }
     if before.len() > SHOWN {
         output::line(&format!("      and {} lines more", before.len() - SHOWN))?;
+    }
+    Ok(())
+}
+
+/// Returns the lines of a change, in words.
+fn place(lines: Option<LineRange>) -> String {
+    match lines {
+        None => "a change".to_owned(),
+        Some(lines) if lines.start >= lines.end => format!("line {}", lines.start),
+        Some(lines) => format!("lines {}-{}", lines.start, lines.end),
+    }
+}
+
+/// Prints a change that stays, with the cause and its first lines.
+fn show_left(left: &UndoLeft, undone: &Undone) -> Outcome {
+    let mut commands = undone.commands.iter().flatten();
+    let command = commands.find(|row| Some(&row.command) == left.command.as_ref());
+    let why = match (left.cause, command) {
+        (LeftCause::Likely, Some(command)) => {
+            format!(
+                "may be yours, it appeared while {} ran",
+                likely::name(command)
+            )
+        }
+        _ => escaped(&left.why, 2000),
+    };
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    let line = format!("{}: stays, {why}", place(left.lines));
+    for line in wrapped(&line, columns.saturating_sub(4), "") {
+        output::line(&format!("    {line}"))?;
+    }
+    for line in left.text.lines().take(SHOWN) {
+        output::line(&cut(&format!("      {}", escaped(line, 500)), columns))?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The versions of one file, with their contents.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_engine::history::{Step, Undos, Weave};
+use touchmark_engine::history::{Claim, Step, Undos, Weave};
 use touchmark_engine::recall;
-use touchmark_engine::{Marks, within};
+use touchmark_engine::{Fact, Marks, within};
 use touchmark_proto::files::{FileHistory, FileSnapshot};
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind,
@@ -37,6 +37,17 @@ pub(crate) struct Chain {
     pub(crate) steps: Vec<Step>,
     /// The mode of the current file; `None` if there is none.
     pub(crate) mode: Option<FileMode>,
+    /// The lines whose author the user has named, oldest first (ATTR-18).
+    claims: Vec<Claimed>,
+}
+
+/// Lines of one version whose author the user has named.
+#[derive(Debug)]
+struct Claimed {
+    /// The version, with the author that the user named, and the number of the
+    /// claim's fact as its clock.
+    version: Version,
+    lines: Claim,
 }
 
 impl Chain {
@@ -83,13 +94,15 @@ impl Chain {
             if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
                 *last = Step::Held(now.into());
             }
-            (steps, versions)
+            let claims = claims(&contents, &versions);
+            (steps, versions, claims)
         });
-        let (steps, versions) = read.await?;
+        let (steps, versions, claims) = read.await?;
         Ok(Self {
             versions,
             steps,
             mode,
+            claims,
         })
     }
 
@@ -108,14 +121,39 @@ impl Chain {
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
             let steps = steps(&contents, &versions);
-            (versions, steps)
+            let claims = claims(&contents, &versions);
+            (versions, steps, claims)
         });
-        let (versions, steps) = read.await?;
+        let (versions, steps, claims) = read.await?;
         Ok(Self {
             versions,
             steps,
             mode: None,
+            claims,
         })
+    }
+
+    /// Returns the version with this index in the chain's weave: one of the
+    /// file's versions, or the version of a claim's lines with the author that
+    /// the user named.
+    pub(crate) fn version(&self, step: usize) -> &Version {
+        match step.checked_sub(self.versions.len()) {
+            Some(claim) => &self.claims[claim].version,
+            None => &self.versions[step],
+        }
+    }
+
+    /// Returns the indexes that [`version`](Self::version) takes.
+    pub(crate) fn all_steps(&self) -> std::ops::Range<usize> {
+        0..self.versions.len() + self.claims.len()
+    }
+
+    /// Returns the index in the chain's weave of the version or claim with this
+    /// number.
+    pub(crate) fn step_of(&self, n: u64) -> Option<usize> {
+        let claims = self.claims.iter().map(|claim| &claim.version);
+        let mut all = self.versions.iter().chain(claims);
+        all.position(|version| version.clock.n == n)
     }
 
     /// Returns whether there was a symlink at this name at any time (SCOPE-7).
@@ -160,12 +198,42 @@ impl Chain {
         }
     }
 
+    /// Returns why the change of a version cannot be distinguished from other
+    /// changes, as clauses for people: why its content is not stored, and the
+    /// contents of the versions directly before it. `largest` is the size
+    /// limit of stored contents, in bytes.
+    pub(crate) fn why_not_kept(&self, at: usize, log: &Reader, largest: u64) -> Vec<&'static str> {
+        let earlier = (0..at).rev();
+        let unstored = earlier.take_while(|step| self.steps[*step] == Step::NotKept);
+        let steps = std::iter::once(at).chain(unstored);
+        let causes = steps.filter_map(|step| {
+            let version = &self.versions[step];
+            let is_secret = || version.hash.is_some_and(|hash| log.is_secret(&hash));
+            if version.before_unknown == Some(true) {
+                return Some("the content before it was never read");
+            }
+            if self.steps[step] != Step::NotKept {
+                return None;
+            }
+            Some(match version {
+                _ if version.unobserved == Some(true) => "a content of it was never read",
+                _ if is_secret() => "it had a secret, and secrets are not stored",
+                _ if version.size > largest => "it is over the size limit of stored contents",
+                _ => "its previous content is no longer stored",
+            })
+        });
+        causes.collect()
+    }
+
     /// Returns the lines of all versions. `undos` has those of the versions that
     /// are undos and redos.
     pub(crate) fn weave(&self, undos: &Undos) -> Weave {
         let versions = self.versions.iter().enumerate();
         let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
-        Weave::with_undos(&self.steps, undos).mixed(mixed.map(|(at, _)| at))
+        let claims: Vec<Claim> = self.claims.iter().map(|one| one.lines.clone()).collect();
+        Weave::with_undos(&self.steps, undos)
+            .mixed(mixed.map(|(at, _)| at))
+            .claimed(&claims)
     }
 }
 
@@ -317,6 +385,45 @@ fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
         before_unknown: None,
         ..last.clone()
     }
+}
+
+/// Returns the lines of these versions whose author the user has named.
+fn claims(log: &Reader, versions: &[Version]) -> Vec<Claimed> {
+    let paths: BTreeSet<&RelPath> = versions.iter().map(|version| &version.path).collect();
+    let mut found = Vec::new();
+    for record in paths
+        .iter()
+        .flat_map(|path| log.claims(Some(path)).unwrap_or_default())
+    {
+        let Fact::Claimed {
+            version: n,
+            lines,
+            session,
+            ..
+        } = record.fact
+        else {
+            continue;
+        };
+        let step = versions.iter().position(|version| version.clock.n == n);
+        let Some((step, version)) = step.map(|step| (step, &versions[step])) else {
+            continue;
+        };
+        let version = Version {
+            clock: Clock {
+                n: record.n,
+                ..version.clock
+            },
+            author: session.map_or(Author::USER, Author::agent),
+            evidence: Evidence::Claimed,
+            edit: None,
+            candidates: None,
+            ..version.clone()
+        };
+        let lines = Claim { step, lines };
+        found.push(Claimed { version, lines });
+    }
+    found.sort_by_key(|claim| claim.version.clock.n);
+    found
 }
 
 /// Returns the contents of versions, as far as they are stored and within

@@ -12,7 +12,7 @@ use super::{Chain, clock};
 /// not stored counts as part of the next newer version, whose author is then
 /// named only if all of these changes are by that author (HIST-2).
 pub(super) struct Writers<'a> {
-    versions: &'a [Version],
+    chain: &'a Chain,
     known: Vec<bool>,
 }
 
@@ -36,15 +36,13 @@ impl<'a> Writers<'a> {
                 _ => before.clear(),
             }
         }
-        Self {
-            versions: &chain.versions,
-            known,
-        }
+        Self { chain, known }
     }
 
     pub(super) fn of_step(&self, step: usize) -> Writer<'a> {
-        let version = &self.versions[step];
-        let is_known = self.known[step];
+        let version = self.chain.version(step);
+        // What the user has said is known.
+        let is_known = self.known.get(step).copied().unwrap_or(true);
         Writer {
             version,
             author: match is_known {

@@ -195,7 +195,7 @@ impl Undoer {
         let files = self.named(&ask.hunks).await?;
         for (queued, ids) in &files {
             for (_, hunk) in queued.hunks.iter().filter(|(id, _)| ids.contains(id)) {
-                let n = |step: usize| queued.chain.versions[step].clock.n;
+                let n = |step: usize| queued.chain.version(step).clock.n;
                 let names = hunk
                     .names
                     .iter()
@@ -235,7 +235,7 @@ impl Undoer {
             let whole = whole.filter(|whole| ids.contains(&whole.id));
             let steps = meant.iter().flat_map(|hunk| &hunk.steps);
             for step in steps.chain(whole.iter().flat_map(|whole| &whole.steps)) {
-                let author = &queued.chain.versions[*step].author;
+                let author = &queued.chain.version(*step).author;
                 by.insert(author.session.clone());
                 if !authors.contains(author) {
                     authors.push(author.clone());
@@ -287,16 +287,13 @@ impl Undoer {
     async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
         let chain = Chain::of(&self.inside, &self.log, &self.root, &ClientPath::from(path)).await?;
         let committed = self.committed(commits, path).await;
-        let given: BTreeSet<LineName> = self.kept.of(path, |n| {
-            let mut versions = chain.versions.iter();
-            versions.position(|version| version.clock.n == n)
-        });
+        let given: BTreeSet<LineName> = self.kept.of(path, |n| chain.step_of(n));
         let undos = self.journal.recorded().among(&chain.versions);
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
             let weave = chain.weave(&undos);
-            let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
+            let is_agents = |step: usize| chain.version(step).author.kind == AuthorKind::Agent;
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),
@@ -403,7 +400,7 @@ impl Queued {
 
     fn told(&self, id: &str, hunk: &Reviewed) -> ReviewHunk {
         let steps = hunk.steps.iter();
-        let versions = steps.map(|step| &self.chain.versions[*step]);
+        let versions = steps.map(|step| self.chain.version(*step));
         let exists = self.chain.steps.last() != Some(&Step::Absent);
         ReviewHunk {
             id: id.to_owned(),
@@ -414,6 +411,7 @@ impl Queued {
             created: (!self.existed()).then_some(true),
             deleted: (!exists).then_some(true),
             authors: authors(versions.clone()),
+            likely: versions.clone().any(Version::is_likely).then_some(true),
             time: versions
                 .map(|version| version.time)
                 .max()

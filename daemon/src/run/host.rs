@@ -92,6 +92,7 @@ impl Daemon {
             ForShell::ReviewList(ask) => return self.review_list(request, ask),
             ForShell::ReviewKeep(ask) => return self.review_keep(request, ask),
             ForShell::ReviewUndo(ask) => return self.review_undo(request, ask),
+            ForShell::Claim(ask) => return self.claim(request, ask),
             ForShell::SurvivalList(ask) => return self.survival_list(request, ask),
             ForShell::WorktreeList(ask) => return self.worktree_list(request, ask),
             ask @ (ForShell::FileContent(_)

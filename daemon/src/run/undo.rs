@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use touchmark_proto::claim::Claim;
 use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewUndo};
 use touchmark_proto::undo::{Redo, Undo};
 use touchmark_proto::{Error, Reply, RequestId};
@@ -47,6 +48,13 @@ impl Daemon {
         });
     }
 
+    /// Answers `claim`.
+    pub(super) fn claim(&mut self, request: RequestId, ask: Claim) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.claim(&ask).await.map(Reply::Claim)
+        });
+    }
+
     /// Answers `review/undo`.
     pub(super) fn review_undo(&mut self, request: RequestId, ask: ReviewUndo) {
         self.undoing(request, async move |undoer: Undoer| {
@@ -81,6 +89,7 @@ impl Daemon {
             memory: self.hooks.memory(),
             umask: self.umask_of(request),
             root: self.options.workspace.clone(),
+            largest: self.options.config.contents_file,
             now: self.time.now(),
         })
     }

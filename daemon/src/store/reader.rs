@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
+use super::schema::{self, CLAIM, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -310,6 +310,32 @@ impl Reader {
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
             [int(n)],
         )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns the facts by which the user named the author of lines
+    /// ([`touchmark_engine::Fact::Claimed`]), oldest first: those of one path,
+    /// or all if `path` is `None`.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn claims(&self, path: Option<&RelPath>) -> Result<Vec<Record>, StoreError> {
+        let unstored = self.unstored.find(|record| {
+            let (kind, own) = schema::row_of(&record.fact);
+            kind == CLAIM && (path.is_none() || own == path)
+        });
+        let stored = match path {
+            Some(path) => self.all_records(
+                usize::MAX,
+                "SELECT n, time, body FROM fact WHERE kind = 4 AND path = ?1 ORDER BY n",
+                [path.as_bytes()],
+            )?,
+            None => self.all_records(
+                usize::MAX,
+                "SELECT n, time, body FROM fact WHERE kind = 4 ORDER BY n",
+                [],
+            )?,
+        };
         Ok(joined(stored, unstored))
     }
 

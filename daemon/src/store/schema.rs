@@ -21,6 +21,9 @@ pub(super) const VERSION: i64 = 2;
 /// How many lines of a version are left. People ask for these as long as for
 /// the version.
 pub(super) const SURVIVAL: i64 = 3;
+/// Whose lines of a version the user said they are. Kept as long as the
+/// version.
+pub(super) const CLAIM: i64 = 4;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -124,6 +127,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE INDEX fact_survival ON fact (kind) WHERE kind = 3;
 ",
+    "
+    CREATE INDEX fact_claim ON fact (path, n) WHERE kind = 4;
+",
 ];
 
 /// Returns the newest known schema version.
@@ -146,6 +152,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     match fact {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
+        Fact::Claimed { path, .. } => (CLAIM, Some(path)),
         Fact::Survival { .. } => (SURVIVAL, None),
         _ => (OTHER, None),
     }

@@ -14,11 +14,13 @@ mod transaction;
 mod undos;
 mod whose;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use touchmark_engine::within;
-use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone};
+use touchmark_proto::commands::CommandList;
+use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
 use touchmark_proto::{
     Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
 };
@@ -57,6 +59,8 @@ pub(crate) struct Undoer {
     pub(crate) umask: Umask,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
+    /// The size limit of stored contents, in bytes.
+    pub(crate) largest: u64,
     pub(crate) now: Millis,
 }
 
@@ -95,11 +99,7 @@ impl Undoer {
         plan::join_renames(&mut plans);
         let authors = chosen.authors.clone();
         if ask.dry_run {
-            return Ok(Undone {
-                undo: None,
-                files: plans.into_iter().map(Plan::file).collect(),
-                authors,
-            });
+            return Ok(self.answer(None, plans, authors).await);
         }
         let mut transaction =
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
@@ -107,11 +107,30 @@ impl Undoer {
         let (undo, plans) = transaction.end();
         told::tell(self, &chosen.authors, &plans);
         self.settle(done(&plans));
-        Ok(Undone {
+        Ok(self.answer(undo, plans, authors).await)
+    }
+
+    /// Returns the answer to an undo or redo, with the commands that its files
+    /// name.
+    async fn answer(&self, undo: Option<String>, plans: Vec<Plan>, authors: Vec<Author>) -> Undone {
+        let files: Vec<UndoneFile> = plans.into_iter().map(Plan::file).collect();
+        let left = files.iter().flat_map(|file| file.left.iter().flatten());
+        let named: BTreeSet<&str> = left.filter_map(|left| left.command.as_deref()).collect();
+        let mut commands = None;
+        if !named.is_empty() {
+            // The commands are for people. Without them the answer is complete.
+            let all = self.inside.ask(CommandList::default()).await;
+            let all = all.map(|all| all.commands).unwrap_or_default();
+            let rows = all.into_iter().rev();
+            let rows = rows.filter(|row| named.contains(row.command.as_str()));
+            commands = Some(rows.collect());
+        }
+        Undone {
             undo,
-            files: plans.into_iter().map(Plan::file).collect(),
+            files,
             authors,
-        })
+            commands,
+        }
     }
 
     /// Handles `redo`.
@@ -132,11 +151,7 @@ impl Undoer {
         }
         plan::rename_again(&mut plans, &entry.files);
         if ask.dry_run {
-            return Ok(Undone {
-                undo: None,
-                files: plans.into_iter().map(Plan::file).collect(),
-                authors: entry.authors,
-            });
+            return Ok(self.answer(None, plans, entry.authors).await);
         }
         let what = entry.what.clone();
         let mut transaction =
@@ -144,11 +159,7 @@ impl Undoer {
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         self.kept.set_open(plans.iter().map(|plan| &plan.path));
-        Ok(Undone {
-            undo,
-            files: plans.into_iter().map(Plan::file).collect(),
-            authors: entry.authors,
-        })
+        Ok(self.answer(undo, plans, entry.authors).await)
     }
 
     /// Writes the files of a `review/undo`.
@@ -167,11 +178,7 @@ impl Undoer {
         let (undo, plans) = transaction.end();
         told::tell(self, &authors, &plans);
         self.settle(done(&plans));
-        Ok(Undone {
-            undo,
-            files: plans.into_iter().map(Plan::file).collect(),
-            authors,
-        })
+        Ok(self.answer(undo, plans, authors).await)
     }
 
     /// Handles `undo/list`.
@@ -231,7 +238,7 @@ impl Undoer {
 fn done(plans: &[Plan]) -> Vec<RelPath> {
     let done = plans
         .iter()
-        .filter(|plan| is_written(plan.outcome) && !plan.has_conflicts());
+        .filter(|plan| is_written(plan.outcome) && !plan.stays());
     done.map(|plan| plan.path.clone()).collect()
 }
 
@@ -239,6 +246,10 @@ fn done(plans: &[Plan]) -> Vec<RelPath> {
 fn is_written(outcome: UndoOutcome) -> bool {
     matches!(
         outcome,
-        UndoOutcome::Undone | UndoOutcome::Deleted | UndoOutcome::Restored | UndoOutcome::Renamed
+        UndoOutcome::Undone
+            | UndoOutcome::Partly
+            | UndoOutcome::Deleted
+            | UndoOutcome::Restored
+            | UndoOutcome::Renamed
     )
 }

@@ -1,12 +1,14 @@
 //! Computes a file's content without some of its versions.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use touchmark_engine::history::{Conflict, Step, Weave, Without};
-use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
+use touchmark_engine::history::{Conflict, Likely, Step, Weave, Without};
+use touchmark_proto::undo::{
+    Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
+};
 use touchmark_proto::{
-    Author, Error, FileMode, Hash, LineRange, RelPath, SessionId, VersionKind, native,
+    Author, Error, FileMode, Hash, LineRange, RelPath, SessionId, Version, VersionKind, native,
 };
 
 use super::Undoer;
@@ -15,9 +17,9 @@ use super::whose::Chosen;
 use crate::history::Chain;
 use crate::system::stat as tell;
 
-/// The maximum number of bytes of older lines that a reported conflict
+/// The maximum number of bytes of lines that a reported change that stays
 /// contains.
-const BEFORE: usize = 4 << 10;
+const SHOWN: usize = 4 << 10;
 
 /// The change that an undo makes to one file.
 #[derive(Clone, Debug)]
@@ -40,6 +42,8 @@ pub(crate) struct Plan {
     pub(super) cause: Option<String>,
     pub(super) hunks: u32,
     pub(super) conflicts: Vec<UndoConflict>,
+    /// The changes that stay for other reasons.
+    pub(super) left: Vec<UndoLeft>,
     /// The sessions whose changes the plan concerns; `None` in it stands for
     /// changes of no session.
     pub(super) by: BTreeSet<Option<SessionId>>,
@@ -63,13 +67,13 @@ impl Plan {
         style: Conflicts,
     ) -> Result<Option<Self>, Error> {
         let chain = undoer.chain(path).await?;
-        let meant = |at: usize| chosen.has(chain.versions[at].clock);
-        let (Some(newest), true) = (chain.versions.last(), (0..chain.versions.len()).any(meant))
-        else {
+        let meant = |at: usize| chosen.has(chain.version(at).clock);
+        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(meant)) else {
             return Ok(None);
         };
         let undos = undoer.journal.recorded().among(&chain.versions);
-        let without = chain.weave(&undos).without(meant);
+        let is_likely = |at: usize| chosen.spares(&chain.versions[at]);
+        let without = chain.weave(&undos).without_sparing(meant, is_likely);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -81,8 +85,10 @@ impl Plan {
             .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
             .collect();
         let author = |at: usize| {
-            let version = chain.versions.get(at);
-            version.map_or(Author::UNKNOWN, |version| version.author.clone())
+            let is_known = chain.all_steps().contains(&at);
+            is_known
+                .then(|| chain.version(at).author.clone())
+                .unwrap_or(Author::UNKNOWN)
         };
         let mut plan = Self {
             path: path.clone(),
@@ -99,12 +105,19 @@ impl Plan {
                 .iter()
                 .map(|conflict| told(conflict, author(conflict.by)))
                 .collect(),
+            left: without
+                .likely
+                .iter()
+                .map(|likely| left_likely(likely, &chain.versions[likely.step]))
+                .collect(),
             by: chosen.sessions_of(versions.iter().copied()),
             from: None,
             to: None,
             versions,
         };
         plan.from = renamed(undoer, &chain, chosen).await?;
+        plan.left
+            .extend(left_not_kept(undoer, &chain, &without.not_kept));
         let is_lost = newest.hash.is_some() && plan.before.is_none();
         plan.judge(&without, is_lost);
         plan.check_kind(&chain, meant, undoer);
@@ -157,6 +170,7 @@ impl Plan {
                 .iter()
                 .map(|conflict| told(conflict, author.clone()))
                 .collect(),
+            left: Vec::new(),
             by: BTreeSet::new(),
             from: None,
             to: None,
@@ -192,6 +206,7 @@ impl Plan {
             cause: None,
             hunks,
             conflicts: Vec::new(),
+            left: Vec::new(),
             by,
             from: None,
             to: None,
@@ -201,6 +216,7 @@ impl Plan {
             bytes: None,
             hunks,
             conflicts: Vec::new(),
+            likely: Vec::new(),
             not_kept: Vec::new(),
         };
         plan.judge(&nothing_else, false);
@@ -226,6 +242,7 @@ impl Plan {
             bytes: None,
             hunks,
             conflicts: Vec::new(),
+            likely: Vec::new(),
             not_kept: Vec::new(),
         };
         self.judge(&nothing_else, false);
@@ -245,6 +262,7 @@ impl Plan {
             cause: Some(error.message),
             hunks: 0,
             conflicts: Vec::new(),
+            left: Vec::new(),
             by: BTreeSet::new(),
             from: None,
             to: None,
@@ -257,24 +275,39 @@ impl Plan {
     fn judge(&mut self, without: &Without, is_lost: bool) {
         // None of the requested changes could be undone.
         let is_stuck = self.before == self.after && self.conflicts.is_empty();
-        if is_lost || is_stuck && !without.not_kept.is_empty() {
+        let is_kept = self
+            .left
+            .iter()
+            .all(|left| left.cause == LeftCause::NotKept);
+        if is_lost || is_stuck && is_kept && !without.not_kept.is_empty() {
             self.outcome = UndoOutcome::NotKept;
-            self.cause = Some("the file's previous content is not stored".into());
+            let mut causes = self.left.iter().map(|left| left.why.clone());
+            let cause = causes.next();
+            self.cause = cause.or_else(|| Some("the file's previous content is not stored".into()));
             self.after = self.before.clone();
+            self.left.clear();
             return;
         }
+        let done = match self.stays() {
+            true => UndoOutcome::Partly,
+            false => UndoOutcome::Undone,
+        };
         self.outcome = match (&self.before, &self.after) {
             (before, after) if before == after && self.permits() => {
                 self.hunks += 1;
-                UndoOutcome::Undone
+                done
             }
-            (before, after) if before == after && self.conflicts.is_empty() => {
-                UndoOutcome::Unchanged
+            (before, after) if before == after => {
+                self.hunks = 0;
+                match (self.conflicts.is_empty(), self.left.is_empty()) {
+                    (true, true) => UndoOutcome::Unchanged,
+                    (false, true) => UndoOutcome::Conflict,
+                    (_, false) => UndoOutcome::Left,
+                }
             }
-            (before, after) if before == after => UndoOutcome::Conflict,
             (_, None) => UndoOutcome::Deleted,
-            (None, _) => UndoOutcome::Restored,
-            _ => UndoOutcome::Undone,
+            (None, _) if !self.stays() => UndoOutcome::Restored,
+            _ => done,
         };
     }
 
@@ -283,9 +316,9 @@ impl Plan {
         !self.versions.is_disjoint(&other.versions)
     }
 
-    /// Returns whether at least one change conflicts and stays.
-    pub(super) fn has_conflicts(&self) -> bool {
-        !self.conflicts.is_empty()
+    /// Returns whether at least one change stays.
+    pub(super) fn stays(&self) -> bool {
+        !self.conflicts.is_empty() || !self.left.is_empty()
     }
 
     /// Returns whether the file's content or mode is to change.
@@ -407,17 +440,52 @@ impl Plan {
             conflicts: (!self.conflicts.is_empty()).then_some(self.conflicts),
             to: self.to,
             cause: self.cause,
+            left: (!self.left.is_empty()).then_some(self.left),
         }
     }
 }
 
 fn told(conflict: &Conflict, by: Author) -> UndoConflict {
-    let most = conflict.before.len().min(BEFORE);
     UndoConflict {
         lines: conflict.lines,
         by,
-        before: String::from_utf8_lossy(&conflict.before[..most]).into_owned(),
+        before: shown(&conflict.before),
     }
+}
+
+fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned()
+}
+
+/// Returns the row of a change whose text may be the user's (UNDO-7).
+fn left_likely(likely: &Likely, version: &Version) -> UndoLeft {
+    UndoLeft {
+        cause: LeftCause::Likely,
+        why: "it appeared while a command ran, so it may be yours".into(),
+        lines: Some(likely.lines),
+        removed: likely.removed,
+        text: shown(&likely.text),
+        command: version.command.clone(),
+    }
+}
+
+/// Returns the rows of changes whose contents are not stored, one for each
+/// cause.
+fn left_not_kept(undoer: &Undoer, chain: &Chain, versions: &[usize]) -> Vec<UndoLeft> {
+    let log = undoer.log.lock().unwrap_or_else(PoisonError::into_inner);
+    let causes: BTreeSet<&str> = versions
+        .iter()
+        .flat_map(|at| chain.why_not_kept(*at, &log, undoer.largest))
+        .collect();
+    let left = causes.into_iter().map(|why| UndoLeft {
+        cause: LeftCause::NotKept,
+        why: why.to_owned(),
+        lines: None,
+        removed: 0,
+        text: String::new(),
+        command: None,
+    });
+    left.collect()
 }
 
 /// If one of the selected versions renamed the file to this name, returns the
@@ -437,19 +505,20 @@ async fn renamed(
     };
     let old = undoer.chain(&from).await?;
     let until = chain.versions[at].clock.n;
-    let mut steps: Vec<(bool, Step)> = Vec::new();
+    let mut steps: Vec<(bool, bool, Step)> = Vec::new();
     for (version, step) in old.versions.iter().zip(&old.steps) {
         if version.clock.n < until && *step != Step::Absent {
-            steps.push((chosen.has(version.clock), step.clone()));
+            let meant = chosen.has(version.clock);
+            steps.push((meant, chosen.spares(version), step.clone()));
         }
     }
     for (version, step) in chain.versions[at..].iter().zip(&chain.steps[at..]) {
         // A rename alone does not change the file's lines.
         let meant = chosen.has(version.clock) && !(steps.is_empty() && version.clock.n == until);
-        steps.push((meant, step.clone()));
+        steps.push((meant, chosen.spares(version), step.clone()));
     }
-    let texts: Vec<Step> = steps.iter().map(|(_, step)| step.clone()).collect();
-    let without = Weave::new(&texts).without(|step| steps[step].0);
+    let texts: Vec<Step> = steps.iter().map(|(_, _, step)| step.clone()).collect();
+    let without = Weave::new(&texts).without_sparing(|step| steps[step].0, |step| steps[step].1);
     Ok(Some((from, without.bytes.as_deref().map(Arc::from))))
 }
 

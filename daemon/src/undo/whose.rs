@@ -10,7 +10,8 @@ use touchmark_proto::checkpoints::CheckpointList;
 use touchmark_proto::history::FileContent;
 use touchmark_proto::undo::Undo;
 use touchmark_proto::{
-    Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId,
+    Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId, Version,
+    VersionKind,
 };
 
 use super::Undoer;
@@ -27,6 +28,8 @@ pub(super) struct Chosen {
     sessions: BTreeMap<u64, Option<SessionId>>,
     /// What the request selects, in words for people.
     said: String,
+    /// Whether text stays that is only likely the authors' (UNDO-7).
+    spares_likely: bool,
 }
 
 /// The properties of a version by which a request can select it.
@@ -115,6 +118,8 @@ impl Chosen {
         }
         let mut chosen = Self {
             said: said(ask),
+            // Who names one version has looked at it.
+            spares_likely: !ask.likely && ask.at.is_none(),
             ..Self::default()
         };
         for row in meant {
@@ -140,6 +145,12 @@ impl Chosen {
     ) -> BTreeSet<Option<SessionId>> {
         let found = versions.into_iter().filter_map(|n| self.sessions.get(&n));
         found.cloned().collect()
+    }
+
+    /// Returns whether text stays that first appeared in a version, since its
+    /// author is only likely (UNDO-7). A rename brings no text.
+    pub(super) fn spares(&self, version: &Version) -> bool {
+        self.spares_likely && version.is_likely() && version.kind != VersionKind::Renamed
     }
 
     /// Returns what is undone, in words for people.
@@ -251,7 +262,9 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
     let log = Arc::clone(&undoer.log);
     let read = tokio::task::spawn_blocking(move || {
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.versions_after(0)
+        let mut records = log.versions_after(0)?;
+        records.extend(log.claims(None)?);
+        Ok::<_, Error>(records)
     });
     let records = read
         .await
@@ -259,8 +272,20 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<u64, usize> = HashMap::new();
     for record in records {
-        let Fact::Version(fact) = record.fact else {
-            continue;
+        let fact = match record.fact {
+            Fact::Version(fact) => fact,
+            // Lines of a session's that the user pointed out (ATTR-18).
+            Fact::Claimed { path, session, .. } => {
+                rows.push(Row {
+                    n: record.n,
+                    path,
+                    author: session.map_or(Author::USER, Author::agent),
+                    edit: None,
+                    command: None,
+                });
+                continue;
+            }
+            _ => continue,
         };
         let claims = matches!(fact.evidence, Evidence::Declared | Evidence::Marked);
         let row = Row {

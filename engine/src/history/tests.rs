@@ -309,3 +309,75 @@ fn what_was_kept_is_not_looked_at_again() {
     let text = weave.without_reviewed([&left[1]], true).unwrap();
     assert_eq!(text, b"new\na\nB\nc\nd\n");
 }
+
+/// Returns the file's last content without version 1, whose author is only
+/// likely, and the texts that stay.
+fn without_likely(versions: &[&str]) -> (String, Vec<String>) {
+    let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
+    let found = Weave::new(&steps).without_sparing(|step| step == 1, |step| step == 1);
+    let text = String::from_utf8(found.bytes.unwrap_or_default()).unwrap();
+    let stays = found.likely.into_iter();
+    let stays = stays.map(|one| String::from_utf8(one.text).unwrap());
+    (text, stays.collect())
+}
+
+#[test]
+fn text_that_first_appeared_in_a_likely_version_stays() {
+    let stays = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let base = "a\nb\nc\n";
+    // What was added or replaced stays, what was removed comes back.
+    let found = without_likely(&[base, "a\nmine\nb\nc\n"]);
+    assert_eq!(found, ("a\nmine\nb\nc\n".into(), stays(&["mine\n"])));
+    let found = without_likely(&[base, "a\nB\nc\n"]);
+    assert_eq!(found, ("a\nB\nc\n".into(), stays(&["B\n"])));
+    let found = without_likely(&[base, "b\nc\nmine\n"]);
+    assert_eq!(found, ("a\nb\nc\nmine\n".into(), stays(&["mine\n"])));
+    assert_eq!(without_likely(&[base, "b\n"]), (base.into(), stays(&[])));
+    assert_eq!(without_likely(&[base, ""]), (base.into(), stays(&[])));
+    // Known lines and white space are no new text.
+    let found = without_likely(&[base, "c\nb\na\n"]);
+    assert_eq!(found, (base.into(), stays(&[])));
+    let found = without_likely(&[base, "a\n    b\nc\n"]);
+    assert_eq!(found, (base.into(), stays(&[])));
+    // A known line next to a new one may be a part of the same text.
+    let found = without_likely(&[base, "a\nmine\nb\nb\nc\n"]);
+    assert!(found.0.contains("mine\n"), "{found:?}");
+    // What others have removed since is not listed.
+    let found = without_likely(&[base, "a\nmine\nb\nc\n", base]);
+    assert_eq!(found, (base.into(), stays(&[])));
+}
+
+#[test]
+fn a_claimed_line_has_the_author_that_the_user_named() {
+    let versions = ["a\n", "a\nx\ny\nz\n", "a\nx\ny\nz\nu\nv\n"];
+    let claim = |step, line: &str, place| Claim {
+        step,
+        lines: vec![(place, Weave::mark(line.as_bytes()))],
+    };
+    // Line `y` is not version 1's, line `v` is not version 2's.
+    let claims = [claim(1, "y\n", 1), claim(2, "v\n", 1)];
+    let weave = Weave::new(&versions.map(held)).claimed(&claims);
+    let of: Vec<usize> = weave.blame(2).iter().map(|line| line.0).collect();
+    assert_eq!(of, [0, 1, 3, 1, 2, 4]);
+    let text = |undone: &[usize]| {
+        let found = weave.without(|step| undone.contains(&step));
+        String::from_utf8(found.bytes.unwrap()).unwrap()
+    };
+    assert_eq!(text(&[1]), "a\ny\nu\nv\n");
+    assert_eq!(text(&[2]), "a\nx\ny\nz\nv\n");
+    assert_eq!(text(&[1, 4]), "a\ny\nu\n");
+    assert_eq!(
+        weave
+            .name_lines(2, touchmark_proto::LineRange { start: 3, end: 3 })
+            .len(),
+        1
+    );
+    // A line that is another by now is not meant.
+    let weave = Weave::new(&versions.map(held)).claimed(&[claim(1, "other\n", 1)]);
+    assert_eq!(weave.blame(2)[2].0, 1);
+    // The line that replaced another removed it, too.
+    let weave = Weave::new(&["a\nb\nm\nc\n", "a\nB\nm\nC\n"].map(held));
+    let weave = weave.claimed(&[claim(1, "B\n", 0)]);
+    let found = weave.without(|step| step == 1);
+    assert_eq!(found.bytes.unwrap(), b"a\nB\nm\nc\n");
+}

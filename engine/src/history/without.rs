@@ -16,6 +16,8 @@ pub struct Without {
     pub hunks: u32,
     /// Changes that stay, since another version has changed the same lines.
     pub conflicts: Vec<Conflict>,
+    /// Changes that stay, since their text is only likely the author's.
+    pub likely: Vec<Likely>,
     /// Versions that cannot be undone, since their changes cannot be
     /// distinguished from other versions': the contents between them are not
     /// stored.
@@ -36,6 +38,19 @@ pub struct Conflict {
     pub before: Vec<u8>,
 }
 
+/// A change that stays, since its text may be another author's (UNDO-7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Likely {
+    /// Its lines in the file's current content.
+    pub lines: LineRange,
+    /// The index of the version that made the change.
+    pub step: usize,
+    /// The number of lines that it removed, which do not come back.
+    pub removed: u32,
+    /// The lines that stay.
+    pub text: Vec<u8>,
+}
+
 /// The smallest part of a change that is undone, or stays, alone.
 pub(super) struct Part {
     step: usize,
@@ -50,11 +65,24 @@ impl Weave {
     /// are restored. Where another version has changed the added lines, the
     /// change stays. Lines that other versions added always stay.
     pub fn without(&self, undone: impl Fn(usize) -> bool) -> Without {
+        self.without_sparing(undone, |_| false)
+    }
+
+    /// As [`without`](Self::without), but changes of the versions that
+    /// `is_likely` selects stay where text first appeared in them.
+    pub fn without_sparing(
+        &self,
+        undone: impl Fn(usize) -> bool,
+        is_likely: impl Fn(usize) -> bool,
+    ) -> Without {
         let (asked, not_kept) = self.asked(undone);
-        let kept = self.kept(&asked, &BTreeSet::new());
+        let (given, likely) = self.new_text(&asked, is_likely);
+        let kept = self.kept(&asked, &given);
         let (state, hunks) = self.state(&asked, &kept);
         let now = self.changes.last().is_some_and(|last| last.exists);
-        let made = asked.iter().any(|at| self.made(*at));
+        let made = asked
+            .iter()
+            .any(|at| *at < self.changes.len() && self.made(*at));
         let empty = !state.on.iter().any(|on| *on);
         // The selected versions created the file, and no line of others is
         // left.
@@ -64,6 +92,7 @@ impl Weave {
             bytes,
             hunks,
             conflicts: self.conflicts(kept),
+            likely,
             not_kept,
         }
     }
@@ -80,7 +109,7 @@ impl Weave {
         };
         let mut now = self.on_after(self.changes.len());
         for (line, entry) in self.lines.iter().enumerate() {
-            now[line] &= !asked.contains(&entry.step);
+            now[line] &= !asked.contains(&self.author_of(entry.step, line));
         }
         let mut hunks = 0;
         for (at, change) in self.changes.iter().enumerate() {
@@ -98,7 +127,8 @@ impl Weave {
                         let parts = self.parts(at, hunk);
                         let meant = |part: &Part| asked.contains(&part.step);
                         let stays = |part: &Part| !meant(part) || kept.stays(part);
-                        hunks += u32::from(is_asked && !parts.iter().all(stays));
+                        let is_meant = is_asked || !self.claims.is_empty();
+                        hunks += u32::from(is_meant && !parts.iter().all(stays));
                         for part in parts.iter().filter(|part| stays(part)) {
                             // A change that stays does not remove a line that
                             // is in the file now.
@@ -144,23 +174,40 @@ impl Weave {
                 not_kept.extend((change.since..=at).filter(|one| undone(*one)));
             }
         }
+        let claims: BTreeSet<usize> = self.claims.values().copied().collect();
+        asked.extend(claims.into_iter().filter(|claim| undone(*claim)));
         (asked, not_kept)
     }
 
-    /// Splits a hunk of a version into its parts. What a redo repeated is
-    /// separate from its other changes, as a part of the version that made the
-    /// change first.
+    /// Splits a hunk of a version into its parts. Separate are what a redo
+    /// repeated, as a part of the version that made the change first, and the
+    /// lines whose author the user has named, as a part of that claim.
     fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
-        if self.redone.range((at, 0)..(at + 1, 0)).next().is_none() {
+        let redone = self.redone.range((at, 0)..(at + 1, 0)).next().is_some();
+        let claimed = hunk.on.iter().any(|line| self.claims.contains_key(line));
+        if !redone && !claimed {
             return parts(at, hunk);
         }
         let mut by: BTreeMap<usize, Hunk> = BTreeMap::new();
         let step = |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
-        for line in &hunk.off {
-            by.entry(step(line)).or_default().off.push(*line);
-        }
+        let author = |line: &Line| self.author_of(step(line), *line);
         for line in &hunk.on {
-            by.entry(step(line)).or_default().on.push(*line);
+            by.entry(author(line)).or_default().on.push(*line);
+        }
+        // Who is said to have written a line has also removed the line that it
+        // replaced.
+        let pairs = claimed && hunk.on.len() == hunk.off.len();
+        let only = by
+            .keys()
+            .next()
+            .copied()
+            .filter(|_| claimed && by.len() == 1);
+        for (place, line) in hunk.off.iter().enumerate() {
+            let step = match hunk.on.get(place).filter(|_| pairs) {
+                Some(on) => author(on),
+                None => only.unwrap_or_else(|| step(line)),
+            };
+            by.entry(step).or_default().off.push(*line);
         }
         let all = by.into_iter();
         all.flat_map(|(step, hunk)| parts(step, &hunk)).collect()
@@ -217,16 +264,7 @@ impl Weave {
         if kept.parts.is_empty() {
             return Vec::new();
         }
-        let mut place = vec![0; self.lines.len()];
-        let mut on = vec![false; self.lines.len()];
-        for change in &self.changes {
-            change.turn(&mut on);
-        }
-        let mut number = 0;
-        for line in &self.order {
-            number += u32::from(on[*line]);
-            place[*line] = number;
-        }
+        let (on, place) = self.places();
         let mut conflicts: Vec<Conflict> = Vec::new();
         for (part, by, instead) in kept.parts {
             let all = part.on.iter().chain(&part.off).chain(&instead);
@@ -259,6 +297,85 @@ impl Weave {
             }
         }
         folded
+    }
+
+    /// Returns which lines are in the file now, and each line's number there;
+    /// of a line that is not, the number of the line before its place.
+    fn places(&self) -> (Vec<bool>, Vec<u32>) {
+        let on = self.on_after(self.changes.len());
+        let mut place = vec![0; self.lines.len()];
+        let mut number = 0;
+        for line in &self.order {
+            number += u32::from(on[*line]);
+            place[*line] = number;
+        }
+        (on, place)
+    }
+
+    /// Finds the changes of likely versions that stay: the hunks in which a line
+    /// first appeared and still is. Returns all lines of these hunks, each with
+    /// the version, and the hunks for people.
+    fn new_text(
+        &self,
+        asked: &BTreeSet<usize>,
+        is_likely: impl Fn(usize) -> bool,
+    ) -> (BTreeSet<(usize, Line)>, Vec<Likely>) {
+        let (mut given, mut found) = (BTreeSet::new(), Vec::new());
+        let likely = asked.iter().copied().filter(|at| {
+            if *at >= self.changes.len() {
+                return false;
+            }
+            let mut all = self.changes[*at].since..=*at;
+            all.any(&is_likely)
+        });
+        let likely: Vec<usize> = likely.collect();
+        if likely.is_empty() {
+            return (given, found);
+        }
+        let (on, place) = self.places();
+        // The version in which each text first appeared.
+        let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for entry in &self.lines {
+            let step = first.entry(&entry.text).or_insert(entry.step);
+            *step = entry.step.min(*step);
+        }
+        for at in likely {
+            let What::Hunks(hunks) = &self.changes[at].what else {
+                continue;
+            };
+            for hunk in hunks {
+                let is_here = |line: &Line| on[*line] && self.author_of(at, *line) == at;
+                let here: Vec<Line> = hunk.on.iter().copied().filter(is_here).collect();
+                let is_new = |line: &Line| first.get(&*self.lines[*line].text) == Some(&at);
+                if !here.iter().any(is_new) || self.is_white_space(hunk) {
+                    continue;
+                }
+                let lines = hunk.on.iter().chain(&hunk.off);
+                given.extend(lines.map(|line| (at, *line)));
+                let places = here.iter().map(|line| place[*line]);
+                found.push(Likely {
+                    lines: LineRange {
+                        start: places.clone().min().unwrap_or_default(),
+                        end: places.max().unwrap_or_default(),
+                    },
+                    step: at,
+                    removed: u32::try_from(hunk.off.len()).unwrap_or(u32::MAX),
+                    text: self.joined(here.into_iter()),
+                });
+            }
+        }
+        found.sort_by_key(|one| (one.lines.start, one.step));
+        (given, found)
+    }
+
+    /// Returns whether a hunk changed nothing but white space.
+    fn is_white_space(&self, hunk: &Hunk) -> bool {
+        let letters = |lines: &[Line]| -> Vec<u8> {
+            let bytes = lines.iter().flat_map(|line| self.lines[*line].text.iter());
+            let bytes = bytes.filter(|byte| !byte.is_ascii_whitespace());
+            bytes.copied().collect()
+        };
+        letters(&hunk.on) == letters(&hunk.off)
     }
 
     /// Returns the text of the lines that are on.

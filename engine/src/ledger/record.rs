@@ -362,6 +362,19 @@ pub enum Fact {
         /// The number of these lines that were in the file at that moment.
         alive: u32,
     },
+    /// The user said who wrote some lines of a version (ATTR-18).
+    Claimed {
+        /// The version's path.
+        path: RelPath,
+        /// The version that first contained the lines.
+        version: u64,
+        /// The lines: the index of each among those that the version added, and
+        /// the first eight bytes of its hash. A line whose hash is another by
+        /// now is not meant.
+        lines: Vec<(u32, u64)>,
+        /// The session that wrote them; `None` for the user.
+        session: Option<SessionId>,
+    },
 }
 
 /// The content of a path at some moment.
@@ -570,7 +583,8 @@ impl Fact {
             | Self::NamesParted { .. }
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
-            | Self::Survival { .. } => None,
+            | Self::Survival { .. }
+            | Self::Claimed { .. } => None,
         }
     }
 
@@ -578,14 +592,18 @@ impl Fact {
     /// [`Input::Outcome`](crate::Input::Outcome): a result that the engine
     /// takes no part in.
     pub fn is_outcome(&self) -> bool {
-        matches!(
-            self,
-            Self::Refused { .. }
-                | Self::Passed { .. }
-                | Self::Undone { .. }
-                | Self::BroughtBack { .. }
-                | Self::Survival { .. }
-        )
+        match self {
+            Self::Version(version) => version.evidence == Evidence::Claimed,
+            _ => matches!(
+                self,
+                Self::Refused { .. }
+                    | Self::Passed { .. }
+                    | Self::Undone { .. }
+                    | Self::BroughtBack { .. }
+                    | Self::Survival { .. }
+                    | Self::Claimed { .. }
+            ),
+        }
     }
 
     /// Returns the path of a baseline or a version, by which the log is

@@ -554,6 +554,24 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
                 version: None,
             },
         ),
+        (
+            "claimed",
+            Fact::Claimed {
+                path: path("a"),
+                version: 70,
+                lines: vec![(0, 5), (300, u64::MAX)],
+                session: Some(s()),
+            },
+        ),
+        (
+            "claimed-by-the-user",
+            Fact::Claimed {
+                path: path("a"),
+                version: 70,
+                lines: Vec::new(),
+                session: None,
+            },
+        ),
         ("survival-at-commit", survival(Horizon::Commit)),
         ("survival-after-a-day", survival(Horizon::Day)),
         ("survival-after-a-week", survival(Horizon::Week)),
@@ -598,11 +616,12 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::Undone { .. } => 31,
         Fact::BroughtBack { .. } => 32,
         Fact::Survival { .. } => 33,
+        Fact::Claimed { .. } => 34,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 34;
+pub(crate) const KINDS: u8 = 35;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

@@ -470,6 +470,35 @@ export interface CheckpointRows {
   more?: string | null;
 }
 
+/**
+ * Says who wrote changes. Without `lines` these are changes whose author is
+ * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+ * them.
+ */
+export interface Claim {
+  /** The session that wrote them; `None` for the user. */
+  by?: SessionId | null;
+  /** Only changes while this command ran (`c5`); `None` means any. */
+  command?: string | null;
+  /**
+   * These lines of the current content of the one file in `paths`, whoever
+   * wrote them; `None` for whole changes.
+   */
+  lines?: LineRange | null;
+  /** Only these files, and files below these directories; `None` means all. */
+  paths?: ClientPath[] | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What a claim has corrected. */
+export interface Claimed {
+  /** The number of lines whose author was corrected. */
+  lines: number;
+  /** The number of versions whose author was corrected. */
+  versions: number;
+}
+
 /** A path relative to the workspace, or absolute inside it. A name that is not UTF-8 travels in a field `uri` instead, as a percent-encoded file:// URI. */
 export type ClientPath = string;
 
@@ -1099,7 +1128,7 @@ export interface Evicted {
 }
 
 /** The evidence that an attribution rests on. */
-export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap";
+export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap" | "claimed";
 
 /** The number of steps since a file was accessed. */
 export interface FileAge {
@@ -2024,6 +2053,9 @@ export interface KeptContents {
   since?: number | null;
 }
 
+/** Why a change stays. */
+export type LeftCause = "likely" | "notKept";
+
 /** Numbers of lines that differ between two texts. */
 export interface LineCounts {
   /** The number of lines that are only in the newer text. */
@@ -2556,6 +2588,11 @@ export interface ReviewHunk {
   deleted?: boolean | null;
   /** The change's id. It stays the same when other lines of the file change. */
   id: string;
+  /**
+   * True if a part of the change is only likely an agent's: it was made while
+   * a command ran, and may be the user's (UNDO-7). Else `None`.
+   */
+  likely?: boolean | null;
   /**
    * The lines in the file's current content. If the change only removed
    * lines: the line before them.
@@ -3244,6 +3281,11 @@ export interface Undo {
   /** Only the newest edit or command; default false. */
   last?: boolean;
   /**
+   * Whether to remove also text that is only likely the author's: what first
+   * appeared while one of its commands ran (UNDO-7); default false.
+   */
+  likely?: boolean;
+  /**
    * Whether to undo also while the session is in a turn (UNDO-3); default
    * false.
    */
@@ -3287,6 +3329,28 @@ export interface UndoConflict {
   lines: LineRange;
 }
 
+/** A change that stays, and why. */
+export interface UndoLeft {
+  /** Why it stays. */
+  cause: LeftCause;
+  /** The command that ran when the change was made (`c5`); `None` for none. */
+  command?: string | null;
+  /**
+   * Its lines in the file's current content, or in its content before the
+   * undo. `None` if they are not known.
+   */
+  lines?: LineRange | null;
+  /**
+   * The number of lines that the change removed in this place, which do not
+   * come back.
+   */
+  removed: number;
+  /** The lines that stay, up to 4 KiB. Bytes that are not UTF-8 are replaced. */
+  text: string;
+  /** The cause, as a sentence for people. */
+  why: string;
+}
+
 /** Lists the undos that can be redone. */
 export interface UndoList {
   /** The answer is worthless after that many milliseconds. */
@@ -3294,7 +3358,7 @@ export interface UndoList {
 }
 
 /** The outcome of an undo for one file. */
-export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed";
+export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed" | "partly" | "left";
 
 /** An undo or a redo that was carried out. */
 export interface UndoRow {
@@ -3320,6 +3384,11 @@ export interface UndoRows {
 export interface Undone {
   /** The authors of the changes that were undone. */
   authors: Author[];
+  /**
+   * The commands that changes in `left` name, oldest first; `None` if there
+   * are none.
+   */
+  commands?: CommandRow[] | null;
   /** Each file that the changes affect, by path. */
   files: UndoneFile[];
   /** The id of the undo, for `redo`; `None` if nothing was written. */
@@ -3337,6 +3406,11 @@ export interface UndoneFile {
   conflicts?: UndoConflict[] | null;
   /** The number of changes that were undone, counted by their hunks. */
   hunks: number;
+  /**
+   * The changes that stay for another reason than a later change of the
+   * same lines; `None` if there are none.
+   */
+  left?: UndoLeft[] | null;
   /** The outcome. */
   outcome: UndoOutcome;
   /** The file. */
@@ -3595,6 +3669,7 @@ export interface Methods {
   "checkpoint/delete": { params: CheckpointDelete; result: Done };
   "checkpoint/detect": { params: CheckpointDetect; result: CheckpointDetected };
   "checkpoint/list": { params: CheckpointList; result: CheckpointRows };
+  "claim": { params: Claim; result: Claimed };
   "command/begin": { params: CommandBegin; result: CommandBegun };
   "command/end": { params: CommandEnd; result: CommandEnded };
   "command/list": { params: CommandList; result: CommandRows };

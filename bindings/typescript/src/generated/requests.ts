@@ -12,6 +12,7 @@ import type {
   CheckpointDelete,
   CheckpointDetect,
   CheckpointList,
+  Claim,
   CommandBegin,
   CommandEnd,
   CommandList,
@@ -192,6 +193,17 @@ export abstract class Requests {
    */
   checkpointList(params: CheckpointList, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", params, ask);
+  }
+
+  /**
+   * Says who wrote changes. Without `lines` these are changes whose author is
+   * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+   * them.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `notKept`, `unreadable`, `storage`, `unknownSession`.
+   */
+  claim(params: Claim = {}, ask?: Ask): Promise<Methods["claim"]["result"]> {
+    return this.call("claim", params, ask);
   }
 
   /**

@@ -164,5 +164,11 @@ variants! {
             4 added: u32,
             5 alive: u32,
         },
+        34 Claimed {
+            0 path: Path,
+            1 version: u64,
+            2 lines: List<(u32, u64)>,
+            3 session: Option<Session>,
+        },
     }
 }

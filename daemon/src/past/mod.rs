@@ -1,0 +1,3 @@
+//! What the history of files says of authors.
+
+mod claim;
