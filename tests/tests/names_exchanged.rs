@@ -1,0 +1,113 @@
+//! FILE-1 to FILE-4, LIM-6: names of files with several names change places. Every answer comes, and is what the
+//! disk holds.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::json;
+use touchmark_tests::{Session, World, sha256, text};
+
+/// The number of requests that are sent while names change places.
+const REQUESTS: usize = 40;
+
+fn exchange(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+}
+
+/// Exchanges two names by three renames.
+fn by_turns(one: &Path, other: &Path) {
+    let aside = one.with_extension("aside");
+    fs::rename(one, &aside).unwrap();
+    fs::rename(other, one).unwrap();
+    fs::rename(&aside, other).unwrap();
+}
+
+/// Creates a symlink, and renames it to its name, as git does.
+fn point(world: &World, name: &str, to: &str) {
+    symlink(to, world.path("new-link")).unwrap();
+    fs::rename(world.path("new-link"), world.path(name)).unwrap();
+}
+
+/// Compares the answers about a name with the disk, with `verify` as well.
+fn is_as_on_disk(world: &World, agent: &mut Session, name: &str, case: &str) {
+    let there = fs::read(world.path(name)).ok();
+    for verify in [false, true] {
+        let params = json!({"paths": [name], "verify": verify});
+        let status = agent.ok("file/status", params)["files"][0].clone();
+        let hash = json!(there.as_ref().map(sha256));
+        assert_eq!(status["hash"], hash, "{case}: {status}");
+        assert_ne!(status["state"], "fresh", "{case}: {status}");
+    }
+}
+
+/// Two files with further links in a directory that is not watched.
+fn linked_elsewhere(world: &World) {
+    world.file("d1/a", "one\n");
+    world.file("d2/a", "two\n");
+    let out = world.outside();
+    fs::hard_link(world.path("d1/a"), out.join("l1")).unwrap();
+    fs::hard_link(world.path("d2/a"), out.join("l2")).unwrap();
+}
+
+#[test]
+fn file2_two_files_with_several_links_change_places() {
+    let ways = [exchange, by_turns];
+    for (names, way) in [
+        ("files", 0),
+        ("files", 1),
+        ("directories", 0),
+        ("directories", 1),
+    ] {
+        let world = World::new();
+        linked_elsewhere(&world);
+        let (mut one, mut other) = (world.session("s"), world.session("t"));
+        one.read("d2/a");
+        other.read("d1/a");
+        let paths = match names {
+            "files" => ["d1/a", "d2/a"],
+            _ => ["d1", "d2"],
+        };
+        ways[way](&world.path(paths[0]), &world.path(paths[1]));
+        let case = format!("{names}, way {way}");
+        is_as_on_disk(&world, &mut one, "d2/a", &case);
+        is_as_on_disk(&world, &mut other, "d1/a", &case);
+    }
+}
+
+/// LIM-6: names that never stand still keep no request waiting, not one about
+/// them either.
+#[test]
+fn lim6_names_that_change_places_all_the_time_are_answered() {
+    let world = World::new();
+    linked_elsewhere(&world);
+    symlink("d1", world.path("l")).unwrap();
+    let mut agent = world.session("s");
+    for name in ["d1/a", "d2/a", "l/a"] {
+        agent.read(name);
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                exchange(&world.path("d1/a"), &world.path("d2/a"));
+                point(&world, "l", "d2");
+                point(&world, "l", "d1");
+            }
+        });
+        for request in 0..REQUESTS {
+            let params = json!({"paths": ["d1/a", "d2/a", "l/a"], "verify": request % 2 == 0});
+            let rows = agent.ok("file/status", params);
+            assert_eq!(rows["files"].as_array().map(Vec::len), Some(3), "{rows}");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    for name in ["d1/a", "d2/a", "l/a"] {
+        let hash = sha256(fs::read(world.path(name)).unwrap());
+        assert_eq!(text(&agent.status(name), "hash"), hash, "{name}");
+    }
+}
