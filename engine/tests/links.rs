@@ -189,13 +189,17 @@ impl Stage {
     }
 
     fn ask_status(&mut self, names: &[&str]) {
+        self.ask_verified(names, None);
+    }
+
+    fn ask_verified(&mut self, names: &[&str], verify: Option<bool>) {
         let paths = names.iter().map(|name| ClientPath::new(name.as_bytes()));
         self.ask(Request::FileStatus(FileStatus {
             session: SessionId::new("A").unwrap(),
             paths: Some(paths.collect()),
             state: Vec::new(),
             sync: None,
-            verify: None,
+            verify,
             limit: None,
             cursor: None,
         }));
@@ -426,4 +430,40 @@ fn names_that_never_stand_still_are_answered() {
             }
         }
     }
+}
+
+/// Returns a stage on which `d/c` is a link to `d/e/c`, and `l` a link to `d`.
+/// The link `d/c` is replaced by a file after all three names were read.
+fn replaced_in_a_linked_directory() -> Stage {
+    let mut stage = Stage::new(&[("d/e/c", 1)], &[(1, "one"), (2, "two")]);
+    stage.links = BTreeMap::from([("d/c", "d/e/c"), ("l/c", "d/e/c")]);
+    for name in ["d/c", "d/e/c", "l/c"] {
+        stage.read(name);
+    }
+    stage.links = BTreeMap::from([("l/c", "d/c")]);
+    stage.names.insert("d/c", 2);
+    stage
+}
+
+/// One event concerns two names of a file, and may part each of them from it.
+#[test]
+fn a_link_in_a_linked_directory_is_replaced() {
+    let mut stage = replaced_in_a_linked_directory();
+    stage.feed(Input::Hints {
+        paths: vec![path("d/c"), path("l/c")],
+        hint: Hint::Closed,
+    });
+    stage.ask_status(&["l/c"]);
+    assert_eq!(stage.states(), [FileIs::Stale]);
+    stage.ask_status(&["d/c", "l/c", "d/e/c"]);
+    let states = [FileIs::Stale, FileIs::Stale, FileIs::Fresh];
+    assert_eq!(stage.states(), states);
+    assert_eq!(stage.file_of("l/c"), stage.file_of("d/c"));
+}
+
+#[test]
+fn a_verified_name_is_resolved_again() {
+    let mut stage = replaced_in_a_linked_directory();
+    stage.ask_verified(&["l/c"], Some(true));
+    assert_eq!(stage.states(), [FileIs::Stale]);
 }

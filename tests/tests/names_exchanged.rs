@@ -1,4 +1,5 @@
-//! FILE-1 to FILE-4, LIM-6: names of files with several names change places. Every answer comes, and is what the
+//! FILE-1 to FILE-4, LIM-6: names of files with several names change places,
+//! and links in linked directories change. Every answer comes, and is what the
 //! disk holds.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
-use touchmark_tests::{Session, World, sha256, text};
+use touchmark_tests::{Session, World, sha256, text, user};
 
 /// The number of requests that are sent while names change places.
 const REQUESTS: usize = 40;
@@ -109,5 +110,37 @@ fn lim6_names_that_change_places_all_the_time_are_answered() {
     for name in ["d1/a", "d2/a", "l/a"] {
         let hash = sha256(fs::read(world.path(name)).unwrap());
         assert_eq!(text(&agent.status(name), "hash"), hash, "{name}");
+    }
+}
+
+/// FILE-4: `d` is also reached by the linked directory `l`. One event in it
+/// concerns two names of a file, which may both leave it.
+#[test]
+fn file4_a_link_in_a_linked_directory_changes() {
+    let orders: [&[&str]; 4] = [
+        &["l/c"],
+        &["d/c", "l/c"],
+        &["d/e/c", "l/c"],
+        &["d/c", "d/e/c", "l/c"],
+    ];
+    for how in ["replaced", "retargeted", "removed", "removed by l"] {
+        for order in orders {
+            let world = World::new();
+            world.file("d/e/c", "one\n");
+            world.file("d/f", "two\n");
+            symlink("e/c", world.path("d/c")).unwrap();
+            symlink("d", world.path("l")).unwrap();
+            let mut agent = world.session("s");
+            for name in order {
+                agent.read(name);
+            }
+            match how {
+                "replaced" => user::replace(&world.path("d/c"), "two\n"),
+                "retargeted" => point(&world, "d/c", "f"),
+                "removed" => fs::remove_file(world.path("d/c")).unwrap(),
+                _ => fs::remove_file(world.path("l/c")).unwrap(),
+            }
+            is_as_on_disk(&world, &mut agent, "l/c", &format!("{how}, {order:?}"));
+        }
     }
 }

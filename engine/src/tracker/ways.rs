@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
-use crate::input::{Found, Object};
+use crate::input::{Found, Hint, Object};
 use crate::tracker::Tracker;
 use crate::view::View;
 
@@ -218,22 +218,32 @@ impl View<'_> {
         names
     }
 
-    /// Returns the names to hint at for one event that concerns several names:
-    /// one for each file.
-    pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
+    /// Returns what to hint for one event that concerns several names. The
+    /// event counts once for each file. A file's other names are looked at as
+    /// well if the event may have changed what they resolve to: two names of
+    /// one file may be different files after it (FILE-4).
+    pub(crate) fn names_hinted(&self, names: Vec<RelPath>, hint: Hint) -> Vec<(RelPath, Hint)> {
         if self.tracker.ways.is_empty() && self.state.names.is_empty() {
-            return names;
+            return names.into_iter().map(|name| (name, hint)).collect();
         }
-        let mut by_file: BTreeMap<RelPath, RelPath> = BTreeMap::new();
+        let mut by_file: BTreeMap<RelPath, Vec<RelPath>> = BTreeMap::new();
         for name in names {
             let file = self.file_of(&name);
             let own = name == file;
-            let hinted = by_file.entry(file).or_insert_with(|| name.clone());
-            if own {
-                *hinted = name;
-            }
+            let all = by_file.entry(file).or_default();
+            all.insert(if own { 0 } else { all.len() }, name);
         }
-        by_file.into_values().collect()
+        let others = match hint {
+            Hint::Written | Hint::WrittenAndClosed => None,
+            Hint::Appeared | Hint::Closed | Hint::Removed | Hint::Touched => Some(Hint::Touched),
+        };
+        let hints = by_file.into_values().flat_map(|names| {
+            let hints = std::iter::once(Some(hint)).chain(std::iter::repeat(others));
+            names.into_iter().zip(hints)
+        });
+        hints
+            .filter_map(|(name, hint)| Some((name, hint?)))
+            .collect()
     }
 }
 
