@@ -467,3 +467,19 @@ fn a_verified_name_is_resolved_again() {
     stage.ask_verified(&["l/c"], Some(true));
     assert_eq!(stage.states(), [FileIs::Stale]);
 }
+
+#[test]
+fn a_renamed_file_that_was_read_gets_another_link() {
+    let mut stage = Stage::new(&[("a", 1)], &[(1, "one")]);
+    stage.read("a");
+    stage.names = BTreeMap::from([("b", 1)]);
+    stage.feed(Input::Renamed {
+        from: path("a"),
+        to: path("b"),
+    });
+    stage.hint("b", Hint::Closed);
+    stage.read("b");
+    stage.names.insert("u/l", 1);
+    stage.ask_status(&["b", "u/l"]);
+    assert_eq!(stage.states(), [FileIs::Fresh; 2]);
+}

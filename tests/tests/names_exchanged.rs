@@ -144,3 +144,19 @@ fn file4_a_link_in_a_linked_directory_changes() {
         }
     }
 }
+
+#[test]
+fn file1_a_renamed_file_that_was_read_gets_another_link() {
+    let world = World::new();
+    world.file("d/a", "one\n");
+    world.file("u/x", "x\n");
+    let mut agent = world.session("s");
+    agent.read("d/a");
+    fs::rename(world.path("d/a"), world.path("b")).unwrap();
+    agent.read("b");
+    fs::hard_link(world.path("b"), world.path("u/l")).unwrap();
+    let rows = agent.ok("file/status", json!({"paths": ["b", "u/l"]}));
+    for row in rows["files"].as_array().unwrap() {
+        assert_eq!(row["state"], "fresh", "{rows}");
+    }
+}

@@ -29,7 +29,9 @@ impl Engine {
     ) -> Option<RelPath> {
         let file = self.view().file_of(name);
         let before = self.tracker.inode_of(name);
-        if self.state.paths.contains_key(name) {
+        // A name that a rename has brought counts too, although nothing is
+        // recorded of it yet: it may get another link (ATTR-12).
+        if self.tracker.files.is_watched(name) {
             self.tracker.note_inode(name, &outcome.found);
         }
         let plain = outcome.real.is_none() && outcome.object.is_none();
@@ -77,7 +79,7 @@ impl Engine {
         }
         if told && names.len() > 1 {
             self.part_from(name, &file, &names);
-            if self.state.paths.contains_key(name) {
+            if self.tracker.files.is_watched(name) {
                 // The name may be a separate file only now, so its inode is
                 // noted again.
                 self.tracker.note_inode(name, &outcome.found);

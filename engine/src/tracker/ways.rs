@@ -252,10 +252,14 @@ impl Tracker {
         self.files.inode_of(name)
     }
 
-    /// Notes a tracked name's inode.
+    /// Notes a watched name's inode, or that the name has no file.
     pub(crate) fn note_inode(&mut self, name: &RelPath, found: &Found) {
-        let Found::File(content) = found else {
-            return;
+        let content = match found {
+            Found::File(content) => content,
+            Found::Unreadable { .. } | Found::Unstable { .. } => return,
+            Found::Absent | Found::NotAFile { .. } | Found::Outside => {
+                return self.files.no_inode(name);
+            }
         };
         let inode = content.stamp.inode;
         self.files.note_inode(name, content);
