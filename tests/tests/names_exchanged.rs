@@ -160,3 +160,26 @@ fn file1_a_renamed_file_that_was_read_gets_another_link() {
         assert_eq!(row["state"], "fresh", "{rows}");
     }
 }
+
+/// SEEN-2: what the session read last is on disk. Its commit, which comes
+/// afterwards, names an older write of its own.
+#[test]
+fn seen2_what_was_read_between_a_write_and_its_commit_was_seen_last() {
+    for reported in [false, true] {
+        let world = World::new();
+        world.file("f", "0\n");
+        let mut agent = world.session("s");
+        agent.read("f");
+        let edit = agent.begin("f", Some("agent\n")).unwrap();
+        user::write(&world.path("f"), "agent\n");
+        user::write(&world.path("f"), "user\n");
+        if reported {
+            let saved = json!({"path": "f", "hash": sha256("user\n")});
+            agent.client.ok("editor/didSave", saved);
+        }
+        agent.read("f");
+        let done = agent.commit(&edit, "f", Some("agent\n"));
+        assert_eq!(done["outcome"], "overwritten", "{reported}: {done}");
+        assert_eq!(agent.state("f"), "fresh", "{reported}");
+    }
+}
