@@ -136,6 +136,11 @@ impl Past {
                 "it is a secret, and secrets are never kept".to_owned(),
                 "`contents.exclude` in the configuration names what is a secret",
             )
+        } else if version.unobserved == Some(true) {
+            (
+                "it was overwritten before it could be read".to_owned(),
+                "name another version; `touchmark log PATH` lists them",
+            )
         } else if version.size > self.largest {
             (
                 format!(
