@@ -21,7 +21,7 @@ use touchmark_proto::{
 };
 
 use crate::content;
-use crate::guard::{Guard, Umask};
+use crate::guard::Replacer;
 use crate::inside::Inside;
 use crate::store;
 
@@ -36,9 +36,7 @@ pub(crate) struct Past {
     /// Reads files from disk.
     pub(crate) files: content::Reader,
     /// Writes restored contents.
-    pub(crate) guard: Arc<Guard>,
-    /// The mask for the mode of new files.
-    pub(crate) umask: Umask,
+    pub(crate) replacer: Replacer,
     /// The workspace's canonical path.
     pub(crate) root: Arc<[u8]>,
     /// The current time.
@@ -171,7 +169,9 @@ impl Past {
 }
 
 /// Runs work that blocks, on a separate thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
@@ -200,6 +200,7 @@ fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
         mode: None,
         mode_before: None,
         before_unknown: None,
+        real: None,
     }
 }
 
