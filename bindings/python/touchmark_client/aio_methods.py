@@ -321,6 +321,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
         """Restores a file to a version. Its current content is kept first. The restored
@@ -330,7 +331,7 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return await self.call(calls.file_restore(path, at), within=within)
+        return await self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
 
     async def file_snapshot(
         self,
@@ -495,15 +496,16 @@ class ClientMethods:
         self,
         id: str,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.RecoveryRestored:
         """Writes kept bytes back to their path. The current content of the file is kept
         first.
 
         Raises `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `ReadOnly`, `Protected`.
+        `Storage`, `ReadOnly`, `Protected`, `NotKept`.
         """
-        return await self.call(calls.recovery_restore(id), within=within)
+        return await self.call(calls.recovery_restore(id, no_redo=no_redo), within=within)
 
     async def recovery_show(
         self,
@@ -521,6 +523,7 @@ class ClientMethods:
         self,
         *,
         dry_run: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         undo: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
@@ -528,7 +531,7 @@ class ClientMethods:
 
         Raises `NotFound`, `Storage`.
         """
-        return await self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+        return await self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
     async def review_keep(
         self,
@@ -564,13 +567,14 @@ class ClientMethods:
         self,
         hunks: Sequence[shapes.ReviewNamed],
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes. They are in `undo/list` from then on.
 
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
-        return await self.call(calls.review_undo(hunks), within=within)
+        return await self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
 
     async def search_grep(
         self,
@@ -702,6 +706,7 @@ class ClientMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -725,6 +730,7 @@ class ClientMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
@@ -1651,6 +1657,7 @@ class SessionMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1673,6 +1680,7 @@ class SessionMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,

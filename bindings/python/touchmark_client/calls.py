@@ -562,11 +562,16 @@ def file_recent(
     })
 
 
-def file_restore(path: shapes.Path, at: shapes.At) -> "Call[shapes.Restored]":
+def file_restore(
+    path: shapes.Path,
+    at: shapes.At,
+    *,
+    no_redo: Optional[bool] = None,
+) -> "Call[shapes.Restored]":
     """Restores a file to a version. Its current content is kept first. The restored
     content is a version of the user's (HIST-4).
     """
-    return Call("file/restore", {"path": path, "at": at})
+    return Call("file/restore", {"path": path, "at": at, "noRedo": no_redo})
 
 
 def file_snapshot(path: shapes.Path) -> "Call[shapes.Snapshot]":
@@ -814,11 +819,11 @@ def recovery_list(*, id: Optional[str] = None) -> "Call[shapes.RecoveryItems]":
     return Call("recovery/list", {"id": id})
 
 
-def recovery_restore(id: str) -> "Call[shapes.RecoveryRestored]":
+def recovery_restore(id: str, *, no_redo: Optional[bool] = None) -> "Call[shapes.RecoveryRestored]":
     """Writes kept bytes back to their path. The current content of the file is kept
     first.
     """
-    return Call("recovery/restore", {"id": id})
+    return Call("recovery/restore", {"id": id, "noRedo": no_redo})
 
 
 def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
@@ -826,9 +831,14 @@ def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
     return Call("recovery/show", {"id": id})
 
 
-def redo(*, dry_run: Optional[bool] = None, undo: Optional[str] = None) -> "Call[shapes.Undone]":
+def redo(
+    *,
+    dry_run: Optional[bool] = None,
+    no_redo: Optional[bool] = None,
+    undo: Optional[str] = None,
+) -> "Call[shapes.Undone]":
     """Redoes what an undo has undone."""
-    return Call("redo", {"dryRun": dry_run, "undo": undo})
+    return Call("redo", {"dryRun": dry_run, "noRedo": no_redo, "undo": undo})
 
 
 def retention_rank(
@@ -861,9 +871,13 @@ def review_list(
     return Call("review/list", {"limit": limit, "paths": paths, "session": session})
 
 
-def review_undo(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.Undone]":
+def review_undo(
+    hunks: Sequence[shapes.ReviewNamed],
+    *,
+    no_redo: Optional[bool] = None,
+) -> "Call[shapes.Undone]":
     """Undoes changes. They are in `undo/list` from then on."""
-    return Call("review/undo", {"hunks": hunks})
+    return Call("review/undo", {"hunks": hunks, "noRedo": no_redo})
 
 
 def search_grep(
@@ -1014,6 +1028,7 @@ def undo(
     dry_run: Optional[bool] = None,
     edit: Optional[str] = None,
     last: Optional[bool] = None,
+    no_redo: Optional[bool] = None,
     now: Optional[bool] = None,
     path: Optional[shapes.Path] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
@@ -1031,6 +1046,7 @@ def undo(
         "dryRun": dry_run,
         "edit": edit,
         "last": last,
+        "noRedo": no_redo,
         "now": now,
         "path": path,
         "paths": paths,

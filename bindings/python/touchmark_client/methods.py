@@ -311,6 +311,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
         """Restores a file to a version. Its current content is kept first. The restored
@@ -320,7 +321,7 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return self.call(calls.file_restore(path, at), within=within)
+        return self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
 
     def file_snapshot(
         self,
@@ -455,15 +456,16 @@ class ClientMethods:
         self,
         id: str,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.RecoveryRestored:
         """Writes kept bytes back to their path. The current content of the file is kept
         first.
 
         Raises `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `ReadOnly`, `Protected`.
+        `Storage`, `ReadOnly`, `Protected`, `NotKept`.
         """
-        return self.call(calls.recovery_restore(id), within=within)
+        return self.call(calls.recovery_restore(id, no_redo=no_redo), within=within)
 
     def recovery_show(self, id: str, *, within: Optional[float] = None) -> shapes.RecoveryShown:
         """Requests the content of an item kept for recovery.
@@ -476,6 +478,7 @@ class ClientMethods:
         self,
         *,
         dry_run: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         undo: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
@@ -483,7 +486,7 @@ class ClientMethods:
 
         Raises `NotFound`, `Storage`.
         """
-        return self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+        return self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
     def review_keep(
         self,
@@ -519,13 +522,14 @@ class ClientMethods:
         self,
         hunks: Sequence[shapes.ReviewNamed],
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes. They are in `undo/list` from then on.
 
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
-        return self.call(calls.review_undo(hunks), within=within)
+        return self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
 
     def search_grep(
         self,
@@ -657,6 +661,7 @@ class ClientMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -680,6 +685,7 @@ class ClientMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
@@ -1596,6 +1602,7 @@ class SessionMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1618,6 +1625,7 @@ class SessionMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
