@@ -165,6 +165,10 @@ pub struct Version {
     /// True if the content before the version is not known (SCOPE-3). The
     /// version may then include changes of others than its author.
     pub before_unknown: Option<bool>,
+    /// The file's name behind the symlinks on the path, as they were when the
+    /// version was recorded (FILE-1). `None` if there were none, or if it is not
+    /// known.
+    pub real: Option<RelPath>,
 }
 
 impl Version {

@@ -304,7 +304,7 @@ methods! {
     RecoveryList: "recovery/list", RecoveryList => RecoveryItems, [NotFound];
     RecoveryShow: "recovery/show", RecoveryShow => RecoveryShown, [NotFound Storage];
     RecoveryRestore: "recovery/restore", RecoveryRestore => RecoveryRestored, [
-        Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage ReadOnly Protected
+        Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage ReadOnly Protected NotKept
     ];
     RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems, [NotFound Storage];
     QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized, [];

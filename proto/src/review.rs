@@ -137,4 +137,8 @@ pub struct ReviewKept {
 pub struct ReviewUndo {
     /// The changes.
     pub hunks: Vec<ReviewNamed>,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (UNDO-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }

@@ -49,6 +49,10 @@ pub struct Undo {
     /// appeared while one of its commands ran (UNDO-7); default false.
     #[serde(default)]
     pub likely: bool,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (UNDO-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }
 
 /// How to treat a change whose lines another author has changed since.
@@ -75,6 +79,10 @@ pub struct Redo {
     /// Whether to report what would be done without doing it; default false.
     #[serde(default)]
     pub dry_run: bool,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (UNDO-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }
 
 /// Lists the undos that can be redone.
@@ -146,8 +154,8 @@ pub struct UndoneFile {
     pub conflicts: Option<Vec<UndoConflict>>,
     /// The file's path after a rename was undone; else `None`.
     pub to: Option<RelPath>,
-    /// Why nothing was done, as a sentence for people. `None` unless the
-    /// outcome is `notKept`, `changed` or `failed`.
+    /// Why nothing was done, or what cannot be brought back, as a sentence for
+    /// people; else `None`.
     pub cause: Option<String>,
     /// The changes that stay for another reason than a later change of the
     /// same lines; `None` if there are none.
@@ -210,7 +218,8 @@ pub enum UndoOutcome {
     /// lines.
     Conflict,
     /// A content of the file is not kept, so the changes cannot be
-    /// distinguished from those of other authors.
+    /// distinguished from those of other authors, or the present content could
+    /// not be brought back. The file is as it was.
     NotKept,
     /// Another process kept writing to the file. The file was not changed by
     /// the undo.

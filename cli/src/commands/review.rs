@@ -15,10 +15,12 @@ use touchmark_client::proto::review::{
 use touchmark_client::proto::{ClientPath, FileMode, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
+use crate::commands::undo;
 use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
+use crate::table::View;
 use crate::text::{authors, count, escaped, path};
 
 /// The maximum number of lines of each side of a change that are shown. `?`
@@ -184,9 +186,16 @@ fn walk(context: &Context, client: &Client, ask: &ReviewList, root: &std::path::
             Answer::Undo => {
                 let undo = ReviewUndo {
                     hunks: vec![change.named()],
+                    no_redo: false,
                 };
                 match client.call(undo) {
-                    Ok(_) => undone += 1,
+                    Ok(done) if done.undo.is_some() => undone += 1,
+                    Ok(done) => {
+                        for line in undo::lines(&done.files, false, false, &View::here()) {
+                            output::line(&line)?;
+                        }
+                        later.insert(change.id().to_owned());
+                    }
                     Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
                 }
             }

@@ -66,6 +66,9 @@ pub(crate) struct Options {
     /// Even if the session is in the middle of a turn
     #[arg(long)]
     now: bool,
+    /// Write also where the present content cannot be kept, and so cannot be brought back
+    #[arg(long)]
+    no_redo: bool,
     /// What to do with changes whose lines another author has changed since
     #[arg(long, value_enum, default_value_t = Conflict::Keep)]
     conflicts: Conflict,
@@ -101,6 +104,9 @@ pub(crate) struct RedoOptions {
     /// Only show what would be restored
     #[arg(long)]
     dry_run: bool,
+    /// Write also where the present content cannot be kept, and so cannot be brought back
+    #[arg(long)]
+    no_redo: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -119,6 +125,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         last: options.last,
         now: options.now,
         likely: options.likely,
+        no_redo: options.no_redo,
         conflicts: Some(match options.conflicts {
             Conflict::Keep => Conflicts::Keep,
             Conflict::Markers => Conflicts::Markers,
@@ -185,6 +192,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
     let ask = Redo {
         undo: options.undo.clone(),
         dry_run: false,
+        no_redo: options.no_redo,
     };
     let plan = Redo {
         dry_run: true,

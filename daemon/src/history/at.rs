@@ -33,6 +33,12 @@ pub(super) enum Place {
 impl Moment {
     /// Returns the version that a file had at this moment.
     fn place(self, versions: &[Version]) -> Place {
+        // A version that was overwritten unread may be recorded after the one
+        // that overwrote it.
+        let named = |version: &Version| version.clock.n > 0 && Self::Fact(version.clock.n) == self;
+        if let Some(at) = versions.iter().position(named) {
+            return Place::Version(at);
+        }
         let had = versions.iter().rposition(|version| match self {
             // An unrecorded version has no known time.
             _ if version.clock.n == 0 => false,
@@ -256,6 +262,11 @@ mod tests {
         let and_unrecorded = [versions[0].clone(), version(0, 100, "c")];
         let of_any = Moment::Fact(99).place(&and_unrecorded);
         assert_eq!(of_any, Place::Version(0));
+        // Recorded as 9, but overwritten by 5: each is named by its own number.
+        let other_way = [versions[1].clone(), versions[0].clone()];
+        let at = |n| Moment::Fact(n).place(&other_way);
+        assert_eq!((at(5), at(9)), (Place::Version(1), Place::Version(0)));
+        assert_eq!((at(8), at(99)), (Place::Version(1), Place::Version(1)));
     }
 
     #[test]

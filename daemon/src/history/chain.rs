@@ -339,17 +339,24 @@ async fn pages(
     Ok(corrected(all))
 }
 
-/// Returns the versions in their order, each with the author of its newest
-/// correction.
+/// Returns the versions in their order, the oldest first, each with the author
+/// of its newest correction.
+///
+/// A content that was declared and never read is recorded when its edit ends. A
+/// version that overwrote it may have been recorded before. A correction of that
+/// version, recorded after the unread one, says that it came second.
 fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
-    let mut corrections: HashMap<Clock, Version> = HashMap::new();
-    let mut versions = Vec::with_capacity(newest_first.len());
+    let mut corrections: HashMap<Clock, Vec<Version>> = HashMap::new();
+    let mut versions: Vec<Version> = Vec::with_capacity(newest_first.len());
     for mut version in newest_first {
         if let Some(of) = version.amends {
-            corrections.entry(of).or_insert(version);
+            corrections.entry(of).or_default().push(version);
             continue;
         }
-        if let Some(by) = corrections.remove(&version.clock) {
+        let by = corrections.remove(&version.clock).unwrap_or_default();
+        let unread = came_second(&version, &by)
+            .and_then(|n| versions.iter().position(|one| is_unread_before(one, n)));
+        if let Some(by) = by.into_iter().next() {
             version.author = by.author;
             version.evidence = by.evidence;
             version.edit = by.edit;
@@ -357,10 +364,25 @@ fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
             version.candidates = by.candidates;
             version.formatted = by.formatted;
         }
-        versions.push(version);
+        versions.insert(unread.unwrap_or(versions.len()), version);
     }
     versions.reverse();
     versions
+}
+
+fn is_unread_before(version: &Version, n: u64) -> bool {
+    version.unobserved == Some(true) && version.clock.n < n
+}
+
+/// Returns the number of the newest correction that changes nothing about the
+/// author, so it is about the order; `None` if there is none. `by` has the
+/// corrections of the version, the newest first.
+fn came_second(version: &Version, by: &[Version]) -> Option<u64> {
+    let about = |one: &Version| (one.author.clone(), one.evidence, one.edit.clone());
+    let earlier = by.iter().skip(1).chain([version]);
+    let mut pairs = by.iter().zip(earlier);
+    let order = pairs.find(|(by, earlier)| about(by) == about(earlier));
+    order.map(|(by, _)| by.clock.n)
 }
 
 /// Returns the version for a content that was written while the file was not
@@ -438,7 +460,7 @@ fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
         if let Some(step) = known.get(&hash) {
             return step.clone();
         }
-        let step = match held(contents, version, &hash) {
+        let step = match held(contents, &hash) {
             Some(bytes) if bytes.len() <= left => {
                 left -= bytes.len();
                 Step::Held(bytes)
@@ -454,14 +476,64 @@ fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
 }
 
 /// Returns the content of a version; `None` if it is not stored.
-pub(crate) fn held(contents: &Reader, version: &Version, hash: &Hash) -> Option<Arc<[u8]>> {
+pub(crate) fn held(contents: &Reader, hash: &Hash) -> Option<Arc<[u8]>> {
     match contents.content(hash) {
         Ok(Some(bytes)) => Some(bytes),
-        Ok(None) if version.size == 0 => Some(Arc::from([])),
+        // An empty content need not be stored. The size proves nothing: that of
+        // a content that was never read is 0.
+        Ok(None) if *hash == Hash::of(&[]) => Some(Arc::from([])),
         Ok(None) => None,
         Err(error) => {
             tracing::debug!("a kept content: {error}");
             None
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::unnamed;
+    use super::*;
+
+    fn version(n: u64, text: &str) -> Version {
+        let path = RelPath::new(b"f").unwrap();
+        let mut version = unnamed(path, Hash::of(text.as_bytes()), text.as_bytes(), n);
+        version.clock = Clock { epoch: 1, n };
+        version
+    }
+
+    /// Returns the number of each version, in order.
+    fn order(newest_first: Vec<Version>) -> Vec<u64> {
+        let versions = corrected(newest_first);
+        versions.iter().map(|version| version.clock.n).collect()
+    }
+
+    /// The user's save overwrote what the agent had written before it was read:
+    /// the save was recorded as 2, the agent's content as 3, the order as 4.
+    #[test]
+    fn hist3_a_version_that_overwrote_an_unread_one_comes_second() {
+        let mut unread = version(3, "agent");
+        unread.unobserved = Some(true);
+        let mut order_of_2 = version(4, "user");
+        order_of_2.amends = Some(version(2, "").clock);
+        let mut author_of_2 = version(6, "user");
+        author_of_2.amends = order_of_2.amends;
+        author_of_2.evidence = Evidence::Editor;
+        let log = |corrections: &[&Version]| {
+            let corrections = corrections.iter().map(|one| (*one).clone());
+            let rest = [unread.clone(), version(2, "user"), version(1, "old")];
+            corrections.chain(rest).collect::<Vec<_>>()
+        };
+        assert_eq!(order(log(&[])), [1, 2, 3]);
+        assert_eq!(order(log(&[&order_of_2])), [1, 3, 2]);
+        // A correction of the author says nothing about the order.
+        assert_eq!(order(log(&[&author_of_2])), [1, 2, 3]);
+        assert_eq!(order(log(&[&author_of_2, &order_of_2])), [1, 3, 2]);
+        let both = corrected(log(&[&author_of_2, &order_of_2]));
+        assert_eq!(both[2].evidence, Evidence::Editor);
+        // Without an unread version, there is no other order.
+        let plain = vec![order_of_2.clone(), version(3, "b"), version(2, "user")];
+        assert_eq!(order(plain), [2, 3]);
     }
 }

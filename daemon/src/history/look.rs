@@ -82,9 +82,8 @@ impl Past {
         let Some(hash) = version.hash else {
             return Ok([].into());
         };
-        let of = version.clone();
         let (held, is_secret) = self
-            .look(move |contents| (chain::held(contents, &of, &hash), contents.is_secret(&hash)))
+            .look(move |contents| (chain::held(contents, &hash), contents.is_secret(&hash)))
             .await?;
         if let Some(bytes) = held {
             return Ok(bytes);

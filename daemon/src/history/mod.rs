@@ -21,7 +21,7 @@ use touchmark_proto::{
 };
 
 use crate::content;
-use crate::guard::{Guard, Umask};
+use crate::guard::Replacer;
 use crate::inside::Inside;
 use crate::store;
 
@@ -36,9 +36,7 @@ pub(crate) struct Past {
     /// Reads files from disk.
     pub(crate) files: content::Reader,
     /// Writes restored contents.
-    pub(crate) guard: Arc<Guard>,
-    /// The mask for the mode of new files.
-    pub(crate) umask: Umask,
+    pub(crate) replacer: Replacer,
     /// The workspace's canonical path.
     pub(crate) root: Arc<[u8]>,
     /// The current time.
@@ -136,6 +134,11 @@ impl Past {
                 "it is a secret, and secrets are never kept".to_owned(),
                 "`contents.exclude` in the configuration names what is a secret",
             )
+        } else if version.unobserved == Some(true) {
+            (
+                "it was overwritten before it could be read".to_owned(),
+                "name another version; `touchmark log PATH` lists them",
+            )
         } else if version.size > self.largest {
             (
                 format!(
@@ -166,7 +169,9 @@ impl Past {
 }
 
 /// Runs work that blocks, on a separate thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
@@ -195,6 +200,7 @@ fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
         mode: None,
         mode_before: None,
         before_unknown: None,
+        real: None,
     }
 }
 

@@ -482,6 +482,7 @@ mod tests {
             mode: None,
             mode_before: None,
             before_unknown: None,
+            real: None,
         };
         let told = |version: &Version| format!("x{}", back(version));
         assert_eq!(

@@ -1,3 +1,5 @@
-//! What the history of files says of authors.
+//! Earlier contents of files, who wrote them, and what was made of them again.
 
 mod claim;
+pub(crate) mod entry;
+pub(crate) mod markers;

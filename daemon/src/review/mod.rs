@@ -20,8 +20,9 @@ use touchmark_proto::review::{
 use touchmark_proto::undo::Undone;
 use touchmark_proto::{Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, Version};
 
+use crate::guard::Name;
 use crate::history::Chain;
-use crate::undo::{Plan, Undoer, is_below, is_of};
+use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
 use commits::Commits;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
@@ -223,7 +224,7 @@ impl Undoer {
         let _one = self.journal.alone().await;
         let mut plans = Vec::new();
         let mut authors = Vec::new();
-        for (queued, ids) in self.named(&ask.hunks).await? {
+        for (mut queued, ids) in self.named(&ask.hunks).await? {
             let meant: Vec<&Reviewed> = queued
                 .hunks
                 .iter()
@@ -245,10 +246,21 @@ impl Undoer {
                 .weave
                 .without_reviewed(meant.iter().copied(), queued.existed());
             let hunks = u32::try_from(meant.len()).unwrap_or(u32::MAX);
-            let mut plan = Plan::of_review(&queued.path, &queued.chain, after, hunks, by);
+            let steps = meant.iter().flat_map(|hunk| &hunk.steps);
+            let steps: BTreeSet<usize> = steps
+                .chain(whole.iter().flat_map(|whole| &whole.steps))
+                .copied()
+                .collect();
+            let name = Name {
+                path: queued.path.clone(),
+                real: real_of(&queued.chain, |at| steps.contains(&at)),
+            };
+            let not_kept = self.look_at_present(&mut queued.chain, &name).await;
+            let mut plan = Plan::of_review(name, &queued.chain, after, hunks, by);
             if let Some(whole) = whole {
                 plan.set_whole(&queued.chain, whole.before.bytes.clone(), whole.modes());
             }
+            plan.check_present(self, not_kept);
             plans.push(plan);
         }
         self.carry_out(plans, "review".into(), authors).await
@@ -285,7 +297,17 @@ impl Undoer {
 
     /// Computes the queue of a file.
     async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
-        let chain = Chain::of(&self.inside, &self.log, &self.root, &ClientPath::from(path)).await?;
+        let of = ClientPath::from(path);
+        let mut chain = Chain::of(&self.inside, &self.log, &self.root, &of).await?;
+        if chain.steps.last() == Some(&Step::NotKept) {
+            let agents = |at: usize| chain.versions[at].author.kind == AuthorKind::Agent;
+            let real = real_of(&chain, agents);
+            let name = Name {
+                path: path.clone(),
+                real,
+            };
+            self.look_at_present(&mut chain, &name).await;
+        }
         let committed = self.committed(commits, path).await;
         let given: BTreeSet<LineName> = self.kept.of(path, |n| chain.step_of(n));
         let undos = self.journal.recorded().among(&chain.versions);

@@ -62,12 +62,12 @@ impl Daemon {
     fn past(&mut self, request: RequestId) -> Result<Past, Error> {
         let contents = self.store.reader();
         let contents = contents.map_err(|error| storage(&error.to_string()))?;
+        let contents = Arc::new(Mutex::new(contents));
         Ok(Past {
-            umask: self.umask_of(request),
+            replacer: self.replacer(request, &contents),
             inside: self.inside(request),
-            contents: Arc::new(Mutex::new(contents)),
+            contents,
             files: self.reader.clone(),
-            guard: Arc::clone(&self.guard),
             root: Arc::clone(&self.hub.root),
             now: self.time.now(),
             epoch: self.engine.state().epoch,

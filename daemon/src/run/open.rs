@@ -30,7 +30,7 @@ use crate::config::{Case, Config, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::failpoint;
-use crate::guard::{self, Guard};
+use crate::guard::{self, Guard, Replacer};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
 use crate::review::Kept;
@@ -143,10 +143,12 @@ impl Daemon {
                 durable: config.durability == Durability::Power,
                 writable: refused.is_none(),
                 protected: globs.protected,
+                contents_total: config.contents_total,
             },
             reader.clone(),
             time.clone(),
         )?;
+        let guard = Arc::new(guard);
 
         failpoint::pass("start: writes cut short are settled");
         let journal = Journal::open(&places.state, config.durability == Durability::Power)?;
@@ -161,7 +163,11 @@ impl Daemon {
         );
         worktrees.keep(|session| engine.state().sessions.contains_key(session));
         let undone = match refused {
-            None => undo::resume(&journal, &guard, options.umask),
+            None => {
+                let guard = Arc::clone(&guard);
+                // What the journal has was stored by an earlier daemon.
+                undo::resume(&journal, &Replacer::new(guard, options.umask, |_| false))
+            }
             Some(_) => undo::Resumed::default(),
         };
         let hub = Hub {
@@ -191,7 +197,7 @@ impl Daemon {
             watcher,
             backlog,
             reader,
-            guard: Arc::new(guard),
+            guard,
             journal: Arc::new(journal),
             kept: Arc::new(kept_lines),
             worktrees: Arc::new(worktrees),

@@ -15,14 +15,16 @@ impl Daemon {
     /// Answers `undo`. Once begun it is completed, even if the client
     /// disconnects.
     pub(super) fn undo(&mut self, request: RequestId, ask: Undo) {
-        self.undoing(request, async move |undoer: Undoer| {
+        self.undoing(request, async move |mut undoer: Undoer| {
+            undoer.no_redo = ask.no_redo;
             undoer.undo(&ask).await.map(Reply::Undo)
         });
     }
 
     /// Answers `redo`.
     pub(super) fn redo(&mut self, request: RequestId, ask: Redo) {
-        self.undoing(request, async move |undoer: Undoer| {
+        self.undoing(request, async move |mut undoer: Undoer| {
+            undoer.no_redo = ask.no_redo;
             undoer.redo(&ask).await.map(Reply::Redo)
         });
     }
@@ -57,7 +59,8 @@ impl Daemon {
 
     /// Answers `review/undo`.
     pub(super) fn review_undo(&mut self, request: RequestId, ask: ReviewUndo) {
-        self.undoing(request, async move |undoer: Undoer| {
+        self.undoing(request, async move |mut undoer: Undoer| {
+            undoer.no_redo = ask.no_redo;
             undoer.review_undo(&ask).await.map(Reply::ReviewUndo)
         });
     }
@@ -80,14 +83,15 @@ impl Daemon {
     fn undoer(&mut self, request: RequestId) -> Result<Undoer, Error> {
         let mut inside = self.inside(request);
         inside.until = None;
+        let log = Arc::new(Mutex::new(self.store.reader()?));
         Ok(Undoer {
             inside,
-            log: Arc::new(Mutex::new(self.store.reader()?)),
-            guard: Arc::clone(&self.guard),
+            replacer: self.replacer(request, &log),
+            no_redo: false,
+            log,
             journal: Arc::clone(&self.journal),
             kept: Arc::clone(&self.kept),
             memory: self.hooks.memory(),
-            umask: self.umask_of(request),
             root: self.options.workspace.clone(),
             largest: self.options.config.contents_file,
             now: self.time.now(),

@@ -18,22 +18,24 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use touchmark_engine::history::Step;
 use touchmark_engine::within;
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, RelPath, SessionId,
+    native,
 };
 
-use crate::guard::{Guard, Umask};
-use crate::history::Chain;
+use crate::guard::{Name, Replacer};
+use crate::history::{Chain, aside};
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
 use crate::review::Kept;
 use crate::store::Reader;
 
 pub(crate) use journal::Journal;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Plan, real_of};
 use transaction::Transaction;
 pub(crate) use transaction::{Resumed, resume};
 use whose::Chosen;
@@ -48,15 +50,17 @@ pub(crate) struct Undoer {
     pub(crate) inside: Inside,
     /// The log and the stored contents.
     pub(crate) log: Arc<Mutex<Reader>>,
-    pub(crate) guard: Arc<Guard>,
+    /// Writes the files.
+    pub(crate) replacer: Replacer,
+    /// The request says that what cannot be stored is written over all the
+    /// same (`noRedo`).
+    pub(crate) no_redo: bool,
     pub(crate) journal: Arc<Journal>,
     /// The changes that the user has kept in a review.
     pub(crate) kept: Arc<Kept>,
     /// Which sessions are in a turn, and the notices that wait for their next
     /// event.
     pub(crate) memory: Arc<Memory>,
-    /// The umask for new files.
-    pub(crate) umask: Umask,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
     /// The size limit of stored contents, in bytes.
@@ -143,8 +147,12 @@ impl Undoer {
         let chosen = Chosen::default();
         let mut plans = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
-            let [before, after] = self.journal.contents(&entry, at)?;
-            let plan = Plan::back(self, &file.path, before, after, file.modes()).await;
+            let plan = match self.journal.contents(&entry, at) {
+                Ok([before, after]) => {
+                    Plan::back(self, file.name(), before, after, file.modes()).await
+                }
+                Err(error) => Err(error),
+            };
             let mut plan = plan.unwrap_or_else(|error| Plan::failed(&file.path, error));
             plan.by = file.sessions(&entry.authors);
             plans.push(plan);
@@ -191,6 +199,24 @@ impl Undoer {
     /// Returns the versions of a file and their contents.
     async fn chain(&self, path: &RelPath) -> Result<Chain, Error> {
         Chain::of(&self.inside, &self.log, &self.root, &path.into()).await
+    }
+
+    /// Reads what stands at a name. Returns why it may not be stored; `None` if
+    /// it may, or if nothing stands there. A content that the store does not
+    /// have is taken from the file, if it may be stored or need not be.
+    pub(crate) async fn look_at_present(&self, chain: &mut Chain, name: &Name) -> Option<String> {
+        let hash = chain.versions.last()?.hash?;
+        let is_link = chain.mode.is_some_and(FileMode::is_link) && chain.has_links();
+        let (replacer, name) = (self.replacer.clone(), name.clone());
+        let present = aside(move || replacer.present(&name, is_link)).await;
+        let present = present.ok()?.ok()?;
+        if let (Some(last @ Step::NotKept), Some(bytes)) = (chain.steps.last_mut(), present.bytes)
+            && (present.not_kept.is_none() || self.no_redo)
+            && Hash::of(&bytes) == hash
+        {
+            *last = Step::Held(bytes);
+        }
+        present.not_kept
     }
 
     /// Converts a client's path into a path in the workspace.

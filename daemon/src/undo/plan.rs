@@ -8,14 +8,16 @@ use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
 use touchmark_proto::{
-    Author, Error, FileMode, Hash, LineRange, RelPath, SessionId, Version, VersionKind, native,
+    Author, Error, ErrorCode, FileMode, Hash, LineRange, RelPath, SessionId, Version, VersionKind,
 };
 
 use super::Undoer;
-use super::journal::{Bytes, FileEntry};
+use super::journal::Bytes;
 use super::whose::Chosen;
+use crate::guard::{Name, RIGHTS, SPECIAL};
 use crate::history::Chain;
-use crate::system::stat as tell;
+use crate::past::entry::FileEntry;
+use crate::past::markers;
 
 /// The maximum number of bytes of lines that a reported change that stays
 /// contains.
@@ -50,6 +52,9 @@ pub(crate) struct Plan {
     /// The name from which one of the selected versions renamed the file, and
     /// the content that the file would have there.
     from: Option<(RelPath, Option<Arc<[u8]>>)>,
+    /// The name behind the symlinks on the path, as the selected versions had
+    /// them; `None` if there were none. The undo follows no other link.
+    pub(super) real: Option<RelPath>,
     /// The other name that the file gets: of an undo, the old one. `None` if it
     /// is not renamed.
     pub(super) to: Option<RelPath>,
@@ -66,7 +71,12 @@ impl Plan {
         chosen: &Chosen,
         style: Conflicts,
     ) -> Result<Option<Self>, Error> {
-        let chain = undoer.chain(path).await?;
+        let mut chain = undoer.chain(path).await?;
+        let name = Name {
+            path: path.clone(),
+            real: real_of(&chain, |at| chosen.has(chain.versions[at].clock)),
+        };
+        let not_kept = undoer.look_at_present(&mut chain, &name).await;
         let meant = |at: usize| chosen.has(chain.version(at).clock);
         let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(meant)) else {
             return Ok(None);
@@ -112,15 +122,18 @@ impl Plan {
                 .collect(),
             by: chosen.sessions_of(versions.iter().copied()),
             from: None,
+            real: name.real,
             to: None,
             versions,
         };
         plan.from = renamed(undoer, &chain, chosen).await?;
         plan.left
             .extend(left_not_kept(undoer, &chain, &without.not_kept));
-        let is_lost = newest.hash.is_some() && plan.before.is_none();
-        plan.judge(&without, is_lost);
-        plan.check_kind(&chain, meant, undoer);
+        plan.judge(&without);
+        if chain.has_links() {
+            plan.check_links(&chain);
+        }
+        plan.check_present(undoer, not_kept);
         if style == Conflicts::Markers && plan.outcome != UndoOutcome::NotKept {
             plan.mark(&without.conflicts);
         }
@@ -131,12 +144,13 @@ impl Plan {
     /// which an undo has made.
     pub(super) async fn back(
         undoer: &Undoer,
-        path: &RelPath,
+        name: Name,
         before: Option<Arc<[u8]>>,
         after: Option<Arc<[u8]>>,
         [was, mode]: [Option<FileMode>; 2],
     ) -> Result<Self, Error> {
-        let chain = undoer.chain(path).await?;
+        let mut chain = undoer.chain(&name.path).await?;
+        let not_kept = undoer.look_at_present(&mut chain, &name).await;
         let now = chain.steps.last().cloned().unwrap_or(Step::Absent);
         let base = chain.versions.last().and_then(|version| version.hash);
         let step = |bytes: &Option<Arc<[u8]>>| match bytes {
@@ -148,7 +162,7 @@ impl Plan {
         let newest = chain.versions.last();
         let author = newest.map_or(Author::UNKNOWN, |version| version.author.clone());
         let mut plan = Self {
-            path: path.clone(),
+            path: name.path,
             base,
             before: match &now {
                 Step::Held(bytes) => Some(Arc::clone(bytes)),
@@ -173,11 +187,13 @@ impl Plan {
             left: Vec::new(),
             by: BTreeSet::new(),
             from: None,
+            real: name.real,
             to: None,
             versions: BTreeSet::new(),
         };
-        plan.judge(&without, now == Step::NotKept);
+        plan.judge(&without);
         plan.check_pair(&[(&before, was), (&after, mode)]);
+        plan.check_present(undoer, not_kept);
         Ok(plan)
     }
 
@@ -185,7 +201,7 @@ impl Plan {
     /// become `after`. If another process saves the file in the meantime, the
     /// file stays as it was saved.
     pub(crate) fn of_review(
-        path: &RelPath,
+        name: Name,
         chain: &Chain,
         after: Option<Vec<u8>>,
         hunks: u32,
@@ -196,7 +212,7 @@ impl Plan {
             _ => None,
         };
         let mut plan = Self {
-            path: path.clone(),
+            path: name.path,
             base: chain.versions.last().and_then(|version| version.hash),
             before,
             after: after.map(Arc::from),
@@ -209,6 +225,7 @@ impl Plan {
             left: Vec::new(),
             by,
             from: None,
+            real: name.real,
             to: None,
             versions: BTreeSet::new(),
         };
@@ -219,7 +236,7 @@ impl Plan {
             likely: Vec::new(),
             not_kept: Vec::new(),
         };
-        plan.judge(&nothing_else, false);
+        plan.judge(&nothing_else);
         plan
     }
 
@@ -245,7 +262,7 @@ impl Plan {
             likely: Vec::new(),
             not_kept: Vec::new(),
         };
-        self.judge(&nothing_else, false);
+        self.judge(&nothing_else);
         self.check_links(chain);
     }
 
@@ -258,13 +275,17 @@ impl Plan {
             after: None,
             was: None,
             mode: None,
-            outcome: UndoOutcome::Failed,
+            outcome: match error.code {
+                ErrorCode::NotKept => UndoOutcome::NotKept,
+                _ => UndoOutcome::Failed,
+            },
             cause: Some(error.message),
             hunks: 0,
             conflicts: Vec::new(),
             left: Vec::new(),
             by: BTreeSet::new(),
             from: None,
+            real: None,
             to: None,
             versions: BTreeSet::new(),
         }
@@ -272,21 +293,29 @@ impl Plan {
 
     /// Sets the outcome. If the contents that the undo needs are not stored,
     /// the file keeps its content.
-    fn judge(&mut self, without: &Without, is_lost: bool) {
+    fn judge(&mut self, without: &Without) {
+        if let (Some(was), Some(mode)) = (self.was, self.mode)
+            && was != mode
+            && mode.permissions() & SPECIAL != 0
+        {
+            self.mode = FileMode::new(mode.bits() & !SPECIAL);
+            self.cause = Some(RIGHTS.into());
+        }
         // None of the requested changes could be undone.
         let is_stuck = self.before == self.after && self.conflicts.is_empty();
         let is_kept = self
             .left
             .iter()
             .all(|left| left.cause == LeftCause::NotKept);
-        if is_lost || is_stuck && is_kept && !without.not_kept.is_empty() {
-            self.outcome = UndoOutcome::NotKept;
+        if self.is_lost() {
+            return self.leave("the file's present content is not stored".into());
+        }
+        if is_stuck && is_kept && !without.not_kept.is_empty() {
             let mut causes = self.left.iter().map(|left| left.why.clone());
             let cause = causes.next();
-            self.cause = cause.or_else(|| Some("the file's previous content is not stored".into()));
-            self.after = self.before.clone();
-            self.left.clear();
-            return;
+            return self.leave(
+                cause.unwrap_or_else(|| "the file's previous content is not stored".into()),
+            );
         }
         let done = match self.stays() {
             true => UndoOutcome::Partly,
@@ -331,6 +360,55 @@ impl Plan {
         self.after.is_some() && self.was.is_some() && self.mode.is_some() && self.mode != self.was
     }
 
+    /// Returns whether there is a file whose content is not available.
+    fn is_lost(&self) -> bool {
+        self.base.is_some() && self.before.is_none()
+    }
+
+    /// Leaves the file as it is, since a content is not kept.
+    pub(super) fn leave(&mut self, cause: String) {
+        self.leave_as((UndoOutcome::NotKept, cause));
+    }
+
+    /// Leaves the file as it is, with this outcome and cause.
+    pub(super) fn leave_as(&mut self, (outcome, cause): (UndoOutcome, String)) {
+        self.after.clone_from(&self.before);
+        self.mode = self.was;
+        self.left.clear();
+        self.fail(outcome, cause);
+    }
+
+    /// Leaves the file as it is where the undo would write through a symlink
+    /// that was not there, or replace a content that could not be brought back.
+    /// `not_kept` is why the present content may not be stored; `None` if it
+    /// may. The write checks both again.
+    pub(crate) fn check_present(&mut self, undoer: &Undoer, not_kept: Option<String>) {
+        let is_link = self.was.is_some_and(FileMode::is_link);
+        if let Some(cause) = not_kept
+            && (self.writes() || self.is_lost())
+        {
+            match undoer.no_redo && !self.is_lost() {
+                true => self.cause = Some(format!("it cannot be brought back: {cause}")),
+                false => self.leave(cause),
+            }
+        }
+        if self.writes()
+            && !is_link
+            && let Err(error) = undoer.replacer.check(&self.name())
+            && error.data.file_type.as_deref() == Some("symlink")
+        {
+            self.keep(&error.message);
+        }
+    }
+
+    /// Returns the file's name, with the links that the undo may follow.
+    pub(super) fn name(&self) -> Name {
+        Name {
+            path: self.path.clone(),
+            real: self.real.clone(),
+        }
+    }
+
     /// Leaves the file as it is, as a conflict with this cause.
     fn keep(&mut self, cause: &str) {
         self.after.clone_from(&self.before);
@@ -342,30 +420,7 @@ impl Plan {
 
     /// Makes the plan a conflict where it cannot restore a symbolic link as it
     /// was. A link's content is one value, which is restored as a whole or not
-    /// at all (SCOPE-7).
-    fn check_kind(&mut self, chain: &Chain, meant: impl Fn(usize) -> bool, undoer: &Undoer) {
-        if chain.has_links() {
-            return self.check_links(chain);
-        }
-        // If a symbolic link has replaced the file, the undo does not write
-        // through it.
-        let place = undoer.root.join(native::name(self.path.as_bytes()));
-        let link = place.symlink_metadata().ok();
-        let made = link
-            .filter(std::fs::Metadata::is_symlink)
-            .map(|link| tell::modified_ms(&link));
-        let first = (0..chain.versions.len()).find(|at| meant(*at));
-        let before = first.and_then(|first| chain.versions.get(first.checked_sub(1)?));
-        if let (Some(made), Some(before)) = (made, before)
-            && made > before.time
-            && self.writes()
-        {
-            self.keep("a symbolic link stands in its place");
-        }
-    }
-
-    /// The check of [`check_kind`](Self::check_kind) for a file that was a
-    /// symbolic link at any time. Does nothing for any other file.
+    /// at all (SCOPE-7). Does nothing for a file that never was a link.
     fn check_links(&mut self, chain: &Chain) {
         let steps = chain.versions.iter().zip(&chain.steps);
         let held: Vec<(Bytes, Option<FileMode>)> = steps
@@ -443,6 +498,20 @@ impl Plan {
             left: (!self.left.is_empty()).then_some(self.left),
         }
     }
+}
+
+/// Returns the name behind the symlinks on a file's path, as the versions that
+/// `meant` selects had them; `None` if they had none, or not the same. A version
+/// that was recorded under the name behind the links had none.
+pub(crate) fn real_of(chain: &Chain, meant: impl Fn(usize) -> bool) -> Option<RelPath> {
+    let steps = (0..chain.versions.len()).filter(|at| meant(*at));
+    let versions: Vec<_> = steps.map(|at| &chain.versions[at]).collect();
+    let real = versions.iter().find_map(|version| version.real.clone())?;
+    let is_same = |path: &RelPath| *path == real;
+    versions
+        .iter()
+        .all(|version| is_same(version.real.as_ref().unwrap_or(&version.path)))
+        .then_some(real)
 }
 
 fn told(conflict: &Conflict, by: Author) -> UndoConflict {
@@ -530,6 +599,10 @@ pub(super) fn join_renames(plans: &mut [Plan]) {
         let Some((from, text)) = plans[at].from.take() else {
             continue;
         };
+        if plans[at].outcome == UndoOutcome::NotKept {
+            leave_old_name(plans, at, &from);
+            continue;
+        }
         let free = plans
             .iter()
             .position(|plan| plan.path == from && plan.before.is_none());
@@ -547,6 +620,16 @@ pub(super) fn join_renames(plans: &mut [Plan]) {
     }
 }
 
+/// Leaves the old name of a file without a file, since the file keeps its
+/// present name.
+pub(super) fn leave_old_name(plans: &mut [Plan], at: usize, from: &RelPath) {
+    let cause = plans[at].cause.clone().unwrap_or_default();
+    let old = plans.iter_mut().find(|plan| plan.path == *from);
+    if let Some(old) = old.filter(|old| old.writes()) {
+        old.leave(cause);
+    }
+}
+
 /// Plans the renames of a redo. A file that an undo gave its old name back gets
 /// its newer name again. If that is not possible, it keeps the old name.
 pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry]) {
@@ -561,55 +644,5 @@ pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry]) {
             plans[old].outcome = UndoOutcome::Renamed;
             plans[old].to = Some(file.path.clone());
         }
-    }
-}
-
-mod markers {
-    //! Conflict markers, as a merge writes them.
-
-    use touchmark_engine::history::Conflict;
-
-    /// Returns the text with markers around each change that stays, or `None`
-    /// if the place of a change in the text cannot be determined.
-    pub(super) fn put(before: &[u8], after: &[u8], conflicts: &[Conflict]) -> Option<Vec<u8>> {
-        let places = touchmark_engine::text::lines::places(before, after)?;
-        let lines: Vec<&[u8]> = after.split_inclusive(|byte| *byte == b'\n').collect();
-        // Maps a line number of the older text to the newer text.
-        let now = |line: u32| {
-            let moved = places
-                .iter()
-                .take_while(|hunk| hunk.old_start + hunk.old_lines <= line);
-            moved.fold(i64::from(line), |at, hunk| {
-                at + i64::from(hunk.new_lines) - i64::from(hunk.old_lines)
-            })
-        };
-        let mut out: Vec<u8> = Vec::new();
-        let mut copied = 0;
-        for conflict in conflicts {
-            let start = usize::try_from(now(conflict.lines.start))
-                .ok()?
-                .saturating_sub(1);
-            let end = usize::try_from(now(conflict.lines.end)).ok()?;
-            if start < copied || end > lines.len() || start > end {
-                return None;
-            }
-            out.extend(lines[copied..start].concat());
-            line(&mut out, b"<<<<<<< now\n");
-            out.extend(lines[start..end].concat());
-            line(&mut out, b"=======\n");
-            out.extend(&conflict.before);
-            line(&mut out, b">>>>>>> before\n");
-            copied = end;
-        }
-        out.extend(lines[copied..].concat());
-        Some(out)
-    }
-
-    /// Appends a marker at the beginning of a line.
-    fn line(out: &mut Vec<u8>, marker: &[u8]) {
-        if !matches!(out.last(), None | Some(b'\n')) {
-            out.push(b'\n');
-        }
-        out.extend(marker);
     }
 }

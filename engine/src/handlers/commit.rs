@@ -384,6 +384,7 @@ impl Engine {
             edit: Some(edit),
             unobserved: true,
             before,
+            real: self.tracker.real_of(path),
             ..VersionFact::new(path.clone(), kind, held, author, Evidence::Declared)
         };
         let version = self.record(Fact::Version(fact));
@@ -418,6 +419,7 @@ impl Engine {
                     formatted,
                     candidates,
                     before: hash,
+                    real: self.tracker.real_of(path),
                     ..VersionFact::new(path.clone(), kind, now, author, evidence)
                 }));
                 self.counts.versions += 1;
@@ -452,6 +454,7 @@ impl Engine {
         let author = Author::agent(session.clone());
         let version = self.record(Fact::Version(VersionFact {
             late: true,
+            real: self.tracker.real_of(path),
             ..VersionFact::new(
                 path.clone(),
                 VersionKind::Modified,

@@ -69,6 +69,8 @@ pub enum Fact {
         /// The path is not tracked: it is recorded because a command changes it
         /// (SCOPE-2).
         untracked: bool,
+        /// The name behind the symlinks on the path; `None` if there were none.
+        real: Option<RelPath>,
     },
     /// A new version, or the correction of one.
     Version(VersionFact),
@@ -440,6 +442,9 @@ pub struct VersionFact {
     pub command: Option<u64>,
     /// The mode before, where it is known to have been another.
     pub mode_before: Option<FileMode>,
+    /// The name behind the symlinks on the path; `None` if there were none, or
+    /// in a correction.
+    pub real: Option<RelPath>,
 }
 
 impl VersionFact {
@@ -468,6 +473,7 @@ impl VersionFact {
             before: None,
             command: None,
             mode_before: None,
+            real: None,
         }
     }
 

@@ -248,6 +248,13 @@ impl View<'_> {
 }
 
 impl Tracker {
+    /// Returns the name behind the symlinks on a path, as it was last read;
+    /// `None` if there were none.
+    pub(crate) fn real_of(&self, name: &RelPath) -> Option<RelPath> {
+        let way = self.ways.ways.get(name)?;
+        way.real.clone()
+    }
+
     pub(super) fn inode_of(&self, name: &RelPath) -> Option<u64> {
         self.files.inode_of(name)
     }

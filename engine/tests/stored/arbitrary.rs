@@ -171,6 +171,7 @@ impl Arbitrary {
             before: self.maybe(Self::hash),
             command: self.maybe(|from| from.below(80)),
             mode_before: self.mode(),
+            real: self.maybe(Self::path),
         }
     }
 
@@ -311,6 +312,7 @@ impl Arbitrary {
                 path: self.path(),
                 held: self.held(),
                 untracked: self.flag(),
+                real: self.maybe(Self::path),
             },
             4 => Fact::Version(self.version()),
             5 => Fact::Tracked {

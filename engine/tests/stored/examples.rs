@@ -79,6 +79,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 path: path("d/a"),
                 held: held(1),
                 untracked: false,
+                real: None,
             },
         ),
         (
@@ -87,6 +88,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 path: RelPath::new(b"\xff").unwrap(),
                 held: Held::ABSENT,
                 untracked: false,
+                real: None,
             },
         ),
         (
@@ -95,6 +97,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 path: path("d/a"),
                 held: held(1),
                 untracked: true,
+                real: None,
             },
         ),
         (
@@ -128,7 +131,30 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 before: Some(hash(1)),
                 command: None,
                 mode_before: None,
+                real: None,
             }),
+        ),
+        (
+            "version-behind-a-link",
+            Fact::Version(VersionFact {
+                real: Some(path("behind/b")),
+                ..VersionFact::new(
+                    path("d/b"),
+                    VersionKind::Modified,
+                    held(2),
+                    Author::USER,
+                    Evidence::Unmarked,
+                )
+            }),
+        ),
+        (
+            "baseline-behind-a-link",
+            Fact::Baseline {
+                path: path("d/b"),
+                held: held(1),
+                untracked: false,
+                real: Some(path("behind/b")),
+            },
         ),
         (
             "version-of-a-mode",
@@ -750,6 +776,7 @@ pub(crate) fn state() -> State {
         path: path(name),
         held: held(1),
         untracked: false,
+        real: None,
     };
     let version = |name: &str, number, author| {
         Fact::Version(VersionFact {

@@ -32,6 +32,7 @@ structs! {
         5 before: Option<Content>;
         13 command: Option<u64>,
         14 mode_before: Option<Mode>,
+        15 real: Option<Path>,
     }
     EditBegun = record::EditFact {
         0 edit: u64,
@@ -75,7 +76,7 @@ variants! {
         },
         1 SessionClosed { 0 session: Session },
         2 SessionForgotten { 0 session: Session },
-        3 Baseline { 0 path: Path, 1 held: Held; 2 untracked: Rare<bool> },
+        3 Baseline { 0 path: Path, 1 held: Held; 2 untracked: Rare<bool>, 3 real: Option<Path> },
         4 Version(version: Version),
         5 Tracked {
             0 session: Session,
