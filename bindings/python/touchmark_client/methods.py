@@ -70,10 +70,10 @@ class ClientMethods:
     def claim(
         self,
         *,
-        by: Optional[shapes.SessionId] = None,
         command: Optional[str] = None,
         lines: Optional[shapes.LineRange] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        session: Optional[shapes.SessionId] = None,
         within: Optional[float] = None,
     ) -> shapes.Claimed:
         """Says who wrote changes. Without `lines` these are changes whose author is
@@ -84,7 +84,7 @@ class ClientMethods:
         `Storage`, `UnknownSession`.
         """
         return self.call(
-            calls.claim(by=by, command=command, lines=lines, paths=paths),
+            calls.claim(command=command, lines=lines, paths=paths, session=session),
             within=within,
         )
 
@@ -332,6 +332,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
         """Restores a file to a version. Its current content is kept first. The restored
@@ -341,7 +342,7 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return self.call(calls.file_restore(path, at), within=within)
+        return self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
 
     def file_snapshot(
         self,
@@ -476,15 +477,16 @@ class ClientMethods:
         self,
         id: str,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.RecoveryRestored:
         """Writes kept bytes back to their path. The current content of the file is kept
         first.
 
         Raises `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `ReadOnly`, `Protected`.
+        `Storage`, `ReadOnly`, `Protected`, `NotKept`.
         """
-        return self.call(calls.recovery_restore(id), within=within)
+        return self.call(calls.recovery_restore(id, no_redo=no_redo), within=within)
 
     def recovery_show(self, id: str, *, within: Optional[float] = None) -> shapes.RecoveryShown:
         """Requests the content of an item kept for recovery.
@@ -497,6 +499,7 @@ class ClientMethods:
         self,
         *,
         dry_run: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         undo: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
@@ -504,7 +507,7 @@ class ClientMethods:
 
         Raises `NotFound`, `Storage`.
         """
-        return self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+        return self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
     def review_keep(
         self,
@@ -540,13 +543,14 @@ class ClientMethods:
         self,
         hunks: Sequence[shapes.ReviewNamed],
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes. They are in `undo/list` from then on.
 
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
-        return self.call(calls.review_undo(hunks), within=within)
+        return self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
 
     def search_grep(
         self,
@@ -679,6 +683,7 @@ class ClientMethods:
         edit: Optional[str] = None,
         last: Optional[bool] = None,
         likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -703,6 +708,7 @@ class ClientMethods:
                 edit=edit,
                 last=last,
                 likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
@@ -906,6 +912,26 @@ class SessionMethods:
         """
         return self.call(
             calls.checkpoint_list(self.id, cursor=cursor, limit=limit),
+            within=within,
+        )
+
+    def claim(
+        self,
+        *,
+        command: Optional[str] = None,
+        lines: Optional[shapes.LineRange] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Claimed:
+        """Says who wrote changes. Without `lines` these are changes whose author is
+        only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+        them.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `NotKept`, `Unreadable`,
+        `Storage`, `UnknownSession`.
+        """
+        return self.call(
+            calls.claim(command=command, lines=lines, paths=paths, session=self.id),
             within=within,
         )
 
@@ -1620,6 +1646,7 @@ class SessionMethods:
         edit: Optional[str] = None,
         last: Optional[bool] = None,
         likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1643,6 +1670,7 @@ class SessionMethods:
                 edit=edit,
                 last=last,
                 likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,

@@ -157,7 +157,7 @@ impl NotStored {
                 ..ErrorData::default()
             })
             .hint(
-                "set `noRedo` (`--no-redo`) to write all the same; the present content cannot be \
+                "use --no-redo to write all the same; the present content cannot be \
                  brought back then",
             ),
             Self::Failed(error) => error,

@@ -94,11 +94,9 @@ impl Plan {
             // A version that is not recorded yet has the number 0.
             .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
             .collect();
-        let author = |at: usize| {
-            let is_known = chain.all_steps().contains(&at);
-            is_known
-                .then(|| chain.version(at).author.clone())
-                .unwrap_or(Author::UNKNOWN)
+        let author = |at: usize| match chain.all_steps().contains(&at) {
+            true => chain.version(at).author.clone(),
+            false => Author::UNKNOWN,
         };
         let mut plan = Self {
             path: path.clone(),

@@ -476,8 +476,6 @@ export interface CheckpointRows {
  * them.
  */
 export interface Claim {
-  /** The session that wrote them; `None` for the user. */
-  by?: SessionId | null;
   /** Only changes while this command ran (`c5`); `None` means any. */
   command?: string | null;
   /**
@@ -487,6 +485,8 @@ export interface Claim {
   lines?: LineRange | null;
   /** Only these files, and files below these directories; `None` means all. */
   paths?: ClientPath[] | null;
+  /** The session that wrote them; `None` for the user. */
+  session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -1635,6 +1635,11 @@ export interface FileRecords {
 export interface FileRestore {
   /** The version. If there was no file at that version, the file is removed. */
   at: At;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (HIST-4); default false.
+   */
+  noRedo?: boolean;
   /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -2417,6 +2422,11 @@ export interface RecoveryList {
 export interface RecoveryRestore {
   /** The item's id. */
   id: string;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (HIST-4); default false.
+   */
+  noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -2453,6 +2463,11 @@ export interface RecoveryShown {
 export interface Redo {
   /** Whether to report what would be done without doing it; default false. */
   dryRun?: boolean;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /** The id of the undo (`u2`); default: the newest. */
   undo?: string | null;
   /** The answer is worthless after that many milliseconds. */
@@ -2665,6 +2680,11 @@ export interface ReviewNamed {
 export interface ReviewUndo {
   /** The changes. */
   hunks: ReviewNamed[];
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -3286,6 +3306,11 @@ export interface Undo {
    */
   likely?: boolean;
   /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
+  /**
    * Whether to undo also while the session is in a turn (UNDO-3); default
    * false.
    */
@@ -3398,8 +3423,8 @@ export interface Undone {
 /** The result of an undo in one file. */
 export interface UndoneFile {
   /**
-   * Why nothing was done, as a sentence for people. `None` unless the
-   * outcome is `notKept`, `changed` or `failed`.
+   * Why nothing was done, or what cannot be brought back, as a sentence for
+   * people; else `None`.
    */
   cause?: string | null;
   /** The changes that stay; `None` if there are none. */
@@ -3496,6 +3521,12 @@ export interface Version {
    * may change (ATTR-4).
    */
   provisional?: boolean | null;
+  /**
+   * The file's name behind the symlinks on the path, as they were when the
+   * version was recorded (FILE-1). `None` if there were none, or if it is not
+   * known.
+   */
+  real?: RelPath | null;
   /** The size of the content in bytes. */
   size: number;
   /** When the daemon saw the version. */

@@ -648,7 +648,7 @@ export abstract class Requests {
    * Writes kept bytes back to their path. The current content of the file is
    * kept first.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`, `notKept`.
    */
   recoveryRestore(params: RecoveryRestore, ask?: Ask): Promise<Methods["recovery/restore"]["result"]> {
     return this.call("recovery/restore", params, ask);
@@ -992,6 +992,17 @@ export abstract class SessionRequests {
    */
   checkpointList(params: Omit<CheckpointList, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", { session: this.id, ...params }, ask);
+  }
+
+  /**
+   * Says who wrote changes. Without `lines` these are changes whose author is
+   * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+   * them.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `notKept`, `unreadable`, `storage`, `unknownSession`.
+   */
+  claim(params: Omit<Claim, "session"> = {}, ask?: Ask): Promise<Methods["claim"]["result"]> {
+    return this.call("claim", params.command == null ? { session: this.id, ...params } : params, ask);
   }
 
   /**
