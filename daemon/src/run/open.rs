@@ -153,9 +153,7 @@ impl Daemon {
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
         let worktrees = Worktrees::open(
             workspace,
-            &places.state,
-            places.lock.parent().unwrap_or(&places.state),
-            trust(&places.trusted),
+            places,
             reader.clone(),
             config.durability == Durability::Power,
         );

@@ -81,6 +81,7 @@ impl Daemon {
             memory: self.hooks.memory(),
             umask: self.umask_of(request),
             root: self.options.workspace.clone(),
+            places: self.options.places.clone(),
             now: self.time.now(),
         })
     }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use touchmark_engine::within;
 use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone};
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, Places, RelPath, SessionId, native,
 };
 
 use crate::guard::{Guard, Umask};
@@ -57,6 +57,7 @@ pub(crate) struct Undoer {
     pub(crate) umask: Umask,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
+    pub(crate) places: Places,
     pub(crate) now: Millis,
 }
 
