@@ -7,10 +7,12 @@
 //!
 //! - [`call`]: one run of git, with its limits.
 //! - [`objects`]: a process that prints objects.
+//! - [`index`]: reads the index, without git.
 //! - [`files`]: the small files of a repository.
 
 pub(crate) mod call;
 pub(crate) mod files;
+pub(crate) mod index;
 mod neutral;
 mod objects;
 mod program;
@@ -46,8 +48,21 @@ impl WorkTree {
     /// if there is none, or if its repository is not trusted.
     pub fn of(workspace: &Path, places: &Places) -> Option<Self> {
         let (top, own, common) = found(workspace, &trust(&places.trusted))?;
+        let state = places.state.clone();
         Some(Self {
             top,
+            own,
+            common,
+            state,
+        })
+    }
+
+    /// Returns the work tree with this top directory, a canonical path. `None`
+    /// if there is none, or if its repository is not trusted.
+    pub(crate) fn at(top: &Path, places: &Places) -> Option<Self> {
+        let (own, common) = directories(top, &trust(&places.trusted))?;
+        Some(Self {
+            top: top.to_owned(),
             own,
             common,
             state: places.state.clone(),
@@ -116,11 +131,19 @@ pub(crate) fn found(inside: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf, P
         mark.is_ok_and(|mark| trust.takes(top, &mark).is_ok())
     };
     let top = inside.ancestors().find(marked)?;
+    let (own, common) = directories(top, trust)?;
+    Some((top.to_owned(), own, common))
+}
+
+/// Returns the two directories of the repository with this top directory.
+fn directories(top: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf)> {
+    let mark = top.join(GIT).symlink_metadata().ok()?;
+    trust.takes(top, &mark).ok()?;
     let own = pointed(top)?;
     let common = common_directory(&own).canonicalize().ok()?;
     for directory in [&own, &common] {
         let found = directory.metadata().ok()?;
         trust.takes(directory.parent()?, &found).ok()?;
     }
-    Some((top.to_owned(), own, common))
+    Some((own, common))
 }

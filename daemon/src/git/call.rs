@@ -286,17 +286,18 @@ fn whole(pipe: impl Read, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Returns a shell in place of git.
+#[cfg(test)]
+pub(super) fn shell(script: &str) -> Git {
+    let mut git = Git::new(Path::new("/bin/sh"), Path::new("/"), "");
+    git.command = Command::new("/bin/sh");
+    git.arg("-c").arg(script)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    /// Returns a shell in place of git.
-    fn shell(script: &str) -> Git {
-        let mut git = Git::new(Path::new("/bin/sh"), Path::new("/"), "");
-        git.command = Command::new("/bin/sh");
-        git.arg("-c").arg(script)
-    }
 
     #[test]
     fn what_is_printed_is_bounded() {

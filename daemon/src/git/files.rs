@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::system::open::{check_owner, patient};
+use crate::system::open::patient;
 use crate::tools::GIT;
 
 /// The most bytes read from a file that contains a path or a branch's name.
@@ -36,15 +36,6 @@ pub(crate) fn own_directory(top: &Path) -> Option<PathBuf> {
 /// trees; the git directory itself if it names none.
 pub(crate) fn common_directory(own: &Path) -> PathBuf {
     line(&own.join("commondir")).map_or_else(|| own.to_owned(), |common| own.join(common))
-}
-
-/// Returns both directories of the work tree with that top directory. `None`
-/// if its git directory belongs to another user.
-pub(crate) fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
-    let own = own_directory(top)?;
-    check_owner(&own.metadata().ok()?).ok()?;
-    let common = common_directory(&own);
-    Some((own, common))
 }
 
 /// Returns the canonical path of what the `.git` of a directory is or names.

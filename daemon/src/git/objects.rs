@@ -12,7 +12,7 @@ use touchmark_engine::text::lines::MAX_BYTES;
 use touchmark_proto::{Millis, RelPath};
 
 use super::WorkTree;
-use super::call::{Patient, Running};
+use super::call::{Git, Patient, Running};
 
 /// The longest line that git prints before an object: a name that was asked
 /// for, and a word.
@@ -71,14 +71,16 @@ pub struct Objects {
 impl Objects {
     /// Starts git. Paths are relative to `directory`. `None` if that fails.
     pub fn open(tree: &WorkTree, directory: &Path, limits: Limits) -> Option<Self> {
-        let git = tree.git(directory).and_then(|git| {
-            let git = git.args(["cat-file", "--batch"]);
-            git.start(Stdio::null())
-        });
-        let pipes = git
+        let git = tree.git(directory);
+        let git = git.map(|git| git.args(["cat-file", "--batch"]));
+        git.and_then(|git| Self::of(git, limits))
             .inspect_err(|error| tracing::debug!("git: {error}"))
-            .ok()?;
-        Some(Self {
+            .ok()
+    }
+
+    fn of(git: Git, limits: Limits) -> io::Result<Self> {
+        let pipes = git.start(Stdio::null())?;
+        Ok(Self {
             _git: pipes.child,
             input: pipes.input,
             output: BufReader::new(Patient::new(pipes.output, Instant::now())),
@@ -151,5 +153,66 @@ impl Objects {
             bytes.pop();
             Object::Whole((*id).to_owned(), bytes)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::call::shell;
+    use super::*;
+
+    /// Returns the answers to some requests, if git prints this.
+    fn answers(printed: &str, requests: usize) -> Vec<String> {
+        let limits = Limits {
+            bytes: 8,
+            time: Duration::from_millis(100),
+        };
+        // What is printed is the same however much was read.
+        let script = format!("printf '{printed}'; exec sleep 100");
+        let mut objects = Objects::of(shell(&script), limits).unwrap();
+        let answers = (0..requests).map(|_| match objects.object(b"HEAD") {
+            Some(Object::Whole(id, bytes)) => {
+                format!("{id} {}", String::from_utf8_lossy(&bytes))
+            }
+            Some(other) => format!("{other:?}"),
+            None => "none".into(),
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn what_follows_an_object_is_the_next_one() {
+        let content = "b blob 3\\nabc\\n";
+        let cases = [
+            (content, "b abc"),
+            ("HEAD missing\\n", "Missing"),
+            ("a b missing\\n", "Missing"),
+            ("c blob 9\\n123456789\\n", "TooLarge"),
+            // A directory, with an entry that looks like an answer.
+            ("t tree 12\\nb blob 2\\nab\\n\\n", "Other"),
+            ("t tag 2\\nab\\n", "Other"),
+        ];
+        for (printed, expected) in cases {
+            let both = format!("{printed}{content}");
+            assert_eq!(answers(&both, 2), [expected, "b abc"], "{printed}");
+        }
+    }
+
+    #[test]
+    fn answers_that_are_none_end_in_time() {
+        let long = "x".repeat(100_000);
+        for printed in [
+            "",
+            "b blob 3\\nab",
+            "b blob 18446744073709551615\\nab",
+            "b blob -1\\nab\\n",
+            "b blob 99999999999999999999\\n",
+            "t tree 400\\nab",
+            "HEAD ambiguous\\n",
+            &long,
+        ] {
+            assert_eq!(answers(printed, 1), ["none"], "{printed}");
+        }
     }
 }
