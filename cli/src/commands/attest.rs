@@ -58,7 +58,7 @@ enum Written {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let workspace = context.workspace()?;
-    let repository = Repository::of(&workspace.root)?;
+    let repository = Repository::of(&workspace)?;
     let mut commits = Vec::new();
     for named in &options.commits {
         commits.extend(repository.commits(named)?);

@@ -1,20 +1,16 @@
 //! Reads what the user has committed, which counts as kept (REV-2).
 //!
-//! One git process answers for all files. The repository may come from an
-//! untrusted source: nothing is fetched, and objects are read as they are,
-//! without filters or other programs (SEC-7).
+//! One git process answers for all files.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 
 use touchmark_engine::history::{Step, Weave};
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{FileMode, Millis, RelPath, native};
+use touchmark_proto::{FileMode, Millis, Places, RelPath, native};
 
-use crate::git::{Object, Objects, git};
+use crate::git::{Limits, Object, Objects, WorkTree};
 
 /// The maximum number of commits that are searched for those of agents.
 const MOST_COMMITS: usize = 1_000;
@@ -34,8 +30,8 @@ pub(super) struct Commits {
 /// Which files the user's commits have deleted, as far back as was needed.
 #[derive(Debug, Default)]
 struct Deletions {
-    /// Where commits are made, as git's `-C` takes it.
-    root: PathBuf,
+    /// Where commits are made, and the workspace's path.
+    tree: Option<(WorkTree, PathBuf)>,
     /// When agents' commands ran, in seconds.
     windows: Vec<(Millis, Millis)>,
     /// The first commit that was not looked at; `None` if all were.
@@ -49,8 +45,11 @@ struct Deletions {
 impl Commits {
     /// Reads the repository that contains `root`. A commit counts as an agent's
     /// if it was made while a command of an agent ran.
-    pub(super) fn look(root: &Path, commands: &[CommandRow]) -> Self {
-        let Some(mut git) = Objects::open(root) else {
+    pub(super) fn look(root: &Path, places: &Places, commands: &[CommandRow]) -> Self {
+        let Some(tree) = WorkTree::of(root, places) else {
+            return Self::default();
+        };
+        let Some(mut git) = Objects::open(&tree, root, Limits::default()) else {
             return Self::default();
         };
         if !matches!(git.object(b"HEAD"), Some(Object::Whole(..))) {
@@ -66,15 +65,19 @@ impl Commits {
             .collect();
         let by_agents = by_agents(&mut git, &windows);
         let touched = match by_agents.is_empty() {
-            true => HashMap::new(),
-            false => changed(root, &by_agents, &[]).unwrap_or_default(),
+            true => Some(HashMap::new()),
+            false => changed(&tree, root, &by_agents, &[]),
+        };
+        // An agent's commit must not count as the user's (REV-2).
+        let Some(touched) = touched else {
+            return Self::default();
         };
         Self {
             git: Some(git),
             by_agents,
             touched,
             deletions: Deletions {
-                root: root.to_owned(),
+                tree: Some((tree, root.to_owned())),
                 windows,
                 next: Some("HEAD".to_owned()),
                 ..Deletions::default()
@@ -90,9 +93,10 @@ impl Commits {
             return None;
         }
         let name = native::name(path.as_bytes());
-        let mut git = git(&self.deletions.root);
+        let (tree, root) = self.deletions.tree.as_ref()?;
+        let git = tree.git(root).ok()?;
         let git = git.args(["ls-tree", "-z", "HEAD", "--"]).arg(&*name);
-        let listed = git.stderr(Stdio::null()).output().ok()?.stdout;
+        let listed = git.printed()?;
         let mode = listed.split(|byte| *byte == b' ').next()?;
         str::from_utf8(mode).ok()?.parse().ok()
     }
@@ -158,10 +162,11 @@ impl Deletions {
                 times.push(commit.time);
             }
         }
-        if commits.is_empty() {
+        let Some((tree, root)) = self.tree.as_ref().filter(|_| !commits.is_empty()) else {
             return;
-        }
-        for (path, at) in changed(&self.root, &commits, &["--diff-filter=D"]).unwrap_or_default() {
+        };
+        let deleted = changed(tree, root, &commits, &["--diff-filter=D"]);
+        for (path, at) in deleted.unwrap_or_default() {
             let newest = at.into_iter().map(|at| times[at]).max();
             let known = self.found.entry(path).or_default();
             *known = newest.unwrap_or_default().max(*known);
@@ -202,32 +207,25 @@ fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, St
 /// compared with the given parent; `None` if git fails. `only` selects changes,
 /// as options of git's.
 fn changed(
+    tree: &WorkTree,
     root: &Path,
     commits: &[(String, String)],
     only: &[&str],
 ) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
-    let mut git = git(root)
-        .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
-        .args(["--relative", "--no-ext-diff"])
-        .args(only)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
     let asked: String = commits
         .iter()
         .map(|(commit, parent)| format!("{commit} {parent}\n"))
         .collect();
-    let mut input = git.stdin.take()?;
-    // A separate thread writes the input, so that neither pipe blocks when it
-    // is full: git writes output before it has read all of its input.
-    let asking = std::thread::spawn(move || input.write_all(asked.as_bytes()));
-    let output = git.wait_with_output().ok()?;
-    let _it_read_what_it_wanted = asking.join();
+    let git = tree
+        .git(root)
+        .ok()?
+        .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
+        .args(["--relative", "--no-ext-diff"])
+        .args(only.iter().copied());
+    let printed = git.input(asked).printed()?;
     let mut touched: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     let mut at = None;
-    let mut fields = output.stdout.split(|byte| *byte == 0);
+    let mut fields = printed.split(|byte| *byte == 0);
     while let Some(field) = fields.next() {
         if field.starts_with(b":") {
             if let (Some(path), Some(at)) = (fields.next(), at) {

@@ -373,8 +373,8 @@ impl Undoer {
             limit: Some(COMMANDS),
         };
         let commands = self.inside.ask(commands).await?.commands;
-        let root = self.root.clone();
-        let commits = aside(move || Commits::look(&root, &commands)).await?;
+        let (root, places) = (self.root.clone(), self.places.clone());
+        let commits = aside(move || Commits::look(&root, &places, &commands)).await?;
         Ok(Arc::new(Mutex::new(commits)))
     }
 

@@ -38,7 +38,6 @@ use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::survival::Judge;
-use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
 use crate::watch::Watcher;
@@ -155,9 +154,7 @@ impl Daemon {
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
         let worktrees = Worktrees::open(
             workspace,
-            &places.state,
-            places.lock.parent().unwrap_or(&places.state),
-            trust(&places.trusted),
+            places,
             reader.clone(),
             config.durability == Durability::Power,
         );
@@ -182,7 +179,7 @@ impl Daemon {
             scope::Settings {
                 root: workspace.clone(),
                 reader: reader.clone(),
-                trust: trust(&places.trusted),
+                places: places.clone(),
                 exclude: globs.out_of_scope,
                 keep_file: config.contents_file,
                 keep_total: config.contents_total / 4,

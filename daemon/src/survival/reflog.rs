@@ -4,12 +4,11 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
-use touchmark_proto::{Millis, native};
+use touchmark_proto::{Millis, Places};
 
-use crate::git::git;
+use crate::git::WorkTree;
 use crate::system::open::patient;
 use crate::system::stat::{MetadataExt as _, modified_ms};
 
@@ -42,15 +41,9 @@ pub(super) type Stamp = (u64, u64, Millis);
 
 /// Returns the path of the log of `HEAD`, whether or not it exists. `None`
 /// outside of a repository.
-pub(super) fn path(root: &Path) -> Option<PathBuf> {
-    let found = git(root)
-        .args(["rev-parse", "--git-path", "logs/HEAD"])
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let name = found.stdout.strip_suffix(b"\n")?;
-    Some(root.join(native::name(name)))
+pub(super) fn path(root: &Path, places: &Places) -> Option<PathBuf> {
+    let tree = WorkTree::of(root, places)?;
+    Some(tree.own.join("logs/HEAD"))
 }
 
 /// Returns the stamp of the log; `None` if there is no log.

@@ -23,8 +23,8 @@ use touchmark_engine::within;
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, RelPath, SessionId,
-    native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, Places, RelPath,
+    SessionId, native,
 };
 
 use crate::guard::{Name, Replacer};
@@ -65,6 +65,7 @@ pub(crate) struct Undoer {
     pub(crate) root: PathBuf,
     /// The size limit of stored contents, in bytes.
     pub(crate) largest: u64,
+    pub(crate) places: Places,
     pub(crate) now: Millis,
 }
 

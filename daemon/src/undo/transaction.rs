@@ -355,9 +355,12 @@ pub(crate) fn resume(journal: &Journal, replacer: &Replacer) -> Resumed {
         let mut left_out: Vec<usize> = Vec::new();
         let mut unknown: Vec<usize> = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
-            // The file was not written under its other name, so it keeps this
-            // one.
-            let is_out = |to: &RelPath| left_out.iter().any(|out| entry.files[*out].path == *to);
+            // The file was not written under its other name, or was saved there
+            // since, so it keeps this one.
+            let is_out = |to: &RelPath| {
+                let mut out = left_out.iter().chain(&unknown);
+                out.any(|out| entry.files[*out].path == *to)
+            };
             if file.to.as_ref().is_some_and(is_out) {
                 left_out.push(at);
                 continue;
