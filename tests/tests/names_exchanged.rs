@@ -14,7 +14,7 @@ use serde_json::json;
 use touchmark_tests::{Session, World, sha256, text, user};
 
 /// The number of requests that are sent while names change places.
-const REQUESTS: usize = 40;
+const REQUESTS: usize = 12;
 
 fn exchange(one: &Path, other: &Path) {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
