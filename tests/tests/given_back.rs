@@ -6,7 +6,8 @@
 //! `TOUCHMARK_GROUP=Carried` runs the sessions of one group, also if it is off
 //! (`All`: of all groups that are on), `TOUCHMARK_SEED=N` only that one,
 //! `TOUCHMARK_ONLY=3,7,9` only these of its steps, `TOUCHMARK_SEEDS=N` so many,
-//! beginning with `TOUCHMARK_FROM`. `TOUCHMARK_REPORT=1` runs every group and
+//! beginning with `TOUCHMARK_FROM`. `TOUCHMARK_IGNORE=Blame` passes over
+//! differences of that kind. `TOUCHMARK_REPORT=1` runs every group and
 //! prints how many of its sessions fail, with one example of each kind.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
