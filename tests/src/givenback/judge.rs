@@ -99,7 +99,13 @@ impl Undo<'_> {
         for (line, known) in &self.truth.lines {
             let place = was.get(line.as_str()).map(|(path, _)| *path);
             let now = is.get(line.as_str());
-            let told = || self.rows(known).any(|row| tells(row));
+            // With the group `Told`, the line itself must be listed.
+            let at = [was.get(line.as_str()), now].map(|place| place.map(|(_, at)| *at));
+            let lists = |row: &Value| match self.groups.has(Feature::Told) {
+                true => tells(row) && names(row, line, at),
+                false => tells(row),
+            };
+            let told = || self.rows(known).any(lists);
             let story = || story(line, known);
             match (self.expect(known, place), now.is_some()) {
                 (Expect::Either, _)
@@ -259,14 +265,34 @@ impl Undo<'_> {
     }
 }
 
-/// Returns whether a row of an answer lists something that stays, whatever the
-/// fields are named.
+/// Returns whether a row of an answer lists something that stays.
 pub fn tells(row: &Value) -> bool {
     let done = ["undone", "deleted", "restored", "renamed", "unchanged"];
     let outcome = row["outcome"].as_str().unwrap_or_default();
-    let lists = row.as_object().into_iter().flat_map(|row| row.values());
-    let lists_something = { lists }.any(|value| value.as_array().is_some_and(|l| !l.is_empty()));
-    !done.contains(&outcome) || !row["cause"].is_null() || lists_something
+    !done.contains(&outcome) || !row["cause"].is_null() || listed(row).next().is_some()
+}
+
+/// Returns what a row lists as staying.
+fn listed(row: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["conflicts", "left"].into_iter();
+    lists.filter_map(|field| row[field].as_array()).flatten()
+}
+
+/// Returns whether what a row lists includes a line: its text, or its place
+/// before or after the undo; or lines that do not come back, for `None`.
+fn names(row: &Value, line: &str, places: [Option<usize>; 2]) -> bool {
+    let whole = !row["cause"].is_null() || row["outcome"] == "notKept";
+    whole
+        || listed(row).any(|item| {
+            let has = |field: &str| item[field].as_str().is_some_and(|text| text.contains(line));
+            let end = |field: &str| item["lines"][field].as_u64().unwrap_or_default();
+            let covers = |at: &usize| {
+                let number = *at as u64 + 1;
+                end("start") <= number && number <= end("end")
+            };
+            let away = places.iter().all(Option::is_none) && item["removed"].as_u64() > Some(0);
+            has("text") || has("before") || places.iter().flatten().any(covers) || away
+        })
 }
 
 /// Returns a line and what was done with it, for people.

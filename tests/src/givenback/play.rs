@@ -228,11 +228,13 @@ impl Play {
         Some((*paths.get(file % paths.len().max(1))?).clone())
     }
 
-    /// Returns a file's path and text after an edit.
+    /// Returns a file's path and text after an edit; `None` if it changes
+    /// nothing.
     pub(super) fn edited(&self, edit: Edit, who: Who) -> Option<(String, String)> {
         let path = self.path(edit.file)?;
-        let text = changed(&self.stage.text(&path)?, edit, who, self.truth.step);
-        Some((path, text))
+        let before = self.stage.text(&path)?;
+        let text = changed(&before, edit, who, self.truth.step);
+        (text != before).then_some((path, text))
     }
 
     /// Returns the lines of the last commit.

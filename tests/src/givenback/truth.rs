@@ -282,6 +282,9 @@ impl Truth {
             life.untracked |= life.names.is_empty() && act.who == Who::User;
             life.names.insert(path.clone());
             life.removed = None;
+            if matches!(act.way, Way::Undone(_)) {
+                life.moved = None;
+            }
             self.names.insert(path.clone(), file);
         }
         for (path, file) in &self.names {
