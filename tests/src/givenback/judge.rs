@@ -50,7 +50,11 @@ impl Undo<'_> {
         let is_own = known.by.is_of(self.whom);
         if let Some(path) = place {
             if self.unmerged.contains(path) {
-                return Expect::Stays;
+                // Step 2.5: nothing of it is undone, and the cause is told.
+                return match is_own {
+                    true => Expect::StaysTold,
+                    false => Expect::Stays,
+                };
             }
             let last = known.last();
             let by_another = last.is_some_and(|mark| {

@@ -97,7 +97,7 @@ git commit -q -m base
 "#;
 
 /// The same, with two branches.
-const BRANCHES: &str = r"
+const BRANCHES: &str = r#"
 git switch -q -c side
 sed -i '1a\base side.0 olive' src/a.rs
 sed -i '2a\base side.1 olive' doc/c.md
@@ -105,10 +105,10 @@ echo 'base side.2 olive' > side.txt
 git add -A
 git commit -q -m side
 git switch -q -c clash main
-sed -i '7s/.*/base clash.6 olive/' src/a.rs
+for f in src/a.rs src/b.rs doc/c.md; do sed -i "7s|.*|base clash.$f olive|" $f; done
 git commit -q -a -m clash
 git switch -q main
-";
+"#;
 
 /// A session in progress.
 pub struct Play {
@@ -176,8 +176,9 @@ impl Play {
         };
         let stage = Stage::new(&files, &prepare, true);
         let mut truth = Truth::new(tree(&bytes(stage.root())));
-        let others = ["side.0", "side.1", "side.2", "clash.6"].map(|n| format!("base {n} olive"));
-        truth.is_known_to_git(&others);
+        let of_side = ["side.0", "side.1", "side.2"].map(|n| format!("base {n} olive"));
+        let of_clash = [NAMES[0], NAMES[1], NAMES[2]].map(|n| format!("base clash.{n} olive"));
+        truth.is_known_to_git(&[of_side, of_clash].concat());
         Self {
             groups,
             stage,

@@ -270,7 +270,7 @@ impl Maker {
             }
             Feature::Clashes => {
                 let edit = Edit {
-                    file: 2,
+                    file: self.below(3),
                     at: 6,
                     off: 1,
                     on: 1,
