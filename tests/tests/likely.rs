@@ -67,7 +67,7 @@ const WAYS: [(Way, u64); 12] = [
     (Way::Vim, 2),
     (Way::VimCopy, 2),
     (Way::SaveAll, 6),
-    (Way::ReplaceInFiles, 1),
+    (Way::ReplaceInFiles, 3),
 ];
 
 /// A command of an agent: a process that runs until it is told to end.

@@ -156,11 +156,11 @@ impl Play {
                 }
             }
         }
-        for path in &unmerged {
+        for (n, path) in unmerged.iter().enumerate() {
             let Some(text) = self.stage.text(path) else {
                 continue;
             };
-            let resolved = resolution(&text, resolve, by, self.truth.step);
+            let resolved = resolution(&text, resolve, typed(by, self.truth.step, n + 1).skip(n));
             self.windows.remove(&self.truth.step);
             self.writes(by, Tool::Hook, path, &resolved);
         }
@@ -224,16 +224,17 @@ impl Play {
     }
 }
 
-/// Returns a text with its conflicts resolved.
-fn resolution(text: &str, resolve: Resolve, by: Who, step: usize) -> String {
-    let (mut lines, mut side) = (Vec::new(), None);
+/// Returns a text with its conflict resolved. `anew`: the lines that are typed
+/// for it.
+fn resolution(text: &str, resolve: Resolve, anew: impl Iterator<Item = String>) -> String {
+    let (mut lines, mut side, mut anew) = (Vec::new(), None, anew);
     for line in text.lines() {
         let marker = is_marker(line).then(|| line.as_bytes()[0]);
         match (marker, side, resolve) {
             (Some(b'<'), ..) => {
                 side = Some(Resolve::Ours);
                 if matches!(resolve, Resolve::Anew) {
-                    lines.extend(typed(by, step, 1));
+                    lines.extend(anew.by_ref());
                 }
             }
             (Some(b'='), ..) => side = Some(Resolve::Theirs),
