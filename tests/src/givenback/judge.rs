@@ -95,7 +95,9 @@ impl Undo<'_> {
         let (was, is) = (places(&self.truth.tree), places(self.after));
         let mut told_files = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        for line in self.after.values().flatten() {
+        // Both sides of a conflict may have a line.
+        let merged = { self.after.iter() }.filter(|(path, _)| !self.unmerged.contains(*path));
+        for line in merged.flat_map(|(_, lines)| lines) {
             if self.truth.lines.contains_key(line) && !seen.insert(line) {
                 return wrong(Kind::Twice, format!("{line:?} is there twice"));
             }
