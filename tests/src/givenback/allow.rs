@@ -27,14 +27,16 @@ pub fn may_come_back_as_likely(
     last.is_some_and(|mark| !mark.on && windows(mark.step).is_some_and(|who| who.is_of(whom)))
 }
 
-/// UNDO-1, step 2.3: a line of another author that the chosen author had
-/// brought back (its own checkout, its own retyping) may stay, or go as it was
-/// before.
+/// UNDO-1, steps 1.2 and 2.3: a line of another author that had been removed and
+/// that the chosen author had brought back (its own checkout, its own retyping,
+/// its own stash) may stay, or go as it was before.
 pub fn may_go_since_it_was_brought_back(known: &Known, whom: Who) -> bool {
-    known
+    let by_hand = known
         .last()
-        .is_some_and(|mark| mark.on && mark.who.is_of(whom))
-        && known.marks.len() > 1
+        .is_some_and(|mark| mark.on && mark.who.is_of(whom));
+    let by_git =
+        was_carried_back(known) && known.marks.last().is_some_and(|mark| mark.who.is_of(whom));
+    (by_hand && known.marks.len() > 1) || by_git
 }
 
 /// UNDO-1 and step 2.3 differ in what a save means that puts back what an undo
