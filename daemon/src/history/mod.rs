@@ -25,6 +25,7 @@ use crate::guard::{Guard, Umask};
 use crate::inside::Inside;
 use crate::store;
 
+pub(crate) use at::checkpoint;
 pub(crate) use chain::Chain;
 
 /// What is needed to answer a request about earlier contents of files.
@@ -120,7 +121,7 @@ impl Past {
 
     /// Runs a lookup in the log or the stored contents, on a thread that may
     /// block.
-    async fn look<T: Send + 'static>(
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&store::Reader) -> T + Send + 'static,
     ) -> Result<T, Error> {
@@ -166,7 +167,9 @@ impl Past {
 }
 
 /// Runs work that blocks, on a separate thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }

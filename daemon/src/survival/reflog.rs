@@ -27,6 +27,19 @@ pub(super) struct Commit {
     pub(super) second: u64,
 }
 
+/// One move of `HEAD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    /// The id of the commit that `HEAD` named before; `None` for no commit.
+    pub(crate) before: Option<String>,
+    /// The id of the commit that it names since.
+    pub(crate) id: String,
+    /// When it was made, in whole seconds since 1970.
+    pub(crate) second: u64,
+    /// Why, in git's words: `checkout: moving from main to topic`.
+    pub(crate) why: String,
+}
+
 /// A place in the log of `HEAD`: up to which line it was processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
@@ -59,19 +72,36 @@ pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.ino(), found.size(), modified_ms(&found)))
 }
 
+/// Returns all moves of `HEAD` in the repository of a directory, the oldest
+/// first.
+pub(crate) fn moves(root: &Path) -> Vec<Move> {
+    let bytes = path(root).and_then(|path| read(&path).ok());
+    let bytes = bytes.unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(parsed);
+    lines
+        .map(|(one, why)| Move {
+            before: one.before,
+            id: one.id,
+            second: one.second,
+            why: String::from_utf8_lossy(why).into_owned(),
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::{Seek as _, SeekFrom};
+    let mut file = patient().read(true).open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(MOST)))?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Returns the commits after a place, the oldest first, each with its place.
 /// Other moves of `HEAD`, such as a checkout, are no commits.
 pub(super) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        use std::io::{Seek as _, SeekFrom};
-        let mut file = patient().read(true).open(path)?;
-        let size = file.metadata()?.len();
-        file.seek(SeekFrom::Start(size.saturating_sub(MOST)))?;
-        let mut bytes = Vec::new();
-        file.take(MOST).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
+    let bytes = read(path).unwrap_or_default();
     let moves: Vec<(Commit, &[u8])> = bytes
         // The last line may be incomplete. The next look finds it.
         .split_inclusive(|byte| *byte == b'\n')

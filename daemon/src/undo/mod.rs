@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use touchmark_engine::within;
-use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone};
+use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
 use touchmark_proto::{
     Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
 };
@@ -27,6 +27,7 @@ use crate::guard::{Guard, Umask};
 use crate::history::Chain;
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
+use crate::past::planned::Room;
 use crate::review::Kept;
 use crate::store::Reader;
 
@@ -97,7 +98,7 @@ impl Undoer {
         if ask.dry_run {
             return Ok(Undone {
                 undo: None,
-                files: plans.into_iter().map(Plan::file).collect(),
+                files: planned(plans),
                 authors,
             });
         }
@@ -105,7 +106,7 @@ impl Undoer {
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &chosen.authors, &plans);
+        told::tell(self, undo.as_deref());
         self.settle(done(&plans));
         Ok(Undone {
             undo,
@@ -134,7 +135,7 @@ impl Undoer {
         if ask.dry_run {
             return Ok(Undone {
                 undo: None,
-                files: plans.into_iter().map(Plan::file).collect(),
+                files: planned(plans),
                 authors: entry.authors,
             });
         }
@@ -143,6 +144,7 @@ impl Undoer {
             Transaction::begin(self, plans, what, entry.authors.clone(), Some(&entry))?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
+        told::tell(self, undo.as_deref());
         self.kept.set_open(plans.iter().map(|plan| &plan.path));
         Ok(Undone {
             undo,
@@ -165,7 +167,7 @@ impl Undoer {
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &authors, &plans);
+        told::tell(self, undo.as_deref());
         self.settle(done(&plans));
         Ok(Undone {
             undo,
@@ -224,6 +226,22 @@ impl Undoer {
         let standing = standing.await.unwrap_or_default();
         !standing.edits.is_empty() || !standing.windows.is_empty()
     }
+}
+
+/// Returns the answer of a dry run: each file, with the lines that would change.
+fn planned(plans: Vec<Plan>) -> Vec<UndoneFile> {
+    let mut room = Room::default();
+    let file = |plan: Plan| {
+        let changes = match is_written(plan.outcome) {
+            true => room.lines(plan.before.as_deref(), plan.after.as_deref()),
+            false => None,
+        };
+        UndoneFile {
+            changes,
+            ..plan.file()
+        }
+    };
+    plans.into_iter().map(file).collect()
 }
 
 /// Returns the paths of the files that were undone without conflicts. The

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use touchmark_engine::history::{Conflict, Step, Weave, Without};
 use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
-use touchmark_proto::{
-    Author, Error, FileMode, Hash, LineRange, RelPath, SessionId, VersionKind, native,
-};
+use touchmark_proto::{Author, Error, FileMode, Hash, RelPath, SessionId, VersionKind, native};
 
 use super::Undoer;
 use super::journal::{Bytes, FileEntry};
@@ -366,23 +364,6 @@ impl Plan {
         self.hunks = 0;
     }
 
-    /// Returns the lines of the previous content that are replaced, as ranges.
-    /// Empty if the file did not exist before or does not exist afterwards.
-    pub(super) fn lines(&self) -> Vec<LineRange> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else {
-            return Vec::new();
-        };
-        let places = touchmark_engine::text::lines::places(before, after);
-        let ranges = places.unwrap_or_default().into_iter().map(|hunk| {
-            let start = hunk.old_start.max(1);
-            LineRange {
-                start,
-                end: start + hunk.old_lines.saturating_sub(1),
-            }
-        });
-        ranges.collect()
-    }
-
     /// Puts conflict markers around each change that stays, with the older
     /// lines next to it. Does nothing if the content is not UTF-8.
     fn mark(&mut self, conflicts: &[Conflict]) {
@@ -407,6 +388,7 @@ impl Plan {
             conflicts: (!self.conflicts.is_empty()).then_some(self.conflicts),
             to: self.to,
             cause: self.cause,
+            changes: None,
         }
     }
 }

@@ -362,6 +362,18 @@ pub enum Fact {
         /// The number of these lines that were in the file at that moment.
         alive: u32,
     },
+    /// The user kept changes in a review (REV-1): one fact for each session
+    /// with changes in it.
+    Kept {
+        /// The session whose changes were kept; `None` for changes of no
+        /// session.
+        session: Option<SessionId>,
+        /// The number of files with changes of the session that were kept.
+        files: u32,
+        /// The number of changes that were kept. One of several sessions counts
+        /// for each.
+        changes: u32,
+    },
 }
 
 /// The content of a path at some moment.
@@ -570,7 +582,8 @@ impl Fact {
             | Self::NamesParted { .. }
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
-            | Self::Survival { .. } => None,
+            | Self::Survival { .. }
+            | Self::Kept { .. } => None,
         }
     }
 
@@ -585,6 +598,7 @@ impl Fact {
                 | Self::Undone { .. }
                 | Self::BroughtBack { .. }
                 | Self::Survival { .. }
+                | Self::Kept { .. }
         )
     }
 

@@ -164,5 +164,6 @@ variants! {
             4 added: u32,
             5 alive: u32,
         },
+        34 Kept { 0 session: Option<Session>, 1 files: u32, 2 changes: u32 },
     }
 }
