@@ -116,13 +116,16 @@ fn hist7_the_log_shows_what_was_done_on_eighty_columns() {
     ran(&world, &["undo", "claude-1", "--prompt", "last", "--yes"]);
     ran(&world, &["redo", "--yes"]);
     ran(&world, &["review", "--keep-all"]);
-    let clock = |args: &[&str]| {
-        let log = ran(&world, args);
-        log.split_whitespace().next().unwrap().to_owned()
-    };
-    let first = clock(&["log", "a.txt", "-n", "5"]);
-    assert!(first.parse::<u64>().is_ok(), "{first}");
-    ran(&world, &["restore", "a.txt@k1", "--yes"]);
+    let log = ran(&world, &["log", "a.txt"]);
+    let oldest = log
+        .lines()
+        .last()
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
+    let version = format!("a.txt@{oldest}");
+    ran(&world, &["restore", &version, "--yes"]);
     commit(&world, "all", 60);
     drop(talk);
 
@@ -191,17 +194,16 @@ fn chk3_prompts_are_listed_with_their_beginning_and_what_they_changed() {
     let lines = ran(&world, &["checkpoints"]);
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(
-        lines[0].ends_with("13 files, +13 -13  rename x to y in all modules of the library please, and use the key ••••••"),
-        "{lines:?}"
-    );
+    let said = "13 files, +13 -13  rename x to y in all modules of the library please, and use";
+    assert!(lines[0].contains(said), "{lines:?}");
+    assert!(!lines[0].contains("AbCdEf"), "{lines:?}");
     assert!(lines[0].starts_with("k1  "), "{lines:?}");
     assert!(
         lines[1].ends_with("1 file, +1 -1      now the second thing"),
         "{lines:?}"
     );
     // Forgotten with the session.
-    ran(&world, &["forget", "--session", "claude-1", "--yes"]);
+    ran(&world, &["forget", "--session", "claude-1"]);
     drop(talk);
     let said = ran(&world, &["log"]);
     assert!(!said.contains("second thing"), "{said}");

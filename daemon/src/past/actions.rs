@@ -120,7 +120,9 @@ impl Past {
                     by.label = Some(format!("{label} ({})", one.text));
                 }
                 None => {
-                    let clock = self.clock_at(one.second * 1_000 + 999).await?;
+                    let end = (one.second + 1) * 1_000;
+                    let newest = self.look(move |log| log.newest_before_time(end));
+                    let clock = self.clock(newest.await??);
                     rows.push(of_git(one, clock, doubt));
                 }
             }
@@ -211,7 +213,7 @@ impl Past {
         }
     }
 
-    /// Returns the clock of the newest fact at a time.
+    /// Returns the clock of the newest version at a time.
     async fn clock_at(&self, time: Millis) -> Result<Clock, Error> {
         let before = time.saturating_add(1);
         let newest = self.look(move |log| log.last_before_time(before)).await??;

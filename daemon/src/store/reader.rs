@@ -196,6 +196,22 @@ impl Reader {
         Ok(n.map(uint))
     }
 
+    /// Returns the number of the newest fact of any kind that was recorded before
+    /// `time`; 0 for none.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn newest_before_time(&self, time: Millis) -> Result<u64, StoreError> {
+        let unstored = self.unstored.find(|record| record.time < time);
+        if let Some(newest) = unstored.last() {
+            return Ok(newest.n);
+        }
+        let Some(connection) = &self.connection else {
+            return Ok(0);
+        };
+        Ok(uint(first_at(connection, time)?).saturating_sub(1))
+    }
+
     /// Returns the number of the fact since which the log is complete. A clock
     /// before it is unknown. `None` if nothing was pruned yet.
     ///
