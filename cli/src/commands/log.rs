@@ -107,7 +107,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return json(context, &client, options.patch, all, &workspace.root);
     }
     if page.is_none() {
-        return context.say("nothing was done, and no versions of tracked files were found");
+        return context.say("no versions of tracked files were found");
     }
     Ok(())
 }
