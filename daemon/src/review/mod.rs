@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
+use touchmark_engine::Fact;
 use touchmark_engine::history::{LineName, Reviewed, Step, Weave};
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::daemon::Sync;
@@ -18,7 +19,9 @@ use touchmark_proto::review::{
     ReviewUndo,
 };
 use touchmark_proto::undo::Undone;
-use touchmark_proto::{Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, Version};
+use touchmark_proto::{
+    Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, SessionId, Version,
+};
 
 use crate::guard::Name;
 use crate::history::Chain;
@@ -102,7 +105,10 @@ impl Undoer {
                 let session = ask.session.as_ref();
                 session.is_none_or(|session| authors.iter().any(|author| is_of(author, session)))
             };
-            for hunk in hunks.into_iter().filter(|hunk| is_by(&hunk.authors)) {
+            let has_made =
+                |command: &Option<String>| ask.command.is_none() || *command == ask.command;
+            let meant = |hunk: &ReviewHunk| is_by(&hunk.authors) && has_made(&hunk.command);
+            for hunk in hunks.into_iter().filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break 'files;
@@ -110,7 +116,8 @@ impl Undoer {
                 listed.hunks.push(hunk);
                 rows += 1;
             }
-            if let Some(whole) = whole.filter(|whole| is_by(&whole.authors)) {
+            let meant = |whole: &ReviewFile| is_by(&whole.authors) && has_made(&whole.command);
+            if let Some(whole) = whole.filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break;
@@ -211,6 +218,7 @@ impl Undoer {
             }
         }
         self.kept.write()?;
+        self.inside.record(facts(&files));
         let paths = files.into_iter().map(|(queued, _)| queued.path);
         self.settle(paths.collect());
         Ok(ReviewKept { kept })
@@ -435,11 +443,22 @@ impl Queued {
             authors: authors(versions.clone()),
             likely: versions.clone().any(Version::is_likely).then_some(true),
             time: versions
+                .clone()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
+            command: command(versions),
         }
     }
+}
+
+/// Returns the command that made all of these versions; `None` if there are
+/// several, or if one of the versions has another origin.
+fn command<'a>(mut versions: impl Iterator<Item = &'a Version>) -> Option<String> {
+    let first = versions.next()?.command.as_ref()?;
+    versions
+        .all(|version| version.command.as_ref() == Some(first))
+        .then(|| first.clone())
 }
 
 /// Returns the authors of versions, each once.
@@ -451,6 +470,34 @@ fn authors<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<Author> {
         }
     }
     authors
+}
+
+/// Returns the facts about changes that were kept: one for each session with
+/// changes among them.
+fn facts(files: &[(Queued, BTreeSet<String>)]) -> Vec<Fact> {
+    let mut counts: BTreeMap<Option<SessionId>, (BTreeSet<&RelPath>, u32)> = BTreeMap::new();
+    for (queued, ids) in files {
+        let hunks = queued.hunks.iter().filter(|(id, _)| ids.contains(id));
+        let whole = queued.whole.iter().filter(|whole| ids.contains(&whole.id));
+        let steps = hunks.map(|(_, hunk)| &hunk.steps);
+        for steps in steps.chain(whole.map(|whole| &whole.steps)) {
+            let author = |step: &usize| queued.chain.versions[*step].author.session.clone();
+            let sessions: BTreeSet<Option<SessionId>> = steps.iter().map(author).collect();
+            for session in sessions {
+                let (paths, changes) = counts.entry(session).or_default();
+                paths.insert(&queued.path);
+                *changes += 1;
+            }
+        }
+    }
+    let facts = counts.into_iter();
+    facts
+        .map(|(session, (paths, changes))| Fact::Kept {
+            session,
+            files: u32::try_from(paths.len()).unwrap_or(u32::MAX),
+            changes,
+        })
+        .collect()
 }
 
 /// Returns a change's name: a hash of the path, of the removed lines and of the

@@ -9,7 +9,7 @@ use touchmark_proto::review::ReviewFile;
 use touchmark_proto::{AuthorKind, FileMode, RelPath};
 
 use super::commits::Commits;
-use super::{authors, hashed};
+use super::{authors, command, hashed};
 use crate::history::Chain;
 
 /// The bits of a mode that git records of a file.
@@ -143,9 +143,11 @@ impl Whole {
             target: self.now.target(),
             authors: authors(versions.clone()),
             time: versions
+                .clone()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
+            command: command(versions),
         }
     }
 

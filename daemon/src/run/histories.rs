@@ -72,6 +72,7 @@ impl Daemon {
             now: self.time.now(),
             epoch: self.engine.state().epoch,
             largest: self.options.config.contents_file,
+            places: self.options.places.clone(),
         })
     }
 }

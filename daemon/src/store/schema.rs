@@ -18,9 +18,9 @@ use super::{Durability, beside};
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
-/// How many lines of a version are left. People ask for these as long as for
-/// the version.
-pub(super) const SURVIVAL: i64 = 3;
+/// What people ask for as long as for versions: how many lines of a version are
+/// left, and what the user undid, restored and kept.
+pub(super) const LASTING: i64 = 3;
 /// Whose lines of a version the user said they are. Kept as long as the
 /// version.
 pub(super) const CLAIM: i64 = 4;
@@ -153,7 +153,10 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
         Fact::Claimed { path, .. } => (CLAIM, Some(path)),
-        Fact::Survival { .. } => (SURVIVAL, None),
+        Fact::Survival { .. }
+        | Fact::Undone { .. }
+        | Fact::BroughtBack { .. }
+        | Fact::Kept { .. } => (LASTING, None),
         _ => (OTHER, None),
     }
 }

@@ -190,9 +190,9 @@ impl Upkeep {
             .exists([int(prune.keep_per_path)])?)
     }
 
-    /// Finds the facts about survival that are older than the oldest versions
-    /// may be, and sends them to the writer.
-    fn prune_survival(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
+    /// Finds the facts that are kept as long as versions and are older than the
+    /// oldest versions may be, and sends them to the writer.
+    fn prune_lasting(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
         let mut statement = self.connection()?.prepare_cached(
             "SELECT n FROM fact WHERE kind = 3 AND n <= ?1 AND time < ?2 ORDER BY n LIMIT ?3",
         )?;
@@ -214,7 +214,7 @@ impl Upkeep {
         let connection = self.connection()?;
         // Facts after the snapshot are needed for the next start.
         let covered = meta::<i64>(connection, "snapshot")?.map_or(0, uint);
-        self.prune_survival(&prune, covered)?;
+        self.prune_lasting(&prune, covered)?;
         if !self.is_any_to_prune(&prune)? {
             return Ok(());
         }

@@ -15,7 +15,7 @@ mod commits;
 mod line;
 mod list;
 mod progress;
-mod reflog;
+pub(crate) mod reflog;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

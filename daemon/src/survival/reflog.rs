@@ -26,6 +26,19 @@ pub(super) struct Commit {
     pub(super) second: u64,
 }
 
+/// One move of `HEAD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    /// The id of the commit that `HEAD` named before; `None` for no commit.
+    pub(crate) before: Option<String>,
+    /// The id of the commit that it names since.
+    pub(crate) id: String,
+    /// When it was made, in whole seconds since 1970.
+    pub(crate) second: u64,
+    /// Why, in git's words: `checkout: moving from main to topic`.
+    pub(crate) why: String,
+}
+
 /// A place in the log of `HEAD`: up to which line it was processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
@@ -42,8 +55,11 @@ pub(super) type Stamp = (u64, u64, Millis);
 /// Returns the path of the log of `HEAD`, whether or not it exists. `None`
 /// outside of a repository.
 pub(super) fn path(root: &Path, places: &Places) -> Option<PathBuf> {
-    let tree = WorkTree::of(root, places)?;
-    Some(tree.own.join("logs/HEAD"))
+    WorkTree::of(root, places).map(|tree| log_of(&tree))
+}
+
+fn log_of(tree: &WorkTree) -> PathBuf {
+    tree.own.join("logs/HEAD")
 }
 
 /// Returns the stamp of the log; `None` if there is no log.
@@ -52,19 +68,34 @@ pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.ino(), found.size(), modified_ms(&found)))
 }
 
+/// Returns all moves of `HEAD` in a work tree, the oldest first.
+pub(crate) fn moves(tree: &WorkTree) -> Vec<Move> {
+    let bytes = read(&log_of(tree)).unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(parsed);
+    lines
+        .map(|(one, why)| Move {
+            before: one.before,
+            id: one.id,
+            second: one.second,
+            why: String::from_utf8_lossy(why).into_owned(),
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::{Seek as _, SeekFrom};
+    let mut file = patient().read(true).open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(MOST)))?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Returns the commits after a place, the oldest first, each with its place.
 /// Other moves of `HEAD`, such as a checkout, are no commits.
 pub(super) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        use std::io::{Seek as _, SeekFrom};
-        let mut file = patient().read(true).open(path)?;
-        let size = file.metadata()?.len();
-        file.seek(SeekFrom::Start(size.saturating_sub(MOST)))?;
-        let mut bytes = Vec::new();
-        file.take(MOST).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
+    let bytes = read(path).unwrap_or_default();
     let moves: Vec<(Commit, &[u8])> = bytes
         // The last line may be incomplete. The next look finds it.
         .split_inclusive(|byte| *byte == b'\n')

@@ -8,7 +8,7 @@ use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
 use touchmark_proto::{
-    Author, Error, ErrorCode, FileMode, Hash, LineRange, RelPath, SessionId, Version, VersionKind,
+    Author, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version, VersionKind,
 };
 
 use super::Undoer;
@@ -454,23 +454,6 @@ impl Plan {
         self.hunks = 0;
     }
 
-    /// Returns the lines of the previous content that are replaced, as ranges.
-    /// Empty if the file did not exist before or does not exist afterwards.
-    pub(super) fn lines(&self) -> Vec<LineRange> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else {
-            return Vec::new();
-        };
-        let places = touchmark_engine::text::lines::places(before, after);
-        let ranges = places.unwrap_or_default().into_iter().map(|hunk| {
-            let start = hunk.old_start.max(1);
-            LineRange {
-                start,
-                end: start + hunk.old_lines.saturating_sub(1),
-            }
-        });
-        ranges.collect()
-    }
-
     /// Puts conflict markers around each change that stays, with the older
     /// lines next to it. Does nothing if the content is not UTF-8.
     fn mark(&mut self, conflicts: &[Conflict]) {
@@ -496,6 +479,7 @@ impl Plan {
             to: self.to,
             cause: self.cause,
             left: (!self.left.is_empty()).then_some(self.left),
+            changes: None,
         }
     }
 }

@@ -377,6 +377,18 @@ pub enum Fact {
         /// The session that wrote them; `None` for the user.
         session: Option<SessionId>,
     },
+    /// The user kept changes in a review (REV-1): one fact for each session
+    /// with changes in it.
+    Kept {
+        /// The session whose changes were kept; `None` for changes of no
+        /// session.
+        session: Option<SessionId>,
+        /// The number of files with changes of the session that were kept.
+        files: u32,
+        /// The number of changes that were kept. One of several sessions counts
+        /// for each.
+        changes: u32,
+    },
 }
 
 /// The content of a path at some moment.
@@ -590,6 +602,7 @@ impl Fact {
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
             | Self::Survival { .. }
+            | Self::Kept { .. }
             | Self::Claimed { .. } => None,
         }
     }
@@ -607,6 +620,7 @@ impl Fact {
                     | Self::Undone { .. }
                     | Self::BroughtBack { .. }
                     | Self::Survival { .. }
+                    | Self::Kept { .. }
                     | Self::Claimed { .. }
             ),
         }

@@ -214,12 +214,13 @@ impl Arbitrary {
     }
 
     fn note(&mut self) -> Note {
-        match self.below(15) {
+        match self.below(16) {
             0 => Note::CheckpointCreated {
                 checkpoint: self.number(),
                 label: self.maybe(Self::text),
                 message: self.maybe(Self::text),
                 step: self.maybe(Self::number),
+                text: self.maybe(Self::text),
             },
             1 => Note::CheckpointDeleted {
                 checkpoint: self.number(),
@@ -284,6 +285,10 @@ impl Arbitrary {
             12 => Note::ToSay { text: self.text() },
             13 => Note::Said {
                 count: self.below(3),
+            },
+            14 => Note::UndoToSay {
+                undo: self.below(9),
+                text: self.maybe(Self::text),
             },
             _ => Note::MessageSeen {
                 message: self.text(),
@@ -449,6 +454,11 @@ impl Arbitrary {
                 session: self.maybe(Self::session),
                 path: self.path(),
                 version: self.maybe(Self::number),
+            },
+            33 => Fact::Kept {
+                session: self.maybe(Self::session),
+                files: self.small(),
+                changes: self.small(),
             },
             32 => Fact::Survival {
                 version: self.number(),

@@ -601,6 +601,14 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         ("survival-at-commit", survival(Horizon::Commit)),
         ("survival-after-a-day", survival(Horizon::Day)),
         ("survival-after-a-week", survival(Horizon::Week)),
+        (
+            "kept",
+            Fact::Kept {
+                session: Some(s()),
+                files: 2,
+                changes: 3,
+            },
+        ),
     ]
 }
 
@@ -643,11 +651,12 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::BroughtBack { .. } => 32,
         Fact::Survival { .. } => 33,
         Fact::Claimed { .. } => 34,
+        Fact::Kept { .. } => 35,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 35;
+pub(crate) const KINDS: u8 = 36;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {
@@ -670,6 +679,17 @@ fn notes() -> Vec<(&'static str, Note)> {
                 label: Some("before".into()),
                 message: Some("m".into()),
                 step: Some(4),
+                text: None,
+            },
+        ),
+        (
+            "note-checkpoint-of-a-prompt",
+            Note::CheckpointCreated {
+                checkpoint: 2,
+                label: None,
+                message: None,
+                step: None,
+                text: Some("rename it".into()),
             },
         ),
         (
@@ -692,6 +712,20 @@ fn notes() -> Vec<(&'static str, Note)> {
             },
         ),
         ("note-said", Note::Said { count: 1 }),
+        (
+            "note-undo-to-say",
+            Note::UndoToSay {
+                undo: 3,
+                text: Some("undone".into()),
+            },
+        ),
+        (
+            "note-undo-said",
+            Note::UndoToSay {
+                undo: 3,
+                text: None,
+            },
+        ),
         (
             "note-model-recorded",
             Note::ModelRecorded {

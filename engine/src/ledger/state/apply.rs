@@ -228,6 +228,7 @@ impl State {
             | Fact::Undone { .. }
             | Fact::BroughtBack { .. }
             | Fact::Survival { .. }
+            | Fact::Kept { .. }
             | Fact::Claimed { .. } => {}
         }
     }

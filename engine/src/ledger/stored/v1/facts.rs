@@ -171,5 +171,6 @@ variants! {
             2 lines: List<(u32, u64)>,
             3 session: Option<Session>,
         },
+        35 Kept { 0 session: Option<Session>, 1 files: u32, 2 changes: u32 },
     }
 }
