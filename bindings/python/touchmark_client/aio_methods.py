@@ -343,6 +343,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
         """Restores a file to a version. Its current content is kept first. The restored
@@ -352,7 +353,7 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return await self.call(calls.file_restore(path, at), within=within)
+        return await self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
 
     async def file_snapshot(
         self,
@@ -517,15 +518,16 @@ class ClientMethods:
         self,
         id: str,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.RecoveryRestored:
         """Writes kept bytes back to their path. The current content of the file is kept
         first.
 
         Raises `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `ReadOnly`, `Protected`.
+        `Storage`, `ReadOnly`, `Protected`, `NotKept`.
         """
-        return await self.call(calls.recovery_restore(id), within=within)
+        return await self.call(calls.recovery_restore(id, no_redo=no_redo), within=within)
 
     async def recovery_show(
         self,
@@ -543,6 +545,7 @@ class ClientMethods:
         self,
         *,
         dry_run: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         undo: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
@@ -550,7 +553,7 @@ class ClientMethods:
 
         Raises `NotFound`, `Storage`.
         """
-        return await self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+        return await self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
     async def review_keep(
         self,
@@ -587,13 +590,14 @@ class ClientMethods:
         self,
         hunks: Sequence[shapes.ReviewNamed],
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes. They are in `undo/list` from then on.
 
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
-        return await self.call(calls.review_undo(hunks), within=within)
+        return await self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
 
     async def search_grep(
         self,
@@ -726,6 +730,7 @@ class ClientMethods:
         edit: Optional[str] = None,
         last: Optional[bool] = None,
         likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -751,6 +756,7 @@ class ClientMethods:
                 edit=edit,
                 last=last,
                 likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
@@ -1682,6 +1688,7 @@ class SessionMethods:
         edit: Optional[str] = None,
         last: Optional[bool] = None,
         likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1706,6 +1713,7 @@ class SessionMethods:
                 edit=edit,
                 last=last,
                 likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,

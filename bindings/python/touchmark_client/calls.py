@@ -578,11 +578,16 @@ def file_recent(
     })
 
 
-def file_restore(path: shapes.Path, at: shapes.At) -> "Call[shapes.Restored]":
+def file_restore(
+    path: shapes.Path,
+    at: shapes.At,
+    *,
+    no_redo: Optional[bool] = None,
+) -> "Call[shapes.Restored]":
     """Restores a file to a version. Its current content is kept first. The restored
     content is a version of the user's (HIST-4).
     """
-    return Call("file/restore", {"path": path, "at": at})
+    return Call("file/restore", {"path": path, "at": at, "noRedo": no_redo})
 
 
 def file_snapshot(path: shapes.Path) -> "Call[shapes.Snapshot]":
@@ -830,11 +835,11 @@ def recovery_list(*, id: Optional[str] = None) -> "Call[shapes.RecoveryItems]":
     return Call("recovery/list", {"id": id})
 
 
-def recovery_restore(id: str) -> "Call[shapes.RecoveryRestored]":
+def recovery_restore(id: str, *, no_redo: Optional[bool] = None) -> "Call[shapes.RecoveryRestored]":
     """Writes kept bytes back to their path. The current content of the file is kept
     first.
     """
-    return Call("recovery/restore", {"id": id})
+    return Call("recovery/restore", {"id": id, "noRedo": no_redo})
 
 
 def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
@@ -842,9 +847,14 @@ def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
     return Call("recovery/show", {"id": id})
 
 
-def redo(*, dry_run: Optional[bool] = None, undo: Optional[str] = None) -> "Call[shapes.Undone]":
+def redo(
+    *,
+    dry_run: Optional[bool] = None,
+    no_redo: Optional[bool] = None,
+    undo: Optional[str] = None,
+) -> "Call[shapes.Undone]":
     """Redoes what an undo has undone."""
-    return Call("redo", {"dryRun": dry_run, "undo": undo})
+    return Call("redo", {"dryRun": dry_run, "noRedo": no_redo, "undo": undo})
 
 
 def retention_rank(
@@ -883,9 +893,13 @@ def review_list(
     })
 
 
-def review_undo(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.Undone]":
+def review_undo(
+    hunks: Sequence[shapes.ReviewNamed],
+    *,
+    no_redo: Optional[bool] = None,
+) -> "Call[shapes.Undone]":
     """Undoes changes. They are in `undo/list` from then on."""
-    return Call("review/undo", {"hunks": hunks})
+    return Call("review/undo", {"hunks": hunks, "noRedo": no_redo})
 
 
 def search_grep(
@@ -1037,6 +1051,7 @@ def undo(
     edit: Optional[str] = None,
     last: Optional[bool] = None,
     likely: Optional[bool] = None,
+    no_redo: Optional[bool] = None,
     now: Optional[bool] = None,
     path: Optional[shapes.Path] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
@@ -1057,6 +1072,7 @@ def undo(
         "edit": edit,
         "last": last,
         "likely": likely,
+        "noRedo": no_redo,
         "now": now,
         "path": path,
         "paths": paths,

@@ -333,6 +333,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
         """Restores a file to a version. Its current content is kept first. The restored
@@ -342,7 +343,7 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return self.call(calls.file_restore(path, at), within=within)
+        return self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
 
     def file_snapshot(
         self,
@@ -477,15 +478,16 @@ class ClientMethods:
         self,
         id: str,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.RecoveryRestored:
         """Writes kept bytes back to their path. The current content of the file is kept
         first.
 
         Raises `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `ReadOnly`, `Protected`.
+        `Storage`, `ReadOnly`, `Protected`, `NotKept`.
         """
-        return self.call(calls.recovery_restore(id), within=within)
+        return self.call(calls.recovery_restore(id, no_redo=no_redo), within=within)
 
     def recovery_show(self, id: str, *, within: Optional[float] = None) -> shapes.RecoveryShown:
         """Requests the content of an item kept for recovery.
@@ -498,6 +500,7 @@ class ClientMethods:
         self,
         *,
         dry_run: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         undo: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
@@ -505,7 +508,7 @@ class ClientMethods:
 
         Raises `NotFound`, `Storage`.
         """
-        return self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+        return self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
     def review_keep(
         self,
@@ -542,13 +545,14 @@ class ClientMethods:
         self,
         hunks: Sequence[shapes.ReviewNamed],
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes. They are in `undo/list` from then on.
 
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
-        return self.call(calls.review_undo(hunks), within=within)
+        return self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
 
     def search_grep(
         self,
@@ -681,6 +685,7 @@ class ClientMethods:
         edit: Optional[str] = None,
         last: Optional[bool] = None,
         likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -706,6 +711,7 @@ class ClientMethods:
                 edit=edit,
                 last=last,
                 likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
@@ -1627,6 +1633,7 @@ class SessionMethods:
         edit: Optional[str] = None,
         last: Optional[bool] = None,
         likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
@@ -1651,6 +1658,7 @@ class SessionMethods:
                 edit=edit,
                 last=last,
                 likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,

@@ -1413,6 +1413,7 @@ class _VersionOptional(_VersionWords, total=False):
     modeBefore: "Optional[FileMode]"
     overwritten: Optional[bool]
     provisional: Optional[bool]
+    real: "Optional[RelPath]"
     unobserved: Optional[bool]
     uri: str
 

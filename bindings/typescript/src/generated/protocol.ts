@@ -1684,6 +1684,11 @@ export interface FileRecords {
 export interface FileRestore {
   /** The version. If there was no file at that version, the file is removed. */
   at: At;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (HIST-4); default false.
+   */
+  noRedo?: boolean;
   /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -2466,6 +2471,11 @@ export interface RecoveryList {
 export interface RecoveryRestore {
   /** The item's id. */
   id: string;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (HIST-4); default false.
+   */
+  noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -2502,6 +2512,11 @@ export interface RecoveryShown {
 export interface Redo {
   /** Whether to report what would be done without doing it; default false. */
   dryRun?: boolean;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /** The id of the undo (`u2`); default: the newest. */
   undo?: string | null;
   /** The answer is worthless after that many milliseconds. */
@@ -2729,6 +2744,11 @@ export interface ReviewNamed {
 export interface ReviewUndo {
   /** The changes. */
   hunks: ReviewNamed[];
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -3350,6 +3370,11 @@ export interface Undo {
    */
   likely?: boolean;
   /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
+  /**
    * Whether to undo also while the session is in a turn (UNDO-3); default
    * false.
    */
@@ -3468,8 +3493,8 @@ export interface Undone {
 /** The result of an undo in one file. */
 export interface UndoneFile {
   /**
-   * Why nothing was done, as a sentence for people. `None` unless the
-   * outcome is `notKept`, `changed` or `failed`.
+   * Why nothing was done, or what cannot be brought back, as a sentence for
+   * people; else `None`.
    */
   cause?: string | null;
   /**
@@ -3581,6 +3606,12 @@ export interface Version {
    * may change (ATTR-4).
    */
   provisional?: boolean | null;
+  /**
+   * The file's name behind the symlinks on the path, as they were when the
+   * version was recorded (FILE-1). `None` if there were none, or if it is not
+   * known.
+   */
+  real?: RelPath | null;
   /** The size of the content in bytes. */
   size: number;
   /** When the daemon saw the version. */

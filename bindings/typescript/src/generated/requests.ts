@@ -647,7 +647,7 @@ export abstract class Requests {
    * Writes kept bytes back to their path. The current content of the file is
    * kept first.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`, `notKept`.
    */
   recoveryRestore(params: RecoveryRestore, ask?: Ask): Promise<Methods["recovery/restore"]["result"]> {
     return this.call("recovery/restore", params, ask);

@@ -13,7 +13,7 @@ variants! {
             0 checkpoint: u64,
             1 label: Option<String>,
             2 message: Option<String>,
-            3 step: Option<u64>,
+            3 step: Option<u64>;
             4 text: Option<String>,
         },
         1 CheckpointDeleted { 0 checkpoint: u64 },
