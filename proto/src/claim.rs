@@ -15,7 +15,7 @@ use crate::{ClientPath, LineRange, SessionId};
 #[macro_rules_derive(New!)]
 pub struct Claim {
     /// The session that wrote them; `None` for the user.
-    pub by: Option<SessionId>,
+    pub session: Option<SessionId>,
     /// Only changes while this command ran (`c5`); `None` means any.
     pub command: Option<String>,
     /// Only these files, and files below these directories; `None` means all.

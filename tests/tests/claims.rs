@@ -123,7 +123,9 @@ fn attr18_a_change_is_the_users_or_the_agents_as_the_user_says() {
         .refused("undo", json!({"session": "a"}), "notFound");
 
     // The user changes the answer. It survives a restart.
-    agent.client.ok("claim", json!({"paths": ["f"], "by": "a"}));
+    agent
+        .client
+        .ok("claim", json!({"paths": ["f"], "session": "a"}));
     world.restart();
     let mut agent = world.session("a");
     let undone = undo(&mut agent, json!({}));
@@ -139,8 +141,7 @@ fn attr18_lines_are_claimed_alone() {
     assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
     user::overwrite(&world.path("f"), "one\nA\nB\nC\ntwo\nthree\nU\nV\n");
     agent.sync();
-    let lines =
-        |at: u32, by: Value| json!({"paths": ["f"], "lines": {"start": at, "end": at}, "by": by});
+    let lines = |at: u32, by: Value| json!({"paths": ["f"], "lines": {"start": at, "end": at}, "session": by});
     let claimed = agent.client.ok("claim", lines(3, Value::Null));
     assert_eq!(claimed["lines"], 1, "{claimed}");
     agent.client.ok("claim", lines(8, json!("a")));

@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         }
     };
     let claimed = client.call(Claim {
-        by,
+        session: by,
         command: options.command.clone(),
         paths,
         lines,

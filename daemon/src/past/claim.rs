@@ -31,12 +31,11 @@ impl Undoer {
         let (facts, claimed) = match (ask.lines, &*below) {
             (Some(lines), [path]) => self.lines(ask, path, lines).await?,
             (Some(_), _) => {
-                return Err(Error::invalid("lines are of one file")
-                    .hint("name the file in `paths`, and no other"));
+                return Err(Error::invalid("lines are of one file").hint("name one file"));
             }
             (None, []) if ask.command.is_none() => {
                 return Err(Error::invalid("the request selects no changes")
-                    .hint("name a `command`, or files in `paths`"));
+                    .hint("name a command, or files"));
             }
             (None, below) => self.versions(ask, below).await?,
         };
@@ -82,7 +81,7 @@ impl Undoer {
             }
             newest.insert(n, fact);
         }
-        let author = ask.by.clone().map_or(Author::USER, Author::agent);
+        let author = ask.session.clone().map_or(Author::USER, Author::agent);
         let is_meant = |n: &u64, fact: &VersionFact| {
             let is_likely = fact.evidence.is_likely(fact.command.is_some());
             let command = fact.command.map(command_name);
@@ -149,7 +148,7 @@ impl Undoer {
                 path: version.path.clone(),
                 version: version.clock.n,
                 lines,
-                session: ask.by.clone(),
+                session: ask.session.clone(),
             })
         });
         let claimed = Claimed {

@@ -525,10 +525,18 @@ fn is_in(committed: &[u8], now: &[u8], hunk: &Reviewed) -> bool {
     let Some(places) = touchmark_engine::text::lines::places(committed, now) else {
         return false;
     };
+    // A change that only removed lines is between the line before its place and
+    // the next one.
+    let (from, to) = match hunk.after.is_empty() {
+        true => (hunk.lines.start, hunk.lines.end + 1),
+        false => (hunk.lines.start, hunk.lines.end),
+    };
     places.iter().all(|place| {
         let (start, end) = (place.new_start, place.new_start + place.new_lines);
+        // Where the commit has no removed lines, the removal is in it.
+        let removes = !hunk.after.is_empty() || place.old_lines > 0;
         // An empty range touches the line before it.
-        let touches = |from: u32, to: u32| start <= to && from < end.max(start + 1);
-        !touches(hunk.lines.start, hunk.lines.end)
+        let touches = start <= to && from < end.max(start + 1);
+        !(removes && touches)
     })
 }

@@ -300,7 +300,7 @@ rows! {
         SurvivalList:     Query,   Asks [session],  Names [],     at_once;
         WorktreeList:     Query,   Names [],        Names [],     at_once;
         FleetYield:       Query,   Names [],        Names [],     at_once;
-        Claim:            Changes, Knows [by],      Names [paths], at_once;
+        Claim:            Changes, Knows [session], Names [paths], at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

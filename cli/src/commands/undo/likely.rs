@@ -40,7 +40,7 @@ pub(super) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
     let mut is_answered = false;
     for (command, group) in groups(planned) {
         show(command, &group)?;
-        let by = match answer()? {
+        let session = match answer()? {
             Answer::Command => Some(command.session.clone()),
             Answer::User => None,
             Answer::Unknown => continue,
@@ -48,7 +48,7 @@ pub(super) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
         let paths: BTreeSet<&touchmark_client::proto::RelPath> =
             group.iter().map(|(path, _)| *path).collect();
         client.call(Claim {
-            by,
+            session,
             command: Some(command.command.clone()),
             paths: Some(paths.into_iter().map(ClientPath::from).collect()),
             lines: None,
