@@ -87,10 +87,19 @@ impl Weave {
             let is_asked = asked.contains(&at);
             match &change.what {
                 What::Nothing => {}
-                What::Restored(_) if is_asked => hunks += 1,
+                What::Restored(_) if is_asked && !self.carried.contains(&at) => hunks += 1,
                 What::Restored(of) => {
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
+                    }
+                    let existed = at.checked_sub(1).is_some_and(|at| self.changes[at].exists);
+                    if change.exists && !existed && self.decides(at, asked) {
+                        // The file was made again. Lines that its author left
+                        // out do not come back.
+                        let made = self.on_after(at);
+                        for (on, made) in state.on.iter_mut().zip(made) {
+                            *on &= made;
+                        }
                     }
                 }
                 What::Hunks(all) => {
@@ -108,13 +117,59 @@ impl Weave {
                     if !is_asked {
                         state.exists = change.exists;
                     }
+                    if !is_asked && !change.exists && self.decides(at, asked) {
+                        // Lines that are missing from a file when it is removed
+                        // do not come back in the next file of that name.
+                        state.on.fill(false);
+                    }
                 }
             }
             if wanted.contains(&at) {
                 states.insert(at, state.clone());
             }
         }
+        self.leave_decided(asked, &mut state);
         (state, hunks)
+    }
+
+    /// Returns whether a version is a decision of its author about the lines
+    /// that it adds and removes. Git carried none of it, it takes no undo back,
+    /// and it puts no line back that a version to be undone has typed.
+    fn decides(&self, at: usize, asked: &BTreeSet<usize>) -> bool {
+        let mut repeats = self.redone.range((at, 0)..(at + 1, 0));
+        let mut on = self.changes[at].on.iter();
+        !self.carried.contains(&at)
+            && !asked.contains(&at)
+            && repeats.next().is_none()
+            && !on.any(|line| asked.contains(&self.lines[*line].step))
+    }
+
+    /// Leaves lines as they are now if the last version that added or removed
+    /// them took the file back to an earlier content, and is not undone.
+    fn leave_decided(&self, asked: &BTreeSet<usize>, state: &mut State) {
+        let mut now = vec![false; self.lines.len()];
+        for change in &self.changes {
+            change.turn(&mut now);
+        }
+        let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
+        let mut differs: BTreeSet<Line> = differs
+            .filter(|line| !now[*line] || !asked.contains(&self.lines[*line].step))
+            .collect();
+        for (at, change) in self.changes.iter().enumerate().rev() {
+            if differs.is_empty() {
+                break;
+            }
+            let decides = matches!(change.what, What::Restored(_)) && self.decides(at, asked);
+            for (lines, to) in [(&change.on, true), (&change.off, false)] {
+                for line in lines {
+                    let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    // What git carried decides nothing.
+                    if now[*line] == to && !self.carried.contains(&made) && differs.remove(line) {
+                        state.on[*line] ^= decides;
+                    }
+                }
+            }
+        }
     }
 
     /// Returns whether a version created the file.
@@ -147,9 +202,9 @@ impl Weave {
         (asked, not_kept)
     }
 
-    /// Splits a hunk of a version into its parts. What a redo repeated is
-    /// separate from its other changes, as a part of the version that made the
-    /// change first.
+    /// Splits a hunk of a version into its parts. What a redo or a carried
+    /// version repeated is separate from its other changes, as a part of the
+    /// version that made the change first.
     fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
         if self.redone.range((at, 0)..(at + 1, 0)).next().is_none() {
             return parts(at, hunk);
@@ -185,13 +240,23 @@ impl Weave {
             lines: given.clone(),
             ..Kept::default()
         };
+        // For each line, the last version that added it or put it back.
+        let mut last = vec![0; self.lines.len()];
+        for (at, change) in self.changes.iter().enumerate() {
+            for line in &change.on {
+                last[*line] = at;
+            }
+        }
         let mut next = self.changes.len();
         while let Some(at) = next.checked_sub(1) {
             next = at;
+            let is_carried = self.carried.contains(&at);
             let hunks = match &self.changes[at].what {
                 What::Nothing => continue,
+                // What git took back and brought again later counts.
+                What::Restored(_) if is_carried && at + 1 < self.changes.len() => continue,
                 // The versions whose changes it took back do not count.
-                What::Restored(of) if !asked.contains(&at) => {
+                What::Restored(of) if is_carried || !asked.contains(&at) => {
                     next = of + 1;
                     continue;
                 }
@@ -202,8 +267,12 @@ impl Weave {
                 for part in self.parts(at, hunk) {
                     if asked.contains(&part.step) && !kept.stays(&part) {
                         kept.look(part);
-                    } else {
-                        kept.others(&part);
+                    } else if !is_carried {
+                        kept.others(&part, |_| true);
+                    } else if part.step == at {
+                        // Lines that git took away and brought back later were
+                        // changed by nobody.
+                        kept.others(&part, |line| last[line] < at);
                     }
                 }
             }
@@ -229,6 +298,12 @@ impl Weave {
         }
         let mut conflicts: Vec<Conflict> = Vec::new();
         for (part, by, instead) in kept.parts {
+            // Git has put another content in the place of all of it, as by
+            // going to another branch: nothing of it is left.
+            let is_left = part.on.iter().any(|line| on[*line]);
+            if self.carried.contains(&by) && !is_left {
+                continue;
+            }
             let all = part.on.iter().chain(&part.off).chain(&instead);
             let here: Vec<Line> = all.copied().filter(|line| on[*line]).collect();
             let places = here.iter().map(|line| place[*line]);
@@ -322,9 +397,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Notes a change that is not undone.
-    fn others(&mut self, part: &Part) {
-        for line in &part.off {
+    /// Notes a change that is not undone, of the lines that count.
+    fn others(&mut self, part: &Part, counts: impl Fn(Line) -> bool) {
+        for line in part.off.iter().filter(|line| counts(**line)) {
             let by = self.replaced.entry(*line).or_default();
             by.push((part.step, part.on.clone()));
         }
@@ -345,7 +420,7 @@ impl Kept {
             by.iter().find(|(_, on)| !is_undone(on)).cloned()
         });
         if let Some((by, instead)) = changed {
-            self.others(&part);
+            self.others(&part, |_| true);
             let lines = part.on.iter().chain(&part.off);
             self.lines.extend(lines.map(|line| (part.step, *line)));
             self.parts.push((part, by, instead));
