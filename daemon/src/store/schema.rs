@@ -21,6 +21,9 @@ pub(super) const VERSION: i64 = 2;
 /// How many lines of a version are left. People ask for these as long as for
 /// the version.
 pub(super) const SURVIVAL: i64 = 3;
+/// How git brought a version's content. It belongs to a path's history, but is
+/// no version.
+pub(super) const CARRIAGE: i64 = 4;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -147,6 +150,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
         Fact::Survival { .. } => (SURVIVAL, None),
+        Fact::GitBrought { path, .. } => (CARRIAGE, Some(path)),
         _ => (OTHER, None),
     }
 }

@@ -7,8 +7,8 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal, Stamp, State,
-    VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal,
+    Stamp, State, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -491,6 +491,11 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         added: 300,
         alive: 12,
     };
+    let brought = |how| Fact::GitBrought {
+        version: 70,
+        path: path("d/a"),
+        how,
+    };
     vec![
         (
             "refused",
@@ -557,6 +562,10 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         ("survival-at-commit", survival(Horizon::Commit)),
         ("survival-after-a-day", survival(Horizon::Day)),
         ("survival-after-a-week", survival(Horizon::Week)),
+        ("git-carried", brought(Carriage::Carried)),
+        ("git-wiped", brought(Carriage::Wiped)),
+        ("git-taken-back", brought(Carriage::TakenBack)),
+        ("git-unclear", brought(Carriage::Unclear)),
     ]
 }
 
@@ -598,11 +607,15 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::Undone { .. } => 31,
         Fact::BroughtBack { .. } => 32,
         Fact::Survival { .. } => 33,
+        Fact::GitBrought { .. } => 38,
     }
 }
 
-/// The number of kinds.
-pub(crate) const KINDS: u8 = 34;
+/// The number after that of the last kind.
+pub(crate) const KINDS: u8 = 39;
+
+/// The numbers that no kind has.
+pub(crate) const UNUSED: std::ops::Range<u8> = 34..38;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

@@ -1,8 +1,8 @@
 //! The stored form of facts.
 
 use super::leaves::{
-    Author, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines, Mode,
-    Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
+    Author, Carriage, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines,
+    Mode, Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
 use crate::ledger::record;
@@ -164,5 +164,6 @@ variants! {
             4 added: u32,
             5 alive: u32,
         },
+        38 GitBrought { 0 version: u64, 1 path: Path, 2 how: Carriage },
     }
 }
