@@ -37,6 +37,7 @@ mod inside;
 pub mod life;
 pub mod links;
 pub mod log;
+mod past;
 mod review;
 pub mod run;
 mod scope;

@@ -231,6 +231,7 @@ impl Daemon {
                 }
             }
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
+            Consult::Looked { answer } => self.looks.wait(answer),
             Consult::Log { answer } => {
                 let _nobody_waits = answer.send(self.store.reader());
             }

@@ -63,13 +63,18 @@ impl Plan {
         style: Conflicts,
     ) -> Result<Option<Self>, Error> {
         let chain = undoer.chain(path).await?;
-        let meant = |at: usize| chosen.has(chain.versions[at].clock);
-        let (Some(newest), true) = (chain.versions.last(), (0..chain.versions.len()).any(meant))
-        else {
+        let is_chosen = |at: usize| chosen.has(chain.versions[at].clock);
+        let (Some(newest), true) = (
+            chain.versions.last(),
+            (0..chain.versions.len()).any(is_chosen),
+        ) else {
             return Ok(None);
         };
+        // What git carried is nobody's change (HIST-8). A command that is chosen
+        // by its name is undone all the same.
+        let meant = |at: usize| is_chosen(at) && (chosen.by_name || !chain.is_carried(at));
         let undos = undoer.journal.recorded().among(&chain.versions);
-        let without = chain.weave(&undos).without(meant);
+        let without = chain.weave(&undos, meant).without(meant);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,

@@ -1,0 +1,210 @@
+//! The queue of versions to look at, and the answers that wait for it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use touchmark_engine::{Fact, Record};
+use touchmark_proto::native;
+
+use super::judge::{Job, is_doubtful};
+use super::place::{Place, top_of};
+use crate::hooks::Consult;
+use crate::inside::Inside;
+use crate::store::Reader;
+
+/// The most versions that wait. Those above it are not looked at: they count as
+/// their authors'.
+const MOST: usize = 200_000;
+
+/// The most repositories that are remembered.
+const MOST_PLACES: usize = 64;
+
+/// The versions that are looked at in the background.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    /// The workspace's canonical path.
+    root: PathBuf,
+    queue: Mutex<Queue>,
+    /// The repositories, by their top directories. Locked during a look.
+    places: Mutex<HashMap<PathBuf, Option<Place>>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Waits>,
+    is_running: bool,
+}
+
+#[derive(Debug)]
+enum Waits {
+    Version(Box<Job>),
+    /// An answer that may be computed once the versions before it were looked
+    /// at.
+    Answer(oneshot::Sender<()>),
+}
+
+/// A version in a repository, or an answer that waits.
+enum Placed {
+    Version(Box<InPlace>),
+    Answer(oneshot::Sender<()>),
+}
+
+/// A version, with the top directory of its repository and its path in it.
+struct InPlace {
+    job: Job,
+    top: PathBuf,
+    path: Vec<u8>,
+}
+
+impl Placed {
+    fn is_version(&self) -> bool {
+        matches!(self, Self::Version(_))
+    }
+}
+
+/// Leaves out the versions of files that are in no repository.
+fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
+    let placed = waiting.into_iter().filter_map(|one| match one {
+        Waits::Answer(answer) => Some(Placed::Answer(answer)),
+        Waits::Version(job) => {
+            let file = root.join(native::name(job.fact.path.as_bytes()));
+            let (top, path) = top_of(&file)?;
+            let job = *job;
+            Some(Placed::Version(Box::new(InPlace { job, top, path })))
+        }
+    });
+    placed.collect()
+}
+
+impl Looks {
+    /// Creates the queue for a workspace.
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            queue: Mutex::default(),
+            places: Mutex::default(),
+        }
+    }
+
+    /// Queues the versions among a turn's facts that git may have brought.
+    /// Returns whether [`run`](Self::run) is to be called.
+    pub(crate) fn queue(&self, facts: &[Record]) -> bool {
+        let doubtful = facts.iter().filter_map(|record| match &record.fact {
+            Fact::Version(fact) if is_doubtful(fact) => Some(Job {
+                n: record.n,
+                time: record.time,
+                fact: fact.clone(),
+            }),
+            _ => None,
+        });
+        let mut queue = self.locked();
+        for job in doubtful {
+            if queue.waiting.len() < MOST {
+                queue.waiting.push(Waits::Version(Box::new(job)));
+            }
+        }
+        let starts = !queue.is_running && !queue.waiting.is_empty();
+        queue.is_running |= starts;
+        starts
+    }
+
+    /// Completes `answer` once all versions that are queued now were looked at,
+    /// and the results were passed to the loop.
+    pub(crate) fn wait(&self, answer: oneshot::Sender<()>) {
+        let mut queue = self.locked();
+        match queue.is_running {
+            true => queue.waiting.push(Waits::Answer(answer)),
+            false => {
+                let _nobody_waits = answer.send(());
+            }
+        }
+    }
+
+    /// Looks at versions until the queue is empty.
+    pub(crate) async fn run(self: Arc<Self>, inside: Inside) {
+        loop {
+            let waiting = {
+                let mut queue = self.locked();
+                queue.is_running = !queue.waiting.is_empty();
+                std::mem::take(&mut queue.waiting)
+            };
+            if waiting.is_empty() {
+                return;
+            }
+            let root = self.root.clone();
+            let placed = tokio::task::spawn_blocking(move || placed(&root, waiting)).await;
+            let Ok(waiting) = placed else { continue };
+            // Without a repository the log is not opened.
+            let log = match waiting.iter().any(Placed::is_version) {
+                true => inside.consult(|answer| Consult::Log { answer }).await,
+                false => None,
+            };
+            let (looks, to) = (Arc::clone(&self), inside.clone());
+            let looked = tokio::task::spawn_blocking(move || {
+                if let Some(Ok(log)) = log {
+                    looks.look(&log, waiting, &to);
+                }
+            });
+            if let Err(error) = looked.await {
+                tracing::error!("a look at a repository broke off: {error}");
+            }
+        }
+    }
+
+    fn look(&self, log: &Reader, waiting: Vec<Placed>, inside: &Inside) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() > MOST_PLACES {
+            places.clear();
+        }
+        for place in places.values_mut().flatten() {
+            place.refresh();
+        }
+        let mut facts = Vec::new();
+        for one in waiting {
+            match one {
+                Placed::Version(version) => {
+                    facts.extend(self.judged(log, &version, &mut places));
+                }
+                Placed::Answer(answer) => {
+                    inside.record(std::mem::take(&mut facts));
+                    let _nobody_waits = answer.send(());
+                }
+            }
+        }
+        inside.record(facts);
+        places.retain(|_, place| place.is_some());
+        for place in places.values_mut().flatten() {
+            place.rest();
+        }
+    }
+
+    /// Returns the fact about a version; `None` if git did not bring it.
+    fn judged(
+        &self,
+        log: &Reader,
+        version: &InPlace,
+        places: &mut HashMap<PathBuf, Option<Place>>,
+    ) -> Option<Fact> {
+        let InPlace { job, top, path } = version;
+        let file = self.root.join(native::name(job.fact.path.as_bytes()));
+        let place = places.entry(top.clone()).or_insert_with(|| {
+            let mut place = Place::at(top)?;
+            place.refresh();
+            Some(place)
+        });
+        let place = place.as_mut()?;
+        let how = job.judge(place, log, &file, path)?;
+        tracing::debug!("{}: {how:?}", job.fact.path);
+        Some(Fact::GitBrought {
+            version: job.n,
+            path: job.fact.path.clone(),
+            how,
+        })
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
