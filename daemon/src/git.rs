@@ -7,7 +7,7 @@ mod objects;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(crate) use objects::{Object, Objects};
+pub(crate) use objects::{Commit, Object, Objects};
 
 /// Settings that prevent git from running programs which a repository
 /// configures.
