@@ -137,7 +137,7 @@ fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
     ];
     for (is_committed, way, is_upstream) in ways {
         for looks in [false, true] {
-            let world = World::new();
+            let mut world = World::new();
             repository(&world);
             let mut agent = world.session("a");
             agent.read("f");
@@ -181,7 +181,7 @@ fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
         "git pull -q --rebase . up",
     ];
     for way in ways {
-        let world = World::new();
+        let mut world = World::new();
         repository(&world);
         if way.contains("merge") || way.ends_with("rebase . up") {
             world.file("z", "z\n");
@@ -204,7 +204,7 @@ fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
 
 #[test]
 fn hist8_what_the_user_has_on_disk_by_a_switch_stays() {
-    let world = World::new();
+    let mut world = World::new();
     repository(&world);
     let mut agent = world.session("a");
     agent.read("f");

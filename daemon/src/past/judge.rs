@@ -79,9 +79,6 @@ impl Job {
         let content = self.content(place, log, file, path, &hash)?;
         let from = u64::try_from(content.since / SECOND).unwrap_or(0);
         let mut found = self.explained(place, path, &content, old, from);
-        if found.is_none() && place.settle() {
-            found = self.explained(place, path, &content, old, from);
-        }
         if found.is_none() && self.is_put_together(place, log, path, &content, from) {
             found = Some(Carriage::Carried);
         }
@@ -203,7 +200,10 @@ impl Job {
                 return Some(Carriage::Carried);
             }
             let base = place.blob_at(&format!("{stash}^1"), path).map(|(id, _)| id);
-            if old.is_some_and(|old| stashed.contains(&old)) && base == new {
+            if old.is_some_and(|old| stashed.contains(&old))
+                && base == new
+                && place.stashes.takes(&stash, path)
+            {
                 return Some(Carriage::Wiped);
             }
         }

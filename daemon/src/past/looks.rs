@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use touchmark_engine::{Fact, Record};
+use touchmark_engine::{Carriage, Fact, Record};
 use touchmark_proto::native;
 
 use super::judge::{Job, is_doubtful};
@@ -18,6 +18,9 @@ use crate::store::Reader;
 /// their authors'.
 const MOST: usize = 200_000;
 
+/// The most versions that are looked at again.
+const MOST_OPEN: usize = 10_000;
+
 /// The most repositories that are remembered.
 const MOST_PLACES: usize = 64;
 
@@ -27,6 +30,8 @@ pub(crate) struct Looks {
     /// The workspace's canonical path.
     root: PathBuf,
     queue: Mutex<Queue>,
+    /// Versions that nothing has explained yet.
+    open: Mutex<Vec<InPlace>>,
     /// The repositories, by their top directories. Locked during a look.
     places: Mutex<HashMap<PathBuf, Option<Place>>>,
 }
@@ -52,16 +57,31 @@ enum Placed {
 }
 
 /// A version, with the top directory of its repository and its path in it.
+#[derive(Debug)]
 struct InPlace {
     job: Job,
     top: PathBuf,
     path: Vec<u8>,
 }
 
+impl InPlace {
+    fn is_removal(&self) -> bool {
+        self.job.fact.held.hash.is_none()
+    }
+}
+
 impl Placed {
     fn is_version(&self) -> bool {
         matches!(self, Self::Version(_))
     }
+}
+
+/// Returns whether it is known how git brought a version.
+fn is_explained(fact: &Fact) -> bool {
+    let Fact::GitBrought { how, .. } = fact else {
+        return true;
+    };
+    matches!(how, Carriage::Carried | Carriage::Wiped)
 }
 
 /// Leaves out the versions of files that are in no repository.
@@ -84,6 +104,7 @@ impl Looks {
         Self {
             root,
             queue: Mutex::default(),
+            open: Mutex::default(),
             places: Mutex::default(),
         }
     }
@@ -112,14 +133,11 @@ impl Looks {
 
     /// Completes `answer` once all versions that are queued now were looked at,
     /// and the results were passed to the loop.
-    pub(crate) fn wait(&self, answer: oneshot::Sender<()>) {
+    /// Returns whether [`run`](Self::run) is to be called.
+    pub(crate) fn wait(&self, answer: oneshot::Sender<()>) -> bool {
         let mut queue = self.locked();
-        match queue.is_running {
-            true => queue.waiting.push(Waits::Answer(answer)),
-            false => {
-                let _nobody_waits = answer.send(());
-            }
-        }
+        queue.waiting.push(Waits::Answer(answer));
+        !std::mem::replace(&mut queue.is_running, true)
     }
 
     /// Looks at versions until the queue is empty.
@@ -137,12 +155,13 @@ impl Looks {
             let placed = tokio::task::spawn_blocking(move || placed(&root, waiting)).await;
             let Ok(waiting) = placed else { continue };
             // Without a repository the log is not opened.
-            let log = match waiting.iter().any(Placed::is_version) {
+            let log = match self.has_work(&waiting) {
                 true => inside.consult(|answer| Consult::Log { answer }).await,
                 false => None,
             };
             let (looks, to) = (Arc::clone(&self), inside.clone());
             let looked = tokio::task::spawn_blocking(move || {
+                // An answer looks again at what is open.
                 if let Some(Ok(log)) = log {
                     looks.look(&log, waiting, &to);
                 }
@@ -151,6 +170,12 @@ impl Looks {
                 tracing::error!("a look at a repository broke off: {error}");
             }
         }
+    }
+
+    /// Returns whether there is anything to look at.
+    fn has_work(&self, waiting: &[Placed]) -> bool {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        !open.is_empty() || waiting.iter().any(Placed::is_version)
     }
 
     fn look(&self, log: &Reader, waiting: Vec<Placed>, inside: &Inside) {
@@ -162,12 +187,26 @@ impl Looks {
             place.refresh();
         }
         let mut facts = Vec::new();
+        // What nothing explains is looked at again before an answer: git writes
+        // its log of HEAD last.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         for one in waiting {
             match one {
-                Placed::Version(version) => {
-                    facts.extend(self.judged(log, &version, &mut places));
-                }
+                Placed::Version(version) => match self.judged(log, &version, &mut places) {
+                    Some(fact) if is_explained(&fact) => facts.push(fact),
+                    Some(_) if open.len() < MOST_OPEN => open.push(*version),
+                    None if version.is_removal() && open.len() < MOST_OPEN => open.push(*version),
+                    fact => facts.extend(fact),
+                },
                 Placed::Answer(answer) => {
+                    if !open.is_empty() {
+                        for place in places.values_mut().flatten() {
+                            place.settle();
+                        }
+                    }
+                    for version in open.drain(..) {
+                        facts.extend(self.judged(log, &version, &mut places));
+                    }
                     inside.record(std::mem::take(&mut facts));
                     let _nobody_waits = answer.send(());
                 }

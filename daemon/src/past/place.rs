@@ -125,14 +125,13 @@ impl Place {
     }
 
     /// Waits once in a batch of looks for what git writes last: the log of
-    /// `HEAD`, after it has released the index. Returns whether it has waited.
-    pub(super) fn settle(&mut self) -> bool {
+    /// `HEAD`, after it has released the index.
+    pub(super) fn settle(&mut self) {
         let waits = !std::mem::replace(&mut self.has_settled, true);
         if waits {
             std::thread::sleep(LAST);
             self.refresh();
         }
-        waits
     }
 
     /// Ends what is only needed while versions are looked at.

@@ -1,6 +1,7 @@
 //! What is stashed, and what was until lately: a `stash pop` drops the stash
 //! right after it has written its content.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::blobs::{Nanos, written};
@@ -8,6 +9,9 @@ use super::moves::{newest, parsed_line};
 
 /// The most stashes that are remembered, the newest.
 const MOST: usize = 16;
+
+/// The most files of stashes that are remembered.
+const MOST_TAKEN: usize = 10_000;
 
 /// The most bytes of the list of stashes that are read, the newest.
 const MOST_BYTES: u64 = 64 << 10;
@@ -19,6 +23,8 @@ pub(super) struct Stashes {
     ids: Vec<String>,
     /// When a stash was made or dropped last.
     changed: Option<Nanos>,
+    /// The files that a stash has taken away, by the stash and the path.
+    taken: HashSet<(String, Vec<u8>)>,
 }
 
 impl Stashes {
@@ -47,6 +53,15 @@ impl Stashes {
         }
         let surplus = self.ids.len().saturating_sub(MOST);
         self.ids.drain(..surplus);
+    }
+
+    /// Returns whether a stash may have taken a file away. It does so once: the
+    /// next time it was somebody else.
+    pub(super) fn takes(&mut self, stash: &str, path: &[u8]) -> bool {
+        if self.taken.len() >= MOST_TAKEN {
+            self.taken.clear();
+        }
+        self.taken.insert((stash.to_owned(), path.to_owned()))
     }
 
     /// Returns the ids of the stashes' commits, the newest first.

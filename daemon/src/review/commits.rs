@@ -257,15 +257,16 @@ fn made(git: &mut Objects, root: &Path, windows: &[(Millis, Millis)]) -> Vec<Mad
     all.extend(rest.map(|commit| (commit, None)));
     // Of the same second, those in the log are in its order.
     all.sort_by_key(|(commit, _)| commit.time);
-    // Each commit's first version, by its author's line, or what it amends.
-    let mut first: HashMap<&str, usize> = HashMap::new();
+    // Each commit's last version before it: what it amends, or the last commit
+    // with the same author and author's time.
+    let mut last: HashMap<&str, usize> = HashMap::new();
     let mut again: Vec<Option<usize>> = Vec::with_capacity(all.len());
     for (at, (commit, amends)) in all.iter().enumerate() {
         let mut before = all[..at].iter();
         let amended = amends.and_then(|id| before.position(|(one, _)| one.id == **id));
-        let same = first.get(commit.author.as_str()).copied();
+        let same = last.get(commit.author.as_str()).copied();
         again.push(amended.or(same));
-        first.entry(&commit.author).or_insert(at);
+        last.insert(&commit.author, at);
     }
     let is_agents = |at: usize| is_during(windows, all[at].0.time);
     let mut needed: BTreeSet<usize> = (0..all.len()).filter(|at| is_agents(*at)).collect();

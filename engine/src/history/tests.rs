@@ -367,6 +367,16 @@ fn what_git_carried_keeps_its_authors() {
     );
     // The versions that git carried are nobody's, whoever ran it.
     assert_eq!(without_carried(&[base, both], &[1], &[]), stays);
+    // A forced switch of the agent's destroyed the user's text, and it is on the
+    // first branch again.
+    let forced = [
+        "a1\nb1\nc1\n",
+        "a1\nb1\nmine\n",
+        "up\nb1\nc1\n",
+        "a1\nb1\nc1\n",
+    ];
+    let back = (Some(forced[1].to_owned()), vec![]);
+    assert_eq!(without_carried(&forced, &[3], &[2]), back);
     // On the other branch nothing of the agent's is left, and nothing comes
     // back to it.
     let away = [base, agent, "a\nb\nc\nd\nother\nf\n"];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
-use super::weave::{Hunk, Line, Weave, What};
+use super::weave::{Change, Hunk, Line, Weave, What};
 
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +88,16 @@ impl Weave {
             match &change.what {
                 What::Nothing => {}
                 What::Restored(_) if is_asked && !self.carried.contains(&at) => hunks += 1,
+                What::Restored(_) if self.carried.contains(&at) => {
+                    // What was undone before it stays undone.
+                    for part in self.line_parts(at, change) {
+                        let is_meant = asked.contains(&part.step);
+                        if !is_meant || kept.stays(&part) {
+                            state.turn(&part, None);
+                        }
+                    }
+                    state.exists = change.exists;
+                }
                 What::Restored(of) => {
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
@@ -219,6 +229,23 @@ impl Weave {
         }
         let all = by.into_iter();
         all.flat_map(|(step, hunk)| parts(step, &hunk)).collect()
+    }
+
+    /// Splits a change into the changes of its lines, each as a part of the
+    /// version that made it first.
+    fn line_parts(&self, at: usize, change: &Change) -> impl Iterator<Item = Part> {
+        let step = move |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
+        let off = change.off.iter().map(move |line| Part {
+            step: step(line),
+            off: vec![*line],
+            on: Vec::new(),
+        });
+        let on = change.on.iter().map(move |line| Part {
+            step: step(line),
+            off: Vec::new(),
+            on: vec![*line],
+        });
+        off.chain(on)
     }
 
     /// Returns the versions whose content a later version restored.
