@@ -24,6 +24,7 @@ use touchmark_proto::Places;
 use touchmark_proto::trust::Trust;
 
 pub use call::Git;
+pub(crate) use objects::Commit;
 pub use objects::{Limits, Object, Objects};
 
 use crate::system::open::trust;

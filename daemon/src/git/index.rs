@@ -75,17 +75,51 @@ impl ObjectId {
         }
     }
 
+    /// Reads hexadecimal digits.
+    pub(crate) fn from_digits(digits: &str) -> Option<Self> {
+        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+        Self::read(&bytes?)
+    }
+
+    /// Returns the id that git gives to a file with this content.
+    pub(crate) fn of_file(is_sha256: bool, bytes: &[u8]) -> Self {
+        use sha2::Digest as _;
+        let head = format!("blob {}\0", bytes.len());
+        match is_sha256 {
+            true => Self::Sha256(
+                sha2::Sha256::new()
+                    .chain_update(head)
+                    .chain_update(bytes)
+                    .finalize()
+                    .into(),
+            ),
+            false => Self::Sha1(
+                sha1::Sha1::new()
+                    .chain_update(head)
+                    .chain_update(bytes)
+                    .finalize()
+                    .into(),
+            ),
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Sha1(bytes) => bytes,
+            Self::Sha256(bytes) => bytes,
+        }
+    }
+
     /// Returns the id in hexadecimal digits.
     pub(crate) fn digits(&self) -> String {
         use std::fmt::Write as _;
-        let bytes: &[u8] = match self {
-            Self::Sha1(bytes) => bytes,
-            Self::Sha256(bytes) => bytes,
-        };
-        bytes.iter().fold(String::new(), |mut digits, byte| {
-            let _it_is_memory = write!(digits, "{byte:02x}");
-            digits
-        })
+        self.as_bytes()
+            .iter()
+            .fold(String::new(), |mut digits, byte| {
+                let _it_is_memory = write!(digits, "{byte:02x}");
+                digits
+            })
     }
 }
 

@@ -57,6 +57,11 @@ pub(crate) struct Commit {
     pub(crate) time: Millis,
     /// The id of the first parent.
     pub(crate) parent: String,
+    /// The ids of the other parents.
+    pub(crate) merged: Vec<String>,
+    /// The author, with the time when the commit was made first. It stays the
+    /// same when the commit is made again, as by an amend or a rebase.
+    pub(crate) author: String,
 }
 
 /// A git process that prints objects on request (`cat-file --batch`).
@@ -97,10 +102,13 @@ impl Objects {
         let head = text.split("\n\n").next().unwrap_or_default();
         let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
         let time = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
+        let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
         Some(Commit {
             id,
             time,
             parent: field("parent ")?.to_owned(),
+            merged: parents.skip(1).map(str::to_owned).collect(),
+            author: field("author ")?.to_owned(),
         })
     }
 

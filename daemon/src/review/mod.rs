@@ -70,6 +70,7 @@ impl Undoer {
         let limit = ask.limit.unwrap_or(ROWS) as usize;
         // All earlier writes are recorded when this returns (SYNC-1).
         self.inside.ask(Sync {}).await?;
+        self.inside.looked().await?;
         let commits = self.commits().await?;
         let written = self.written_by_agents().await?;
         let mut settled = BTreeMap::new();
@@ -322,8 +323,10 @@ impl Undoer {
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
-            let weave = chain.weave(&undos);
-            let is_agents = |step: usize| chain.version(step).author.kind == AuthorKind::Agent;
+            let is_agents = |step: usize| {
+                chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
+            };
+            let weave = chain.weave(&undos, is_agents);
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),
@@ -418,8 +421,11 @@ impl Queued {
     /// Returns whether the file existed before agents changed it.
     fn existed(&self) -> bool {
         let steps = self.chain.versions.iter().zip(&self.chain.steps);
-        let mut others = steps.filter(|(version, _)| version.author.kind != AuthorKind::Agent);
-        others.any(|(_, step)| *step != Step::Absent)
+        let mut steps = steps.enumerate();
+        steps.any(|(at, (version, step))| {
+            let is_others = version.author.kind != AuthorKind::Agent || self.chain.is_carried(at);
+            is_others && *step != Step::Absent
+        })
     }
 
     /// Returns the names of all changes.

@@ -59,7 +59,9 @@ impl Whole {
     /// Returns what agents have changed of a file besides lines; `None` if
     /// nothing, if it was kept, or if it cannot be told.
     pub(super) fn of(path: &RelPath, chain: &Chain, weave: &Weave, undos: &Undos) -> Option<Self> {
-        let is_agents = |step: usize| chain.version(step).author.kind == AuthorKind::Agent;
+        let is_agents = |step: usize| {
+            chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
+        };
         let links = chain.has_links();
         let steps: BTreeSet<usize> = (0..chain.versions.len())
             .filter(|step| is_agents(*step))

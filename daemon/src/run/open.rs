@@ -33,6 +33,7 @@ use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
+use crate::past::Looks;
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
@@ -243,6 +244,7 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
+            looks: Arc::new(Looks::new(options.workspace.clone(), places.clone())),
             judge: Arc::new(Judge::new(&places.state)),
             last_judged: None,
             options,

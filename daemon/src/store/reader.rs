@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, CLAIM, LASTING, OTHER, VERSION, first_at, int, meta, uint};
+use super::schema::{self, CARRIAGE, CLAIM, LASTING, OTHER, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -80,17 +80,35 @@ impl Reader {
     ) -> Result<Vec<Record>, StoreError> {
         let unstored = self.unstored.find(|record| {
             before.is_none_or(|before| record.n < before)
-                && schema::row_of(&record.fact).1 == Some(path)
+                && record.fact.version_path() == Some(path)
         });
         let (stored, _) = self.records(
             limit,
-            "SELECT n, time, body FROM fact WHERE path = ?1 AND n < ?2 ORDER BY n DESC",
+            "SELECT n, time, body FROM fact
+             WHERE path = ?1 AND n < ?2 AND kind IN (1, 2) ORDER BY n DESC",
             (path.as_bytes(), before.map_or(i64::MAX, int)),
         )?;
         let mut all = joined(stored.into_iter().rev().collect(), unstored);
         all.reverse();
         all.truncate(limit);
         Ok(all)
+    }
+
+    /// Returns the facts about what git brought of a path
+    /// ([`touchmark_engine::Fact::GitBrought`]), oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn carriages(&self, path: &RelPath) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| schema::row_of(&record.fact) == (CARRIAGE, Some(path)));
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE path = ?1 AND kind = 5 ORDER BY n",
+            [path.as_bytes()],
+        )?;
+        Ok(joined(stored, unstored))
     }
 
     /// Removes the pins of these contents (KEEP-2): the agents' changes that

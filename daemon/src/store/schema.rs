@@ -24,6 +24,9 @@ pub(super) const LASTING: i64 = 3;
 /// Whose lines of a version the user said they are. Kept as long as the
 /// version.
 pub(super) const CLAIM: i64 = 4;
+/// How git brought a version's content. It belongs to a path's history, but is
+/// no version.
+pub(super) const CARRIAGE: i64 = 5;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -153,6 +156,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
         Fact::Claimed { path, .. } => (CLAIM, Some(path)),
+        Fact::GitBrought { path, .. } => (CARRIAGE, Some(path)),
         Fact::Survival { .. }
         | Fact::Undone { .. }
         | Fact::BroughtBack { .. }

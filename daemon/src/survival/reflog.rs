@@ -5,6 +5,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use touchmark_proto::{Millis, Places};
 
@@ -68,10 +69,19 @@ pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.ino(), found.size(), modified_ms(&found)))
 }
 
-/// Returns all moves of `HEAD` in a work tree, the oldest first.
+/// Returns all moves of `HEAD` in a work tree, the oldest first. There are none
+/// if git keeps no log (`core.logAllRefUpdates`).
 pub(crate) fn moves(tree: &WorkTree) -> Vec<Move> {
-    let bytes = read(&log_of(tree)).unwrap_or_default();
-    let lines = bytes.split(|byte| *byte == b'\n').filter_map(parsed);
+    moves_in(&log_of(tree), MOST)
+}
+
+/// Returns the moves in the last `most` bytes of a log, the oldest first.
+pub(crate) fn moves_in(log: &Path, most: u64) -> Vec<Move> {
+    let bytes = read(log, most).unwrap_or_default();
+    // The last line may be incomplete.
+    let lines = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter_map(|line| parsed(line.strip_suffix(b"\n")?));
     lines
         .map(|(one, why)| Move {
             before: one.before,
@@ -82,20 +92,29 @@ pub(crate) fn moves(tree: &WorkTree) -> Vec<Move> {
         .collect()
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Reads the last bytes of a regular file that is not a link.
+fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     use std::io::{Seek as _, SeekFrom};
-    let mut file = patient().read(true).open(path)?;
-    let size = file.metadata()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(MOST)))?;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut file = patient()
+        .custom_flags(flags.bits().cast_signed())
+        .read(true)
+        .open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(std::io::Error::other("no file"));
+    }
+    file.seek(SeekFrom::Start(found.len().saturating_sub(most)))?;
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes)?;
+    file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Returns the commits after a place, the oldest first, each with its place.
 /// Other moves of `HEAD`, such as a checkout, are no commits.
 pub(super) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
-    let bytes = read(path).unwrap_or_default();
+    let bytes = read(path, MOST).unwrap_or_default();
     let moves: Vec<(Commit, &[u8])> = bytes
         // The last line may be incomplete. The next look finds it.
         .split_inclusive(|byte| *byte == b'\n')

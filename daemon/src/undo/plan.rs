@@ -77,13 +77,18 @@ impl Plan {
             real: real_of(&chain, |at| chosen.has(chain.versions[at].clock)),
         };
         let not_kept = undoer.look_at_present(&mut chain, &name).await;
-        let meant = |at: usize| chosen.has(chain.version(at).clock);
-        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(meant)) else {
+        let is_chosen = |at: usize| chosen.has(chain.version(at).clock);
+        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(is_chosen)) else {
             return Ok(None);
         };
+        // What git carried is nobody's change (HIST-8). A command that is chosen
+        // by its name is undone all the same.
+        let meant = |at: usize| is_chosen(at) && (chosen.by_name || !chain.is_carried(at));
         let undos = undoer.journal.recorded().among(&chain.versions);
-        let is_likely = |at: usize| chosen.spares(&chain.versions[at]);
-        let without = chain.weave(&undos).without_sparing(meant, is_likely);
+        // Text that git brought was in git before: no user has typed it there
+        // (UNDO-7).
+        let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
+        let without = chain.weave(&undos, meant).without_sparing(meant, is_likely);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,

@@ -25,6 +25,8 @@ pub(super) struct Chosen {
     pub(super) paths: BTreeMap<RelPath, BTreeSet<u64>>,
     /// The authors of the selected versions.
     pub(super) authors: Vec<Author>,
+    /// Whether the request names one command or version, not an author.
+    pub(super) by_name: bool,
     /// The session of each selected version's author, by the version's number.
     sessions: BTreeMap<u64, Option<SessionId>>,
     /// What the request selects, in words for people.
@@ -129,6 +131,7 @@ impl Chosen {
             said: said(ask),
             // Who names one version has looked at it.
             spares_likely: !ask.likely && ask.at.is_none(),
+            by_name: ask.command.is_some() || ask.at.is_some(),
             ..Self::default()
         };
         for row in meant {

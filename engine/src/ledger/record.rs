@@ -389,6 +389,33 @@ pub enum Fact {
         /// for each.
         changes: u32,
     },
+    /// Git had a version's content before the file had it (HIST-8). There is at
+    /// most one for each version.
+    GitBrought {
+        /// The version.
+        version: u64,
+        /// The version's path.
+        path: RelPath,
+        /// What git did.
+        how: Carriage,
+    },
+}
+
+/// How git brought the content of a version (HIST-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carriage {
+    /// The work tree went from one whole state to another: by a switch, pull,
+    /// merge, rebase, cherry-pick, stash or pop.
+    Carried,
+    /// As [`Carried`](Self::Carried), but the content before was not committed:
+    /// it was stashed, or destroyed by a forced switch.
+    Wiped,
+    /// The file alone was taken back to a content that git has, as by
+    /// `git checkout -- f`, a reset or a revert, or it was copied. That is a
+    /// decision of whoever did it.
+    TakenBack,
+    /// It cannot be told whether git or the file had the content first.
+    Unclear,
 }
 
 /// The content of a path at some moment.
@@ -603,7 +630,8 @@ impl Fact {
             | Self::BroughtBack { .. }
             | Self::Survival { .. }
             | Self::Kept { .. }
-            | Self::Claimed { .. } => None,
+            | Self::Claimed { .. }
+            | Self::GitBrought { .. } => None,
         }
     }
 
@@ -622,6 +650,7 @@ impl Fact {
                     | Self::Survival { .. }
                     | Self::Kept { .. }
                     | Self::Claimed { .. }
+                    | Self::GitBrought { .. }
             ),
         }
     }

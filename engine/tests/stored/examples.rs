@@ -7,8 +7,8 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal, Stamp, State,
-    VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal,
+    Stamp, State, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -517,6 +517,11 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         added: 300,
         alive: 12,
     };
+    let brought = |how| Fact::GitBrought {
+        version: 70,
+        path: path("d/a"),
+        how,
+    };
     vec![
         (
             "refused",
@@ -609,6 +614,10 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
                 changes: 3,
             },
         ),
+        ("git-carried", brought(Carriage::Carried)),
+        ("git-wiped", brought(Carriage::Wiped)),
+        ("git-taken-back", brought(Carriage::TakenBack)),
+        ("git-unclear", brought(Carriage::Unclear)),
     ]
 }
 
@@ -652,11 +661,12 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::Survival { .. } => 33,
         Fact::Claimed { .. } => 34,
         Fact::Kept { .. } => 35,
+        Fact::GitBrought { .. } => 36,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 36;
+pub(crate) const KINDS: u8 = 37;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

@@ -229,7 +229,8 @@ impl State {
             | Fact::BroughtBack { .. }
             | Fact::Survival { .. }
             | Fact::Kept { .. }
-            | Fact::Claimed { .. } => {}
+            | Fact::Claimed { .. }
+            | Fact::GitBrought { .. } => {}
         }
     }
 }
