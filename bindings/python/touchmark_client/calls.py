@@ -149,15 +149,15 @@ def checkpoint_list(
 
 def claim(
     *,
-    by: Optional[shapes.SessionId] = None,
     command: Optional[str] = None,
     lines: Optional[shapes.LineRange] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
+    session: Optional[shapes.SessionId] = None,
 ) -> "Call[shapes.Claimed]":
     """Says who wrote changes. Without `lines` these are changes whose author is only
     likely, or was claimed before (UNDO-7); `command` or `paths` selects them.
     """
-    return Call("claim", {"by": by, "command": command, "lines": lines, "paths": paths})
+    return Call("claim", {"command": command, "lines": lines, "paths": paths, "session": session})
 
 
 def command_begin(

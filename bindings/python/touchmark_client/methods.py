@@ -71,10 +71,10 @@ class ClientMethods:
     def claim(
         self,
         *,
-        by: Optional[shapes.SessionId] = None,
         command: Optional[str] = None,
         lines: Optional[shapes.LineRange] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        session: Optional[shapes.SessionId] = None,
         within: Optional[float] = None,
     ) -> shapes.Claimed:
         """Says who wrote changes. Without `lines` these are changes whose author is
@@ -85,7 +85,7 @@ class ClientMethods:
         `Storage`, `UnknownSession`.
         """
         return self.call(
-            calls.claim(by=by, command=command, lines=lines, paths=paths),
+            calls.claim(command=command, lines=lines, paths=paths, session=session),
             within=within,
         )
 
@@ -918,6 +918,26 @@ class SessionMethods:
         """
         return self.call(
             calls.checkpoint_list(self.id, cursor=cursor, limit=limit),
+            within=within,
+        )
+
+    def claim(
+        self,
+        *,
+        command: Optional[str] = None,
+        lines: Optional[shapes.LineRange] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Claimed:
+        """Says who wrote changes. Without `lines` these are changes whose author is
+        only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+        them.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `NotKept`, `Unreadable`,
+        `Storage`, `UnknownSession`.
+        """
+        return self.call(
+            calls.claim(command=command, lines=lines, paths=paths, session=self.id),
             within=within,
         )
 

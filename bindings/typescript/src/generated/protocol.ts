@@ -525,8 +525,6 @@ export interface CheckpointRows {
  * them.
  */
 export interface Claim {
-  /** The session that wrote them; `None` for the user. */
-  by?: SessionId | null;
   /** Only changes while this command ran (`c5`); `None` means any. */
   command?: string | null;
   /**
@@ -536,6 +534,8 @@ export interface Claim {
   lines?: LineRange | null;
   /** Only these files, and files below these directories; `None` means all. */
   paths?: ClientPath[] | null;
+  /** The session that wrote them; `None` for the user. */
+  session?: SessionId | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }

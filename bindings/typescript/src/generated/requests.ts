@@ -993,6 +993,17 @@ export abstract class SessionRequests {
   }
 
   /**
+   * Says who wrote changes. Without `lines` these are changes whose author is
+   * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+   * them.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `notKept`, `unreadable`, `storage`, `unknownSession`.
+   */
+  claim(params: Omit<Claim, "session"> = {}, ask?: Ask): Promise<Methods["claim"]["result"]> {
+    return this.call("claim", params.command == null ? { session: this.id, ...params } : params, ask);
+  }
+
+  /**
    * Opens a command window. A change in the window belongs to the session,
    * unless better evidence names another author (ATTR-6).
    *
