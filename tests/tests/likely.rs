@@ -337,6 +337,14 @@ fn undo_brings_back_what_a_command_wiped() {
                 .filter(|(path, text)| read(path) != **text)
                 .map(|(path, _)| *path)
                 .collect();
+            // The text of another file may be what the user typed into it just
+            // now. It stays, is listed, and `--likely` takes it (UNDO-7).
+            let is_of_another_file = matches!(way, "mv over" | "cp over");
+            if is_of_another_file && !wrong.is_empty() {
+                let said = format!("{answer}");
+                assert!(said.contains("likely"), "{way} is not listed: {said}");
+                continue;
+            }
             if !wrong.is_empty() {
                 failed.push(format!("{way} (tracked: {tracked}): {wrong:?} {answer}"));
             }

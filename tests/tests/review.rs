@@ -196,7 +196,7 @@ fn rev2_a_removed_line_waits_until_a_commit_has_it_no_more() {
     user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
     edit(&world, &mut agent, "f", "line 2\n", "");
     edit(&world, &mut agent, "f", "line 10\n", "");
-    assert_eq!(told(&queue(&mut client)), ["f line 2|>|", "f line 10|>|"]);
+    assert_eq!(told(&queue(&mut client)), ["f line 2|>", "f line 10|>"]);
     commit_later(&world, "without them");
     assert_eq!(told(&queue(&mut client)), [""; 0]);
     world.healthy();
