@@ -25,6 +25,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "attest",
             "show",
             "history",
+            "checkpoints",
             "sessions",
             "files",
             "modified",
@@ -33,7 +34,15 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Get something back",
-        &["undo", "redo", "review", "claim", "restore", "recovered"],
+        &[
+            "undo",
+            "redo",
+            "rewind",
+            "review",
+            "claim",
+            "restore",
+            "recovered",
+        ],
     ),
     (
         "The daemon",
@@ -124,6 +133,13 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "checkpoints",
+        &[
+            ("checkpoints", "what each session was asked, and changed"),
+            ("checkpoints claude-1", "only one session"),
+        ],
+    ),
+    (
         "completions",
         &[("completions bash", "the script that bash reads")],
     ),
@@ -199,7 +215,8 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "log",
         &[
-            ("log", "who changed which files"),
+            ("log", "what was done, and who changed which files"),
+            ("log --files", "also each file of a command or an undo"),
             ("log --since 2h --by me", "your changes of two hours"),
             ("log -p src/a.rs", "one file's changes, as patches"),
         ],
@@ -264,6 +281,21 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "review --keep-all claude-1",
                 "keep all that one session did",
             ),
+            (
+                "review --command c5 --undo-all",
+                "undo what one command did",
+            ),
+        ],
+    ),
+    (
+        "rewind",
+        &[
+            (
+                "rewind k2 --dry-run",
+                "the lines that agents changed since a prompt",
+            ),
+            ("rewind k2", "undo them; your lines stay"),
+            ("rewind k2 --session claude-1", "only those of one session"),
         ],
     ),
     (

@@ -8,7 +8,7 @@ use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 
 /// Undoes changes and leaves the lines of all other authors as they are
 /// (UNDO-1). The changes are those of `session`, or the part of them that
-/// `prompt`, `command`, `edit` or `last` selects; or the one version that
+/// `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
 /// `path` and `at` name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -17,11 +17,15 @@ use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 #[macro_rules_derive(New!)]
 pub struct Undo {
     /// The session whose changes are undone, together with its sub-agents.
-    /// `None` if `command`, `edit` or `last` selects among all agents' changes.
+    /// `None` if `since`, `command`, `edit` or `last` selects among all agents'
+    /// changes.
     pub session: Option<SessionId>,
     /// Only what was done between this prompt and the next one. The prompt is
     /// named by its checkpoint (`k3`), by the agent's id for it, or by `last`.
     pub prompt: Option<String>,
+    /// Only what was done after this prompt, or any other checkpoint (`k3`), by
+    /// `session`; without a session, by any agent.
+    pub since: Option<String>,
     /// Only what this command did (`c5`).
     pub command: Option<String>,
     /// Only what this edit did (`e7`).
@@ -160,6 +164,23 @@ pub struct UndoneFile {
     /// The changes that stay for another reason than a later change of the
     /// same lines; `None` if there are none.
     pub left: Option<Vec<UndoLeft>>,
+    /// The lines that would change, with `dryRun`; else `None`. At most 64 KiB
+    /// of text for all files.
+    pub changes: Option<Vec<UndoneLines>>,
+}
+
+/// Lines that an undo would change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct UndoneLines {
+    /// The number of the first line, in the file's current content.
+    pub start: u32,
+    /// The lines that are there. Empty if lines are only added.
+    pub before: String,
+    /// The lines that replace them. Empty if lines are only removed.
+    pub after: String,
 }
 
 /// A change that stays, and why.

@@ -428,7 +428,7 @@ fn undo_on_the_command_line() {
         ten().replace("line 2\n", "two\n")
     );
     let (_, out, _) = run(&["undo", "--list"]);
-    assert!(out.contains("redo of u1"), "{out}");
+    assert!(out.contains("redid  u1"), "{out}");
     world.healthy();
 }
 

@@ -28,21 +28,22 @@ class ClientMethods:
         self,
         *,
         before: Optional[shapes.Clock] = None,
+        kinds: Optional[Sequence[shapes.ActivityKind]] = None,
         limit: Optional[int] = None,
         session: Optional[shapes.SessionId] = None,
         since: Optional[shapes.At] = None,
         until: Optional[shapes.At] = None,
         within: Optional[float] = None,
     ) -> shapes.Activities:
-        """Lists what sessions did that is no version: reads, refused edits, and
-        versions that they overwrote unseen. Newest first. The versions themselves
-        are in `file/log`.
+        """Lists what was done that is no version (HIST-7). Newest first. The versions
+        themselves are in `file/log`.
 
         Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return await self.call(
             calls.activity_list(
                 before=before,
+                kinds=kinds,
                 limit=limit,
                 session=session,
                 since=since,
@@ -569,6 +570,7 @@ class ClientMethods:
     async def review_list(
         self,
         *,
+        command: Optional[str] = None,
         limit: Optional[int] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         session: Optional[shapes.SessionId] = None,
@@ -580,7 +582,7 @@ class ClientMethods:
         `UnknownSession`.
         """
         return await self.call(
-            calls.review_list(limit=limit, paths=paths, session=session),
+            calls.review_list(command=command, limit=limit, paths=paths, session=session),
             within=within,
         )
 
@@ -734,12 +736,13 @@ class ClientMethods:
         paths: Optional[Sequence[shapes.Path]] = None,
         prompt: Optional[str] = None,
         session: Optional[shapes.SessionId] = None,
+        since: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes and leaves the lines of all other authors as they are
         (UNDO-1). The changes are those of `session`, or the part of them that
-        `prompt`, `command`, `edit` or `last` selects; or the one version that `path`
-        and `at` name.
+        `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
+        that `path` and `at` name.
 
         Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
         `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
@@ -759,6 +762,7 @@ class ClientMethods:
                 paths=paths,
                 prompt=prompt,
                 session=session,
+                since=since,
             ),
             within=within,
         )
@@ -813,20 +817,21 @@ class SessionMethods:
         self,
         *,
         before: Optional[shapes.Clock] = None,
+        kinds: Optional[Sequence[shapes.ActivityKind]] = None,
         limit: Optional[int] = None,
         since: Optional[shapes.At] = None,
         until: Optional[shapes.At] = None,
         within: Optional[float] = None,
     ) -> shapes.Activities:
-        """Lists what sessions did that is no version: reads, refused edits, and
-        versions that they overwrote unseen. Newest first. The versions themselves
-        are in `file/log`.
+        """Lists what was done that is no version (HIST-7). Newest first. The versions
+        themselves are in `file/log`.
 
         Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return await self.call(
             calls.activity_list(
                 before=before,
+                kinds=kinds,
                 limit=limit,
                 since=since,
                 until=until,
@@ -888,6 +893,7 @@ class SessionMethods:
         label: Optional[str] = None,
         message: Optional[str] = None,
         step: Optional[int] = None,
+        text: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.CheckpointCreated:
         """Creates a checkpoint at the current moment.
@@ -895,7 +901,7 @@ class SessionMethods:
         Raises `Storage`.
         """
         return await self.call(
-            calls.checkpoint_create(self.id, label=label, message=message, step=step),
+            calls.checkpoint_create(self.id, label=label, message=message, step=step, text=text),
             within=within,
         )
 
@@ -1542,6 +1548,7 @@ class SessionMethods:
     async def review_list(
         self,
         *,
+        command: Optional[str] = None,
         limit: Optional[int] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         within: Optional[float] = None,
@@ -1552,7 +1559,7 @@ class SessionMethods:
         `UnknownSession`.
         """
         return await self.call(
-            calls.review_list(limit=limit, paths=paths, session=self.id),
+            calls.review_list(command=command, limit=limit, paths=paths, session=self.id),
             within=within,
         )
 
@@ -1706,12 +1713,13 @@ class SessionMethods:
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         prompt: Optional[str] = None,
+        since: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes and leaves the lines of all other authors as they are
         (UNDO-1). The changes are those of `session`, or the part of them that
-        `prompt`, `command`, `edit` or `last` selects; or the one version that `path`
-        and `at` name.
+        `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
+        that `path` and `at` name.
 
         Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
         `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
@@ -1730,6 +1738,7 @@ class SessionMethods:
                 path=path,
                 paths=paths,
                 prompt=prompt,
+                since=since,
                 session=self.id,
             ),
             within=within,

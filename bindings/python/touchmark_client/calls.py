@@ -12,17 +12,18 @@ from .call import Call
 def activity_list(
     *,
     before: Optional[shapes.Clock] = None,
+    kinds: Optional[Sequence[shapes.ActivityKind]] = None,
     limit: Optional[int] = None,
     session: Optional[shapes.SessionId] = None,
     since: Optional[shapes.At] = None,
     until: Optional[shapes.At] = None,
 ) -> "Call[shapes.Activities]":
-    """Lists what sessions did that is no version: reads, refused edits, and versions
-    that they overwrote unseen. Newest first. The versions themselves are in
-    `file/log`.
+    """Lists what was done that is no version (HIST-7). Newest first. The versions
+    themselves are in `file/log`.
     """
     return Call("activity/list", {
         "before": before,
+        "kinds": kinds,
         "limit": limit,
         "session": session,
         "since": since,
@@ -87,6 +88,7 @@ def checkpoint_create(
     label: Optional[str] = None,
     message: Optional[str] = None,
     step: Optional[int] = None,
+    text: Optional[str] = None,
 ) -> "Call[shapes.CheckpointCreated]":
     """Creates a checkpoint at the current moment."""
     return Call("checkpoint/create", {
@@ -94,6 +96,7 @@ def checkpoint_create(
         "label": label,
         "message": message,
         "step": step,
+        "text": text,
     })
 
 
@@ -876,12 +879,18 @@ def review_keep(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.ReviewKept]
 
 def review_list(
     *,
+    command: Optional[str] = None,
     limit: Optional[int] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
     session: Optional[shapes.SessionId] = None,
 ) -> "Call[shapes.ReviewHunks]":
     """Lists agents' changes that have been neither kept nor undone."""
-    return Call("review/list", {"limit": limit, "paths": paths, "session": session})
+    return Call("review/list", {
+        "command": command,
+        "limit": limit,
+        "paths": paths,
+        "session": session,
+    })
 
 
 def review_undo(
@@ -1048,10 +1057,12 @@ def undo(
     paths: Optional[Sequence[shapes.Path]] = None,
     prompt: Optional[str] = None,
     session: Optional[shapes.SessionId] = None,
+    since: Optional[str] = None,
 ) -> "Call[shapes.Undone]":
     """Undoes changes and leaves the lines of all other authors as they are (UNDO-1).
-    The changes are those of `session`, or the part of them that `prompt`, `command`,
-    `edit` or `last` selects; or the one version that `path` and `at` name.
+    The changes are those of `session`, or the part of them that `prompt`, `since`,
+    `command`, `edit` or `last` selects; or the one version that `path` and `at`
+    name.
     """
     return Call("undo", {
         "at": at,
@@ -1067,6 +1078,7 @@ def undo(
         "paths": paths,
         "prompt": prompt,
         "session": session,
+        "since": since,
     })
 
 

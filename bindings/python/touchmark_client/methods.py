@@ -28,21 +28,22 @@ class ClientMethods:
         self,
         *,
         before: Optional[shapes.Clock] = None,
+        kinds: Optional[Sequence[shapes.ActivityKind]] = None,
         limit: Optional[int] = None,
         session: Optional[shapes.SessionId] = None,
         since: Optional[shapes.At] = None,
         until: Optional[shapes.At] = None,
         within: Optional[float] = None,
     ) -> shapes.Activities:
-        """Lists what sessions did that is no version: reads, refused edits, and
-        versions that they overwrote unseen. Newest first. The versions themselves
-        are in `file/log`.
+        """Lists what was done that is no version (HIST-7). Newest first. The versions
+        themselves are in `file/log`.
 
         Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
                 before=before,
+                kinds=kinds,
                 limit=limit,
                 session=session,
                 since=since,
@@ -524,6 +525,7 @@ class ClientMethods:
     def review_list(
         self,
         *,
+        command: Optional[str] = None,
         limit: Optional[int] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         session: Optional[shapes.SessionId] = None,
@@ -535,7 +537,7 @@ class ClientMethods:
         `UnknownSession`.
         """
         return self.call(
-            calls.review_list(limit=limit, paths=paths, session=session),
+            calls.review_list(command=command, limit=limit, paths=paths, session=session),
             within=within,
         )
 
@@ -689,12 +691,13 @@ class ClientMethods:
         paths: Optional[Sequence[shapes.Path]] = None,
         prompt: Optional[str] = None,
         session: Optional[shapes.SessionId] = None,
+        since: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes and leaves the lines of all other authors as they are
         (UNDO-1). The changes are those of `session`, or the part of them that
-        `prompt`, `command`, `edit` or `last` selects; or the one version that `path`
-        and `at` name.
+        `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
+        that `path` and `at` name.
 
         Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
         `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
@@ -714,6 +717,7 @@ class ClientMethods:
                 paths=paths,
                 prompt=prompt,
                 session=session,
+                since=since,
             ),
             within=within,
         )
@@ -768,20 +772,21 @@ class SessionMethods:
         self,
         *,
         before: Optional[shapes.Clock] = None,
+        kinds: Optional[Sequence[shapes.ActivityKind]] = None,
         limit: Optional[int] = None,
         since: Optional[shapes.At] = None,
         until: Optional[shapes.At] = None,
         within: Optional[float] = None,
     ) -> shapes.Activities:
-        """Lists what sessions did that is no version: reads, refused edits, and
-        versions that they overwrote unseen. Newest first. The versions themselves
-        are in `file/log`.
+        """Lists what was done that is no version (HIST-7). Newest first. The versions
+        themselves are in `file/log`.
 
         Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
                 before=before,
+                kinds=kinds,
                 limit=limit,
                 since=since,
                 until=until,
@@ -843,6 +848,7 @@ class SessionMethods:
         label: Optional[str] = None,
         message: Optional[str] = None,
         step: Optional[int] = None,
+        text: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.CheckpointCreated:
         """Creates a checkpoint at the current moment.
@@ -850,7 +856,7 @@ class SessionMethods:
         Raises `Storage`.
         """
         return self.call(
-            calls.checkpoint_create(self.id, label=label, message=message, step=step),
+            calls.checkpoint_create(self.id, label=label, message=message, step=step, text=text),
             within=within,
         )
 
@@ -1487,6 +1493,7 @@ class SessionMethods:
     def review_list(
         self,
         *,
+        command: Optional[str] = None,
         limit: Optional[int] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         within: Optional[float] = None,
@@ -1497,7 +1504,7 @@ class SessionMethods:
         `UnknownSession`.
         """
         return self.call(
-            calls.review_list(limit=limit, paths=paths, session=self.id),
+            calls.review_list(command=command, limit=limit, paths=paths, session=self.id),
             within=within,
         )
 
@@ -1651,12 +1658,13 @@ class SessionMethods:
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         prompt: Optional[str] = None,
+        since: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes and leaves the lines of all other authors as they are
         (UNDO-1). The changes are those of `session`, or the part of them that
-        `prompt`, `command`, `edit` or `last` selects; or the one version that `path`
-        and `at` name.
+        `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
+        that `path` and `at` name.
 
         Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
         `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
@@ -1675,6 +1683,7 @@ class SessionMethods:
                 path=path,
                 paths=paths,
                 prompt=prompt,
+                since=since,
                 session=self.id,
             ),
             within=within,

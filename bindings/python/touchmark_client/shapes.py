@@ -11,8 +11,8 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 # When a delivery of changes takes effect.
 Ack = Literal["implicit", "explicit"]
-# What a session did.
-ActivityKind = Literal["read", "stale", "notRead", "conflict", "overwrote"]
+# What was done.
+ActivityKind = Literal["read", "stale", "notRead", "conflict", "overwrote", "command", "undo", "redo", "restore", "keep", "claim", "prompt", "git"]
 At = str
 # The kinds of authors.
 AuthorKind = Literal["agent", "user", "unknown"]
@@ -92,26 +92,32 @@ class _ActivitiesOptional(TypedDict, total=False):
 
 
 class Activities(_ActivitiesOptional):
-    """A list of what sessions did."""
+    """A list of what was done."""
 
     completeSince: int
     rows: "List[Activity]"
 
 
 class _ActivityOptional(TypedDict, total=False):
+    begun: "Optional[Clock]"
+    doubt: Optional[bool]
+    files: Optional[int]
     label: Optional[str]
     lost: "Optional[Clock]"
+    name: Optional[str]
     path: "Optional[RelPath]"
+    paths: "Optional[List[RelPath]]"
+    session: "Optional[SessionId]"
+    text: Optional[str]
     uri: str
     verdict: "Optional[Verdict]"
 
 
 class Activity(_ActivityOptional):
-    """One thing that a session did."""
+    """One thing that was done."""
 
     clock: "Clock"
     kind: "ActivityKind"
-    session: "SessionId"
     time: int
 
 
@@ -274,6 +280,7 @@ class _CheckpointRowOptional(TypedDict, total=False):
     label: Optional[str]
     message: Optional[str]
     step: Optional[int]
+    text: Optional[str]
 
 
 class CheckpointRow(_CheckpointRowOptional):
@@ -1003,6 +1010,7 @@ class RetentionRanked(TypedDict):
 
 
 class _ReviewFileOptional(TypedDict, total=False):
+    command: Optional[str]
     mode: "Optional[FileMode]"
     modeBefore: "Optional[FileMode]"
     target: Optional[str]
@@ -1022,6 +1030,7 @@ class ReviewFile(_ReviewFileOptional):
 
 
 class _ReviewHunkOptional(TypedDict, total=False):
+    command: Optional[str]
     created: Optional[bool]
     deleted: Optional[bool]
     likely: Optional[bool]
@@ -1364,6 +1373,7 @@ class Undone(_UndoneOptional):
 
 class _UndoneFileOptional(TypedDict, total=False):
     cause: Optional[str]
+    changes: "Optional[List[UndoneLines]]"
     conflicts: "Optional[List[UndoConflict]]"
     left: "Optional[List[UndoLeft]]"
     to: "Optional[RelPath]"
@@ -1376,6 +1386,14 @@ class UndoneFile(_UndoneFileOptional):
     hunks: int
     outcome: "UndoOutcome"
     path: "RelPath"
+
+
+class UndoneLines(TypedDict):
+    """Lines that an undo would change."""
+
+    after: str
+    before: str
+    start: int
 
 
 _VersionWords = TypedDict("_VersionWords", {"from": "Optional[RelPath]"}, total=False)
@@ -1767,6 +1785,7 @@ __all__ = [
     "UndoRows",
     "Undone",
     "UndoneFile",
+    "UndoneLines",
     "Validity",
     "Verdict",
     "Version",

@@ -83,7 +83,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         range: options.lines,
     })?;
     if options.format == Format::AgentTrace {
-        return context.json(&trace::record(&client, &workspace.root, &blame)?);
+        return context.json(&trace::record(&client, &workspace, &blame)?);
     }
     if context.global.json {
         return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));

@@ -7,35 +7,39 @@ use std::path::PathBuf;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::activity::ActivityKind;
 use touchmark_client::proto::undo::{
-    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoLeft, UndoList, UndoOutcome, UndoRow,
-    Undone, UndoneFile,
+    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoLeft, UndoList, UndoOutcome, Undone,
+    UndoneFile, UndoneLines,
 };
 use touchmark_client::proto::{LineRange, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::commands::checkpoint;
+use crate::commands::log;
 use crate::complete;
 use crate::confirm;
 use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
-use crate::style;
+use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, author, authors, count, cut, escaped, path, wrapped};
-use crate::versions::{Said, version};
+use crate::text::{MAX_NAME, author, authors, count, cut, escaped, folded, path, wrapped};
+use crate::timeline::{self, Row};
+use crate::versions::{Said, files, version};
 
 /// What was done, path, remarks.
 const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
-
-/// Id, time, what was undone, files.
-const UNDOS: Table = Table::new(&[Step::Middle(2, 16), Step::Middle(2, 8)]);
 
 /// The verb of the question before an undo.
 const UNDO: &str = "Undo";
 
 /// The maximum number of lines of a conflict that are shown.
 const SHOWN: usize = 4;
+
+/// The maximum number of lines of each side of a planned change that are shown.
+const PLANNED: usize = 20;
 
 /// Undo one author's changes; all other lines stay.
 ///
@@ -93,6 +97,32 @@ enum Conflict {
     Keep,
     /// Put them between markers, together with the previous lines
     Markers,
+}
+
+/// Undo what agents did since a prompt; lines of other people stay.
+///
+/// `touchmark checkpoints` lists the prompts. The conversation is not taken back: the agents are
+/// told what was undone. `touchmark redo` reverses it.
+#[derive(Debug, Args)]
+pub(crate) struct RewindOptions {
+    /// The prompt, as `touchmark checkpoints` names it (`k2`), or a checkpoint's label
+    #[arg(value_name = "PROMPT", add = ArgValueCompleter::new(complete::checkpoint))]
+    prompt: String,
+    /// Only changes of this session [default: all agents]
+    #[arg(long, short, value_name = "S", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
+    session: Option<SessionId>,
+    /// Only show which lines would be undone
+    #[arg(long)]
+    dry_run: bool,
+    /// Even if a session is in the middle of a turn
+    #[arg(long)]
+    now: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Only these files, and files below these directories
+    #[arg(last = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
 }
 
 /// Reverse an undo.
@@ -158,24 +188,66 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
         None => {}
     }
-    if !options.paths.is_empty() {
-        let paths = options
-            .paths
-            .iter()
-            .map(|file| context.path(&workspace, file));
-        ask.paths = Some(paths.collect::<Outcome<_>>()?);
-    }
+    ask.paths = files(context, &workspace, &options.paths)?;
+    carry_out(
+        context,
+        &workspace,
+        &client,
+        ask,
+        options.dry_run,
+        options.yes,
+    )
+}
+
+pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let session = match &options.session {
+        Some(said) => Some(context::meant(&client, said)?),
+        None => None,
+    };
+    let prompt = options.prompt.clone();
+    let since = match &session {
+        Some(session) => checkpoint::meant(&client, session, prompt)?,
+        None => checkpoint::meant_of_any(&client, prompt)?,
+    };
+    let ask = Undo {
+        session,
+        since: Some(since),
+        now: options.now,
+        paths: files(context, &workspace, &options.paths)?,
+        ..Undo::default()
+    };
+    carry_out(
+        context,
+        &workspace,
+        &client,
+        ask,
+        options.dry_run,
+        options.yes,
+    )
+}
+
+/// Undoes what a request selects, after a question unless `yes` is set.
+fn carry_out(
+    context: &Context,
+    workspace: &Workspace,
+    client: &Client,
+    ask: Undo,
+    dry_run: bool,
+    yes: bool,
+) -> Outcome {
     let plan = Undo {
         dry_run: true,
         ..ask.clone()
     };
-    if options.dry_run {
+    if dry_run {
         let planned = client.call(plan)?;
         return tell(context, &workspace.root, Reply::Undo(planned), true);
     }
-    if !options.yes {
+    if !yes {
         let mut planned = client.call(plan.clone())?;
-        if likely::ask(&client, &planned)? {
+        if likely::ask(client, &planned)? {
             planned = client.call(plan)?;
         }
         if !is_agreed(context, &planned, UNDO)? {
@@ -211,7 +283,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
 
 fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     if !context.global.json {
-        show(planned, true, verb != UNDO)?;
+        show(planned, true, verb != UNDO, false)?;
     }
     let by = authors(&planned.authors);
     let files = count(planned.files.len() as u64, "file");
@@ -222,7 +294,13 @@ fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     )
 }
 
-fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) -> Outcome {
+/// Prints the result of an undo or a redo, or of a dry run of one.
+pub(crate) fn tell(
+    context: &Context,
+    root: &std::path::Path,
+    reply: Reply,
+    planned: bool,
+) -> Outcome {
     let is_redo = matches!(reply, Reply::Redo(_));
     let (Reply::Undo(undone) | Reply::Redo(undone)) = &reply else {
         return Ok(());
@@ -231,7 +309,7 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
     if context.global.json {
         context.json(&result_json(reply, root))?;
     } else {
-        show(undone, planned, is_redo)?;
+        show(undone, planned, is_redo, planned)?;
         match &undone.undo {
             Some(name) => context.say(&format!(
                 "reverse it with: touchmark redo {}",
@@ -252,11 +330,15 @@ fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) 
     }
 }
 
-/// Prints a line for each file, and lines for each change that stays.
-fn show(undone: &Undone, planned: bool, is_redo: bool) -> Outcome {
+/// Prints a line for each file, and lines for each change that stays. With
+/// `texts`, also the lines that would change.
+fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -> Outcome {
     let lines = lines(&undone.files, planned, is_redo, &View::here());
     for (line, file) in lines.iter().zip(&undone.files) {
         output::line(line)?;
+        for change in file.changes.iter().flatten().filter(|_| texts) {
+            show_planned(change)?;
+        }
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
         }
@@ -321,6 +403,29 @@ fn about(file: &UndoneFile) -> String {
     about.join(", ")
 }
 
+/// Prints the lines that an undo would change.
+fn show_planned(change: &UndoneLines) -> Outcome {
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    output::line(&paint(style::DIM, &format!("    line {}", change.start)))?;
+    for (sign, colour, text) in [
+        ("-", style::WARN, &change.before),
+        ("+", style::GOOD, &change.after),
+    ] {
+        let all = text.lines().count();
+        for line in text.lines().take(PLANNED) {
+            let line = format!("    {sign}{}", escaped(line, MAX_NAME));
+            for part in folded(&line, columns, "      ") {
+                output::line(&paint(colour, &part))?;
+            }
+        }
+        if all > PLANNED {
+            let more = format!("      and {} lines more", all - PLANNED);
+            output::line(&paint(style::DIM, &more))?;
+        }
+    }
+    Ok(())
+}
+
 fn show_conflict(conflict: &UndoConflict) -> Outcome {
     let place = place(Some(conflict.lines));
     output::line(&format!(
@@ -373,33 +478,19 @@ fn show_left(left: &UndoLeft, undone: &Undone) -> Outcome {
 }
 
 fn list(context: &Context, client: &Client) -> Outcome {
-    let undos = client.call(UndoList {})?;
     if context.global.json {
+        let undos = client.call(UndoList {})?;
         return context.json(&result_json(
             Reply::UndoList(undos),
             &context.workspace()?.root,
         ));
     }
-    if undos.undos.is_empty() {
+    let kinds = [ActivityKind::Undo, ActivityKind::Redo];
+    let undos = log::actions(client, &kinds, None)?.into_iter();
+    let rows: Vec<Row> = undos.map(|row| Row::Action(row.into())).collect();
+    if rows.is_empty() {
         return context.say("nothing was undone");
     }
-    let lines = list_lines(&undos.undos, &View::here());
+    let lines = timeline::lines(&rows, false, &View::here());
     lines.iter().try_for_each(|line| output::line(line))
-}
-
-/// Returns one line for each undo.
-pub(crate) fn list_lines(undos: &[UndoRow], view: &View) -> Vec<String> {
-    let rows = undos.iter().map(|undo| {
-        let what = match &undo.redo_of {
-            Some(of) => format!("redo of {}", escaped(of, MAX_NAME)),
-            None => escaped(&undo.what, MAX_NAME),
-        };
-        vec![
-            (style::AGENT, escaped(&undo.undo, MAX_NAME)),
-            (style::DIM, view.ago(undo.time)),
-            (Style::new(), what),
-            (style::DIM, count(undo.paths.len() as u64, "file")),
-        ]
-    });
-    UNDOS.lines(rows.collect(), view.columns)
 }

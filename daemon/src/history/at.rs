@@ -11,6 +11,7 @@ use touchmark_proto::{
 };
 
 use super::Past;
+use crate::inside::Inside;
 
 /// A moment in the history of the whole workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl Past {
                 Moment::Time(time.ok_or_else(|| Error::invalid("there is no such time"))?)
             }
             At::Checkpoint { session, number } => {
-                Moment::Fact(self.checkpoint(session.as_ref(), *number).await?)
+                Moment::Fact(checkpoint(&self.inside, session.as_ref(), *number).await?)
             }
         }))
     }
@@ -131,48 +132,6 @@ impl Past {
                 "`{field}` is a time, a clock or a checkpoint"
             ))),
         }
-    }
-
-    /// Returns the fact at which a checkpoint was made. A checkpoint's number
-    /// is unique in the workspace.
-    async fn checkpoint(&self, session: Option<&SessionId>, number: u64) -> Result<u64, Error> {
-        if let Some(session) = session {
-            let found = self.checkpoint_of(session, number).await?;
-            return found.ok_or_else(|| {
-                missing(format!("session {session:?} has no checkpoint k{number}"))
-                    .hint("`checkpoint/list` has them")
-            });
-        }
-        let mut cursor = None;
-        loop {
-            let limit = None;
-            let page = self.inside.ask(SessionList { limit, cursor }).await?;
-            for row in page.sessions {
-                if let Some(n) = self.checkpoint_of(&row.session, number).await? {
-                    return Ok(n);
-                }
-            }
-            cursor = page.more;
-            if cursor.is_none() {
-                return Err(missing(format!("no session has a checkpoint k{number}"))
-                    .hint("`checkpoint/list` has a session's"));
-            }
-        }
-    }
-
-    async fn checkpoint_of(&self, session: &SessionId, number: u64) -> Result<Option<u64>, Error> {
-        let ask = CheckpointList {
-            session: session.clone(),
-            limit: Some(1),
-            cursor: number.checked_sub(1).map(|before| before.to_string()),
-        };
-        let page = self.inside.ask(ask).await?;
-        let name = format!("k{number}");
-        let row = page
-            .checkpoints
-            .into_iter()
-            .find(|row| row.checkpoint == name);
-        Ok(row.map(|row| row.clock.n))
     }
 
     /// Returns the hash that a session saw of a file last; `None` if the
@@ -195,6 +154,56 @@ impl Past {
             ))),
         }
     }
+}
+
+/// Returns the fact at which a checkpoint was made. A checkpoint's number
+/// is unique in the workspace.
+pub(crate) async fn checkpoint(
+    inside: &Inside,
+    session: Option<&SessionId>,
+    number: u64,
+) -> Result<u64, Error> {
+    if let Some(session) = session {
+        let found = checkpoint_of(inside, session, number).await?;
+        return found.ok_or_else(|| {
+            missing(format!("session {session:?} has no checkpoint k{number}"))
+                .hint("`checkpoint/list` has them")
+        });
+    }
+    let mut cursor = None;
+    loop {
+        let limit = None;
+        let page = inside.ask(SessionList { limit, cursor }).await?;
+        for row in page.sessions {
+            if let Some(n) = checkpoint_of(inside, &row.session, number).await? {
+                return Ok(n);
+            }
+        }
+        cursor = page.more;
+        if cursor.is_none() {
+            return Err(missing(format!("no session has a checkpoint k{number}"))
+                .hint("`checkpoint/list` has a session's"));
+        }
+    }
+}
+
+async fn checkpoint_of(
+    inside: &Inside,
+    session: &SessionId,
+    number: u64,
+) -> Result<Option<u64>, Error> {
+    let ask = CheckpointList {
+        session: session.clone(),
+        limit: Some(1),
+        cursor: number.checked_sub(1).map(|before| before.to_string()),
+    };
+    let page = inside.ask(ask).await?;
+    let name = format!("k{number}");
+    let row = page
+        .checkpoints
+        .into_iter()
+        .find(|row| row.checkpoint == name);
+    Ok(row.map(|row| row.clock.n))
 }
 
 fn missing(message: String) -> Error {

@@ -1,12 +1,12 @@
 //! The versions of one file, with their contents.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::{Claim, Step, Undos, Weave};
 use touchmark_engine::recall;
-use touchmark_engine::{Fact, Marks, within};
+use touchmark_engine::{Carriage, Fact, Marks, within};
 use touchmark_proto::files::{FileHistory, FileSnapshot};
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind,
@@ -35,6 +35,8 @@ pub(crate) struct Chain {
     pub(crate) versions: Vec<Version>,
     /// The content of each version.
     pub(crate) steps: Vec<Step>,
+    /// What git brought (HIST-8), by the index of the version.
+    brought: BTreeMap<usize, Carriage>,
     /// The mode of the current file; `None` if there is none.
     pub(crate) mode: Option<FileMode>,
     /// The lines whose author the user has named, oldest first (ATTR-18).
@@ -86,21 +88,24 @@ impl Chain {
                 (versions, mode)
             }
         };
+        inside.looked().await?;
         let contents = Arc::clone(contents);
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let brought = brought(&contents, &versions);
             let mut steps = steps(&contents, &versions);
             // The current content was read from disk, so it need not be stored.
             if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
                 *last = Step::Held(now.into());
             }
             let claims = claims(&contents, &versions);
-            (steps, versions, claims)
+            (steps, versions, brought, claims)
         });
-        let (steps, versions, claims) = read.await?;
+        let (steps, versions, brought, claims) = read.await?;
         Ok(Self {
             versions,
             steps,
+            brought,
             mode,
             claims,
         })
@@ -120,14 +125,16 @@ impl Chain {
         let contents = Arc::clone(contents);
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let brought = brought(&contents, &versions);
             let steps = steps(&contents, &versions);
             let claims = claims(&contents, &versions);
-            (versions, steps, claims)
+            (versions, steps, brought, claims)
         });
-        let (versions, steps, claims) = read.await?;
+        let (versions, steps, brought, claims) = read.await?;
         Ok(Self {
             versions,
             steps,
+            brought,
             mode: None,
             claims,
         })
@@ -226,15 +233,63 @@ impl Chain {
     }
 
     /// Returns the lines of all versions. `undos` has those of the versions that
-    /// are undos and redos.
-    pub(crate) fn weave(&self, undos: &Undos) -> Weave {
+    /// are undos and redos. `asked` selects the versions whose changes are to be
+    /// undone or reviewed. They count as changes of their authors.
+    pub(crate) fn weave(&self, undos: &Undos, asked: impl Fn(usize) -> bool) -> Weave {
         let versions = self.versions.iter().enumerate();
         let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
         let claims: Vec<Claim> = self.claims.iter().map(|one| one.lines.clone()).collect();
-        Weave::with_undos(&self.steps, undos)
+        let brought = self.brought.iter();
+        let carried = brought.filter(|(at, how)| match how {
+            Carriage::Carried | Carriage::Wiped => !asked(**at),
+            Carriage::TakenBack | Carriage::Unclear => false,
+        });
+        let undos = Undos {
+            carried: carried.map(|(at, _)| *at).collect(),
+            ..undos.clone()
+        };
+        Weave::with_undos(&self.steps, &undos)
             .mixed(mixed.map(|(at, _)| at))
             .claimed(&claims)
     }
+
+    /// Returns whether a version is nobody's change: git carried its content
+    /// from one whole state to another (HIST-8).
+    pub(crate) fn is_carried(&self, at: usize) -> bool {
+        self.brought.get(&at) == Some(&Carriage::Carried)
+    }
+
+    /// Returns whether the lines that a version was the first to have are from
+    /// git, not from the version's author.
+    pub(crate) fn is_from_git(&self, at: usize) -> bool {
+        let how = self.brought.get(&at);
+        how.is_some_and(|how| *how != Carriage::Unclear)
+    }
+}
+
+/// Returns what git brought, by the index of the version. What a session has
+/// declared, or an editor reported, is not git's.
+fn brought(log: &Reader, versions: &[Version]) -> BTreeMap<usize, Carriage> {
+    let names: BTreeSet<&RelPath> = versions.iter().map(|version| &version.path).collect();
+    let mut found: HashMap<u64, Carriage> = HashMap::new();
+    for name in names {
+        let records = log.carriages(name);
+        let records = records.inspect_err(|error| tracing::debug!("{name}: {error}"));
+        for record in records.unwrap_or_default() {
+            if let Fact::GitBrought { version, how, .. } = record.fact {
+                found.insert(version, how);
+            }
+        }
+    }
+    let doubtful = versions.iter().enumerate().filter(|(_, version)| {
+        matches!(
+            version.evidence,
+            Evidence::Command | Evidence::Unmarked | Evidence::Gap
+        )
+    });
+    doubtful
+        .filter_map(|(at, version)| Some((at, *found.get(&version.clock.n)?)))
+        .collect()
 }
 
 fn is_link(version: &Version) -> bool {

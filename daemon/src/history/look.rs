@@ -121,7 +121,7 @@ impl Past {
         let (path, clock) = (version.path.clone(), clock(version));
         aside(move || {
             let writers = Writers::of(&chain);
-            let weave = chain.weave(&Undos::default());
+            let weave = chain.weave(&Undos::default(), |_| false);
             let all = weave.blame(step);
             let start = ask.range.map_or(1, |range| range.start.max(1));
             let end = ask.range.map_or(u32::MAX, |range| range.end);
@@ -133,7 +133,7 @@ impl Past {
                 .take(MOST_LINES + 1)
                 .map(|((step, text), _)| {
                     let (text, base64, _) = line(text);
-                    let writer = writers.of_step(*step);
+                    let writer = writers.of_line(*step);
                     BlameLine {
                         text,
                         base64,
@@ -440,7 +440,7 @@ fn difference(
         found.binary = Some(true);
         return Ok(Some(found));
     }
-    let weave: Weave = chain.weave(&Undos::default());
+    let weave: Weave = chain.weave(&Undos::default(), |_| false);
     let writers = Writers::of(&chain);
     let hunks = hunks(weave.compare(from, to), context);
     if hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>() > MOST_LINES {

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use touchmark_engine::history::Step;
 use touchmark_engine::{Found, ReadOrder, within};
 use touchmark_proto::{
-    Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, RelPath,
-    Version, VersionKind, native,
+    Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, Places,
+    RelPath, Version, VersionKind, native,
 };
 
 use crate::content;
@@ -25,6 +25,7 @@ use crate::guard::Replacer;
 use crate::inside::Inside;
 use crate::store;
 
+pub(crate) use at::checkpoint;
 pub(crate) use chain::Chain;
 
 /// What is needed to answer a request about earlier contents of files.
@@ -45,6 +46,8 @@ pub(crate) struct Past {
     pub(crate) epoch: u64,
     /// The size limit of stored contents, in bytes.
     pub(crate) largest: u64,
+    /// Where the daemon keeps its files, and which repositories are trusted.
+    pub(crate) places: Places,
 }
 
 impl Past {
@@ -118,7 +121,7 @@ impl Past {
 
     /// Runs a lookup in the log or the stored contents, on a thread that may
     /// block.
-    async fn look<T: Send + 'static>(
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&store::Reader) -> T + Send + 'static,
     ) -> Result<T, Error> {

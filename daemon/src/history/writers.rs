@@ -14,6 +14,9 @@ use super::{Chain, clock};
 pub(super) struct Writers<'a> {
     chain: &'a Chain,
     known: Vec<bool>,
+    /// For each version, whether git brought the lines that it was the first to
+    /// have.
+    from_git: Vec<bool>,
 }
 
 /// The author of one version.
@@ -30,13 +33,31 @@ impl<'a> Writers<'a> {
         let mut before: Vec<&Author> = Vec::new();
         for (version, step) in chain.versions.iter().zip(&chain.steps) {
             let is_own = before.iter().all(|author| **author == version.author);
+            let is_own = is_own && !chain.is_carried(known.len());
             known.push(is_own && version.before_unknown != Some(true));
             match step {
                 Step::NotKept => before.push(&version.author),
                 _ => before.clear(),
             }
         }
-        Self { chain, known }
+        let from_git = (0..known.len()).map(|at| chain.is_from_git(at)).collect();
+        Self {
+            chain,
+            known,
+            from_git,
+        }
+    }
+
+    /// Returns the author of a line that a version was the first to have. Lines
+    /// that git brought are not from who ran it (HIST-8).
+    pub(super) fn of_line(&self, step: usize) -> Writer<'a> {
+        let mut writer = self.of_step(step);
+        if self.from_git.get(step) == Some(&true) {
+            writer.author = Author::UNKNOWN;
+            writer.evidence = Evidence::Gap;
+            writer.is_known = false;
+        }
+        writer
     }
 
     pub(super) fn of_step(&self, step: usize) -> Writer<'a> {
@@ -59,7 +80,10 @@ impl<'a> Writers<'a> {
 
     pub(super) fn hunk(&self, hunk: Hunk<'_>) -> DiffHunk {
         let lines = hunk.lines.into_iter().map(|compared| {
-            let writer = self.of_step(compared.step);
+            let writer = match compared.kind {
+                Kind::Context => self.of_line(compared.step),
+                Kind::Added | Kind::Removed => self.of_step(compared.step),
+            };
             let (text, base64, no_newline) = line(compared.text);
             DiffLine {
                 kind: match compared.kind {

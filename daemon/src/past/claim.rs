@@ -129,7 +129,7 @@ impl Undoer {
         let client = ClientPath::from(path);
         let chain = Chain::of(&self.inside, &self.log, &self.root, &client).await?;
         let read = tokio::task::spawn_blocking(move || {
-            let weave = chain.weave(&Undos::default());
+            let weave = chain.weave(&Undos::default(), |_| false);
             let last = chain.versions.len().saturating_sub(1);
             let named = weave.name_lines(last, lines);
             (chain, named)

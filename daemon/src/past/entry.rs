@@ -125,6 +125,12 @@ impl FileEntry {
         }
     }
 
+    /// Returns whether the file was, before this undo, as `later` has left it.
+    pub(crate) fn begins_as(&self, later: &Self) -> bool {
+        (self.path == later.path && self.before == later.after)
+            && (self.was == later.mode || self.was.is_none() || later.mode.is_none())
+    }
+
     /// Returns the file's modes before and after the undo; `None` for one that
     /// is not known.
     pub(crate) fn modes(&self) -> [Option<FileMode>; 2] {

@@ -1,5 +1,37 @@
-//! Earlier contents of files, who wrote them, and what was made of them again.
+//! Earlier contents of files, who wrote them, and what was done.
+//!
+//! - [`actions`]: commands, undos, restores, reviews, prompts and git's moves,
+//!   as rows of `activity/list`. [`operations`]: what git did, from its log of
+//!   `HEAD`.
+//! - [`claim`]: the user says who wrote a change.
+//! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
+//!   change. [`markers`]: conflict markers.
+//!
+//! Which versions git brought onto the disk (HIST-8): nobody typed what a
+//! switch, a merge or a `stash pop` writes. Such a content was in git before it
+//! was in the file. So a version is looked at right after it was recorded, in
+//! the background, and the result is a fact
+//! ([`touchmark_engine::Fact::GitBrought`]). Answers about authors wait for the
+//! looks that are pending.
+//!
+//! - [`blobs`]: whether the repository has a content, and since when.
+//! - [`moves`]: which files each move of `HEAD` changed.
+//! - [`stashes`]: what is stashed, and was until lately.
+//! - [`place`]: one repository, and what is cached of it.
+//! - [`judge`]: the decision about one version.
+//! - [`looks`]: the queue of versions to look at.
 
+pub(crate) mod actions;
+mod blobs;
 mod claim;
 pub(crate) mod entry;
+mod judge;
+mod looks;
 pub(crate) mod markers;
+mod moves;
+mod operations;
+mod place;
+pub(crate) mod planned;
+mod stashes;
+
+pub(crate) use looks::Looks;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
+use touchmark_engine::Fact;
 use touchmark_engine::history::{LineName, Reviewed, Step, Weave};
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::daemon::Sync;
@@ -18,7 +19,9 @@ use touchmark_proto::review::{
     ReviewUndo,
 };
 use touchmark_proto::undo::Undone;
-use touchmark_proto::{Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, Version};
+use touchmark_proto::{
+    Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, SessionId, Version,
+};
 
 use crate::guard::Name;
 use crate::history::Chain;
@@ -67,6 +70,7 @@ impl Undoer {
         let limit = ask.limit.unwrap_or(ROWS) as usize;
         // All earlier writes are recorded when this returns (SYNC-1).
         self.inside.ask(Sync {}).await?;
+        self.inside.looked().await?;
         let commits = self.commits().await?;
         let written = self.written_by_agents().await?;
         let mut settled = BTreeMap::new();
@@ -102,7 +106,10 @@ impl Undoer {
                 let session = ask.session.as_ref();
                 session.is_none_or(|session| authors.iter().any(|author| is_of(author, session)))
             };
-            for hunk in hunks.into_iter().filter(|hunk| is_by(&hunk.authors)) {
+            let has_made =
+                |command: &Option<String>| ask.command.is_none() || *command == ask.command;
+            let meant = |hunk: &ReviewHunk| is_by(&hunk.authors) && has_made(&hunk.command);
+            for hunk in hunks.into_iter().filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break 'files;
@@ -110,7 +117,8 @@ impl Undoer {
                 listed.hunks.push(hunk);
                 rows += 1;
             }
-            if let Some(whole) = whole.filter(|whole| is_by(&whole.authors)) {
+            let meant = |whole: &ReviewFile| is_by(&whole.authors) && has_made(&whole.command);
+            if let Some(whole) = whole.filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break;
@@ -211,6 +219,7 @@ impl Undoer {
             }
         }
         self.kept.write()?;
+        self.inside.record(facts(&files));
         let paths = files.into_iter().map(|(queued, _)| queued.path);
         self.settle(paths.collect());
         Ok(ReviewKept { kept })
@@ -314,8 +323,10 @@ impl Undoer {
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
-            let weave = chain.weave(&undos);
-            let is_agents = |step: usize| chain.version(step).author.kind == AuthorKind::Agent;
+            let is_agents = |step: usize| {
+                chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
+            };
+            let weave = chain.weave(&undos, is_agents);
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),
@@ -373,8 +384,8 @@ impl Undoer {
             limit: Some(COMMANDS),
         };
         let commands = self.inside.ask(commands).await?.commands;
-        let root = self.root.clone();
-        let commits = aside(move || Commits::look(&root, &commands)).await?;
+        let (root, places) = (self.root.clone(), self.places.clone());
+        let commits = aside(move || Commits::look(&root, &places, &commands)).await?;
         Ok(Arc::new(Mutex::new(commits)))
     }
 
@@ -410,8 +421,11 @@ impl Queued {
     /// Returns whether the file existed before agents changed it.
     fn existed(&self) -> bool {
         let steps = self.chain.versions.iter().zip(&self.chain.steps);
-        let mut others = steps.filter(|(version, _)| version.author.kind != AuthorKind::Agent);
-        others.any(|(_, step)| *step != Step::Absent)
+        let mut steps = steps.enumerate();
+        steps.any(|(at, (version, step))| {
+            let is_others = version.author.kind != AuthorKind::Agent || self.chain.is_carried(at);
+            is_others && *step != Step::Absent
+        })
     }
 
     /// Returns the names of all changes.
@@ -435,11 +449,22 @@ impl Queued {
             authors: authors(versions.clone()),
             likely: versions.clone().any(Version::is_likely).then_some(true),
             time: versions
+                .clone()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
+            command: command(versions),
         }
     }
+}
+
+/// Returns the command that made all of these versions; `None` if there are
+/// several, or if one of the versions has another origin.
+fn command<'a>(mut versions: impl Iterator<Item = &'a Version>) -> Option<String> {
+    let first = versions.next()?.command.as_ref()?;
+    versions
+        .all(|version| version.command.as_ref() == Some(first))
+        .then(|| first.clone())
 }
 
 /// Returns the authors of versions, each once.
@@ -451,6 +476,34 @@ fn authors<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<Author> {
         }
     }
     authors
+}
+
+/// Returns the facts about changes that were kept: one for each session with
+/// changes among them.
+fn facts(files: &[(Queued, BTreeSet<String>)]) -> Vec<Fact> {
+    let mut counts: BTreeMap<Option<SessionId>, (BTreeSet<&RelPath>, u32)> = BTreeMap::new();
+    for (queued, ids) in files {
+        let hunks = queued.hunks.iter().filter(|(id, _)| ids.contains(id));
+        let whole = queued.whole.iter().filter(|whole| ids.contains(&whole.id));
+        let steps = hunks.map(|(_, hunk)| &hunk.steps);
+        for steps in steps.chain(whole.map(|whole| &whole.steps)) {
+            let author = |step: &usize| queued.chain.versions[*step].author.session.clone();
+            let sessions: BTreeSet<Option<SessionId>> = steps.iter().map(author).collect();
+            for session in sessions {
+                let (paths, changes) = counts.entry(session).or_default();
+                paths.insert(&queued.path);
+                *changes += 1;
+            }
+        }
+    }
+    let facts = counts.into_iter();
+    facts
+        .map(|(session, (paths, changes))| Fact::Kept {
+            session,
+            files: u32::try_from(paths.len()).unwrap_or(u32::MAX),
+            changes,
+        })
+        .collect()
 }
 
 /// Returns a change's name: a hash of the path, of the removed lines and of the

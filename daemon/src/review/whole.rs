@@ -9,7 +9,7 @@ use touchmark_proto::review::ReviewFile;
 use touchmark_proto::{AuthorKind, FileMode, RelPath};
 
 use super::commits::Commits;
-use super::{authors, hashed};
+use super::{authors, command, hashed};
 use crate::history::Chain;
 
 /// The bits of a mode that git records of a file.
@@ -59,7 +59,9 @@ impl Whole {
     /// Returns what agents have changed of a file besides lines; `None` if
     /// nothing, if it was kept, or if it cannot be told.
     pub(super) fn of(path: &RelPath, chain: &Chain, weave: &Weave, undos: &Undos) -> Option<Self> {
-        let is_agents = |step: usize| chain.version(step).author.kind == AuthorKind::Agent;
+        let is_agents = |step: usize| {
+            chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
+        };
         let links = chain.has_links();
         let steps: BTreeSet<usize> = (0..chain.versions.len())
             .filter(|step| is_agents(*step))
@@ -143,9 +145,11 @@ impl Whole {
             target: self.now.target(),
             authors: authors(versions.clone()),
             time: versions
+                .clone()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
+            command: command(versions),
         }
     }
 

@@ -33,12 +33,12 @@ use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
+use crate::past::Looks;
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::survival::Judge;
-use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
 use crate::watch::Watcher;
@@ -155,9 +155,7 @@ impl Daemon {
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
         let worktrees = Worktrees::open(
             workspace,
-            &places.state,
-            places.lock.parent().unwrap_or(&places.state),
-            trust(&places.trusted),
+            places,
             reader.clone(),
             config.durability == Durability::Power,
         );
@@ -182,7 +180,7 @@ impl Daemon {
             scope::Settings {
                 root: workspace.clone(),
                 reader: reader.clone(),
-                trust: trust(&places.trusted),
+                places: places.clone(),
                 exclude: globs.out_of_scope,
                 keep_file: config.contents_file,
                 keep_total: config.contents_total / 4,
@@ -246,6 +244,7 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
+            looks: Arc::new(Looks::new(options.workspace.clone(), places.clone())),
             judge: Arc::new(Judge::new(&places.state)),
             last_judged: None,
             options,

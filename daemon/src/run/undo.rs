@@ -94,6 +94,7 @@ impl Daemon {
             memory: self.hooks.memory(),
             root: self.options.workspace.clone(),
             largest: self.options.config.contents_file,
+            places: self.options.places.clone(),
             now: self.time.now(),
         })
     }

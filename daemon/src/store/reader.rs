@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params};
-use touchmark_engine::Record;
+use touchmark_engine::{Fact, Record};
 use touchmark_proto::{Hash, Millis, RelPath};
 
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, CLAIM, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
+use super::schema::{self, CARRIAGE, CLAIM, LASTING, OTHER, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -80,17 +80,35 @@ impl Reader {
     ) -> Result<Vec<Record>, StoreError> {
         let unstored = self.unstored.find(|record| {
             before.is_none_or(|before| record.n < before)
-                && schema::row_of(&record.fact).1 == Some(path)
+                && record.fact.version_path() == Some(path)
         });
         let (stored, _) = self.records(
             limit,
-            "SELECT n, time, body FROM fact WHERE path = ?1 AND n < ?2 ORDER BY n DESC",
+            "SELECT n, time, body FROM fact
+             WHERE path = ?1 AND n < ?2 AND kind IN (1, 2) ORDER BY n DESC",
             (path.as_bytes(), before.map_or(i64::MAX, int)),
         )?;
         let mut all = joined(stored.into_iter().rev().collect(), unstored);
         all.reverse();
         all.truncate(limit);
         Ok(all)
+    }
+
+    /// Returns the facts about what git brought of a path
+    /// ([`touchmark_engine::Fact::GitBrought`]), oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn carriages(&self, path: &RelPath) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| schema::row_of(&record.fact) == (CARRIAGE, Some(path)));
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE path = ?1 AND kind = 5 ORDER BY n",
+            [path.as_bytes()],
+        )?;
+        Ok(joined(stored, unstored))
     }
 
     /// Removes the pins of these contents (KEEP-2): the agents' changes that
@@ -194,6 +212,22 @@ impl Reader {
             .query_row([first_at(connection, time)?], |row| row.get(0))
             .optional()?;
         Ok(n.map(uint))
+    }
+
+    /// Returns the number of the newest fact of any kind that was recorded before
+    /// `time`; 0 for none.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn newest_before_time(&self, time: Millis) -> Result<u64, StoreError> {
+        let unstored = self.unstored.find(|record| record.time < time);
+        if let Some(newest) = unstored.last() {
+            return Ok(newest.n);
+        }
+        let Some(connection) = &self.connection else {
+            return Ok(0);
+        };
+        Ok(uint(first_at(connection, time)?).saturating_sub(1))
     }
 
     /// Returns the number of the fact since which the log is complete. A clock
@@ -302,9 +336,21 @@ impl Reader {
     /// # Errors
     /// The same as [`history`](Self::history).
     pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        let mut all = self.lasting_after(n)?;
+        all.retain(|record| matches!(record.fact, Fact::Survival { .. }));
+        Ok(all)
+    }
+
+    /// Returns the facts after fact `n` that are no versions and are kept as
+    /// long as versions: about survival, and about what the user undid, restored
+    /// and kept. Oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn lasting_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
-            .find(|record| record.n > n && schema::row_of(&record.fact).0 == SURVIVAL);
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == LASTING);
         let stored = self.all_records(
             usize::MAX,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",

@@ -18,12 +18,15 @@ use super::{Durability, beside};
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
-/// How many lines of a version are left. People ask for these as long as for
-/// the version.
-pub(super) const SURVIVAL: i64 = 3;
+/// What people ask for as long as for versions: how many lines of a version are
+/// left, and what the user undid, restored and kept.
+pub(super) const LASTING: i64 = 3;
 /// Whose lines of a version the user said they are. Kept as long as the
 /// version.
 pub(super) const CLAIM: i64 = 4;
+/// How git brought a version's content. It belongs to a path's history, but is
+/// no version.
+pub(super) const CARRIAGE: i64 = 5;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -153,7 +156,11 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
         Fact::Claimed { path, .. } => (CLAIM, Some(path)),
-        Fact::Survival { .. } => (SURVIVAL, None),
+        Fact::GitBrought { path, .. } => (CARRIAGE, Some(path)),
+        Fact::Survival { .. }
+        | Fact::Undone { .. }
+        | Fact::BroughtBack { .. }
+        | Fact::Kept { .. } => (LASTING, None),
         _ => (OTHER, None),
     }
 }

@@ -23,14 +23,15 @@ use touchmark_engine::within;
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, RelPath, SessionId,
-    native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, Places, RelPath,
+    SessionId, native,
 };
 
 use crate::guard::{Name, Replacer};
 use crate::history::{Chain, aside};
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
+use crate::past::planned::Room;
 use crate::review::Kept;
 use crate::store::Reader;
 
@@ -65,6 +66,7 @@ pub(crate) struct Undoer {
     pub(crate) root: PathBuf,
     /// The size limit of stored contents, in bytes.
     pub(crate) largest: u64,
+    pub(crate) places: Places,
     pub(crate) now: Millis,
 }
 
@@ -103,21 +105,25 @@ impl Undoer {
         plan::join_renames(&mut plans);
         let authors = chosen.authors.clone();
         if ask.dry_run {
-            return Ok(self.answer(None, plans, authors).await);
+            return Ok(self.answer(None, planned(plans), authors).await);
         }
         let mut transaction =
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &chosen.authors, &plans);
+        told::tell(self, undo.as_deref());
         self.settle(done(&plans));
-        Ok(self.answer(undo, plans, authors).await)
+        Ok(self.answer(undo, files(plans), authors).await)
     }
 
     /// Returns the answer to an undo or redo, with the commands that its files
     /// name.
-    async fn answer(&self, undo: Option<String>, plans: Vec<Plan>, authors: Vec<Author>) -> Undone {
-        let files: Vec<UndoneFile> = plans.into_iter().map(Plan::file).collect();
+    async fn answer(
+        &self,
+        undo: Option<String>,
+        files: Vec<UndoneFile>,
+        authors: Vec<Author>,
+    ) -> Undone {
         let left = files.iter().flat_map(|file| file.left.iter().flatten());
         let named: BTreeSet<&str> = left.filter_map(|left| left.command.as_deref()).collect();
         let mut commands = None;
@@ -159,15 +165,16 @@ impl Undoer {
         }
         plan::rename_again(&mut plans, &entry.files);
         if ask.dry_run {
-            return Ok(self.answer(None, plans, entry.authors).await);
+            return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
         let what = entry.what.clone();
         let mut transaction =
             Transaction::begin(self, plans, what, entry.authors.clone(), Some(&entry))?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
+        told::tell(self, undo.as_deref());
         self.kept.set_open(plans.iter().map(|plan| &plan.path));
-        Ok(self.answer(undo, plans, entry.authors).await)
+        Ok(self.answer(undo, files(plans), entry.authors).await)
     }
 
     /// Writes the files of a `review/undo`.
@@ -184,9 +191,9 @@ impl Undoer {
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &authors, &plans);
+        told::tell(self, undo.as_deref());
         self.settle(done(&plans));
-        Ok(self.answer(undo, plans, authors).await)
+        Ok(self.answer(undo, files(plans), authors).await)
     }
 
     /// Handles `undo/list`.
@@ -257,6 +264,28 @@ impl Undoer {
         let standing = standing.await.unwrap_or_default();
         !standing.edits.is_empty() || !standing.windows.is_empty()
     }
+}
+
+/// Returns the files of an answer.
+fn files(plans: Vec<Plan>) -> Vec<UndoneFile> {
+    plans.into_iter().map(Plan::file).collect()
+}
+
+/// Returns the files of the answer to a dry run, with the lines that would
+/// change.
+fn planned(plans: Vec<Plan>) -> Vec<UndoneFile> {
+    let mut room = Room::default();
+    let file = |plan: Plan| {
+        let changes = match is_written(plan.outcome) {
+            true => room.lines(plan.before.as_deref(), plan.after.as_deref()),
+            false => None,
+        };
+        UndoneFile {
+            changes,
+            ..plan.file()
+        }
+    };
+    plans.into_iter().map(file).collect()
 }
 
 /// Returns the paths of the files that were undone without conflicts. The

@@ -8,7 +8,7 @@ use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
 use touchmark_proto::{
-    Author, Error, ErrorCode, FileMode, Hash, LineRange, RelPath, SessionId, Version, VersionKind,
+    Author, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version, VersionKind,
 };
 
 use super::Undoer;
@@ -77,13 +77,18 @@ impl Plan {
             real: real_of(&chain, |at| chosen.has(chain.versions[at].clock)),
         };
         let not_kept = undoer.look_at_present(&mut chain, &name).await;
-        let meant = |at: usize| chosen.has(chain.version(at).clock);
-        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(meant)) else {
+        let is_chosen = |at: usize| chosen.has(chain.version(at).clock);
+        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(is_chosen)) else {
             return Ok(None);
         };
+        // What git carried is nobody's change (HIST-8). A command that is chosen
+        // by its name is undone all the same.
+        let meant = |at: usize| is_chosen(at) && (chosen.by_name || !chain.is_carried(at));
         let undos = undoer.journal.recorded().among(&chain.versions);
-        let is_likely = |at: usize| chosen.spares(&chain.versions[at]);
-        let without = chain.weave(&undos).without_sparing(meant, is_likely);
+        // Text that git brought was in git before: no user has typed it there
+        // (UNDO-7).
+        let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
+        let without = chain.weave(&undos, meant).without_sparing(meant, is_likely);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -452,23 +457,6 @@ impl Plan {
         self.hunks = 0;
     }
 
-    /// Returns the lines of the previous content that are replaced, as ranges.
-    /// Empty if the file did not exist before or does not exist afterwards.
-    pub(super) fn lines(&self) -> Vec<LineRange> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else {
-            return Vec::new();
-        };
-        let places = touchmark_engine::text::lines::places(before, after);
-        let ranges = places.unwrap_or_default().into_iter().map(|hunk| {
-            let start = hunk.old_start.max(1);
-            LineRange {
-                start,
-                end: start + hunk.old_lines.saturating_sub(1),
-            }
-        });
-        ranges.collect()
-    }
-
     /// Puts conflict markers around each change that stays, with the older
     /// lines next to it. Does nothing if the content is not UTF-8.
     fn mark(&mut self, conflicts: &[Conflict]) {
@@ -494,6 +482,7 @@ impl Plan {
             to: self.to,
             cause: self.cause,
             left: (!self.left.is_empty()).then_some(self.left),
+            changes: None,
         }
     }
 }

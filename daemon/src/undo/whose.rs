@@ -15,6 +15,7 @@ use touchmark_proto::{
 };
 
 use super::Undoer;
+use crate::inside::Inside;
 
 /// The versions that a request selects.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(super) struct Chosen {
     pub(super) paths: BTreeMap<RelPath, BTreeSet<u64>>,
     /// The authors of the selected versions.
     pub(super) authors: Vec<Author>,
+    /// Whether the request names one command or version, not an author.
+    pub(super) by_name: bool,
     /// The session of each selected version's author, by the version's number.
     sessions: BTreeMap<u64, Option<SessionId>>,
     /// What the request selects, in words for people.
@@ -49,6 +52,7 @@ impl Chosen {
     /// `invalidParams`, `notFound`, `storage`.
     pub(super) async fn of(undoer: &Undoer, ask: &Undo) -> Result<Self, Error> {
         let says = ask.session.is_some()
+            || ask.since.is_some()
             || ask.command.is_some()
             || ask.edit.is_some()
             || ask.path.is_some()
@@ -56,15 +60,22 @@ impl Chosen {
         if !says {
             return Err(
                 Error::invalid("the request selects no changes to undo").hint(
-                    "name a `session`, a `command`, an `edit`, or a `path` and `at`; or set `last`",
+                    "name a `session`, a `command`, an `edit`, a prompt as `since`, or a `path` and `at`; or set `last`",
                 ),
             );
         }
         let all = rows(undoer).await?;
-        let prompt = match (&ask.session, &ask.prompt) {
-            (Some(session), Some(prompt)) => Some(turn(undoer, session, prompt).await?),
-            (None, Some(_)) => return Err(Error::invalid("a prompt is of a `session`")),
-            (_, None) => None,
+        let prompt = match (&ask.session, &ask.prompt, &ask.since) {
+            (_, Some(_), Some(_)) => {
+                return Err(Error::invalid("`prompt` and `since` exclude each other"));
+            }
+            (Some(session), Some(prompt), None) => Some(turn(undoer, session, prompt).await?),
+            (None, Some(_), None) => return Err(Error::invalid("a prompt is of a `session`")),
+            (Some(session), None, Some(since)) => {
+                Some((turn(undoer, session, since).await?.0, u64::MAX))
+            }
+            (None, None, Some(since)) => Some((checkpoint(&undoer.inside, since).await?, u64::MAX)),
+            (_, None, None) => None,
         };
         let version = match (&ask.path, &ask.at) {
             (Some(spoken), Some(at)) => {
@@ -120,6 +131,7 @@ impl Chosen {
             said: said(ask),
             // Who names one version has looked at it.
             spares_likely: !ask.likely && ask.at.is_none(),
+            by_name: ask.command.is_some() || ask.at.is_some(),
             ..Self::default()
         };
         for row in meant {
@@ -166,6 +178,7 @@ fn said(ask: &Undo) -> String {
     };
     add("session", ask.session.as_ref().map(SessionId::as_str));
     add("prompt", ask.prompt.as_deref());
+    add("since", ask.since.as_deref());
     add("command", ask.command.as_deref());
     add("edit", ask.edit.as_deref());
     add("version", ask.at.as_deref());
@@ -236,6 +249,15 @@ async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64
     };
     let to = rows.get(at + 1).map_or(u64::MAX, |next| next.clock.n);
     Ok((rows[at].clock.n, to))
+}
+
+/// Returns the number of the fact that created a checkpoint of any session.
+async fn checkpoint(inside: &Inside, name: &str) -> Result<u64, Error> {
+    let number = name
+        .strip_prefix('k')
+        .and_then(|digits| digits.parse().ok());
+    let number = number.ok_or_else(|| Error::invalid("`since` is a checkpoint, such as `k3`"))?;
+    crate::history::checkpoint(inside, None, number).await
 }
 
 /// Returns the number of the version that `at` names.

@@ -26,7 +26,8 @@ pub enum Step {
     NotKept,
 }
 
-/// The versions of a file that are undos or redos.
+/// The versions of a file that repeat or take back what others have changed:
+/// undos, redos, and what git carried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undos {
     /// The indexes of undos, in ascending order.
@@ -38,6 +39,10 @@ pub struct Undos {
     /// an agent writes again count as that agent's. Undone lines that an editor
     /// saves again count as their first author's.
     pub by_agents: Vec<usize>,
+    /// The indexes of carried versions, in ascending order: git brought their
+    /// content, as a switch, a merge or a stash does (HIST-8). They change
+    /// nobody's lines and decide nothing.
+    pub carried: Vec<usize>,
 }
 
 /// A line, as an index into [`Weave::lines`].
@@ -55,12 +60,14 @@ pub struct Weave {
     /// Versions that may include changes of other authors.
     pub(super) mixed: BTreeSet<usize>,
     /// For each line that was put back or removed again when an undo was taken
-    /// back: the version whose change had been undone. The key is the version
-    /// that took the undo back, and the line.
+    /// back, or by a carried version: the version that had made this change
+    /// before. The key is the version that repeats the change, and the line.
     pub(super) redone: BTreeMap<(usize, Line), usize>,
     /// For each line whose author the user has named: the index of that claim,
     /// counted on from the versions.
     pub(super) claims: BTreeMap<Line, usize>,
+    /// The carried versions ([`Undos::carried`]).
+    pub(super) carried: BTreeSet<usize>,
 }
 
 /// Lines of one version whose author the user has named (ATTR-18).
@@ -174,7 +181,12 @@ impl Weave {
             mixed: BTreeSet::new(),
             redone: BTreeMap::new(),
             claims: BTreeMap::new(),
+            carried: undos.carried.iter().copied().collect(),
         };
+        // The last version that turned each line on and off, for carried
+        // versions. A carried version counts as the version that it repeats.
+        let mut last_on: BTreeMap<Line, usize> = BTreeMap::new();
+        let mut last_off: BTreeMap<Line, usize> = BTreeMap::new();
         let mut now = Now {
             on: Vec::new(),
             text: None,
@@ -238,14 +250,43 @@ impl Weave {
             for undo in &redone {
                 weave.redo(*undo, at);
             }
-            if redone.is_empty() && undos.by_agents.binary_search(&at).is_err() {
+            let is_carried = weave.carried.contains(&at);
+            if redone.is_empty() && !is_carried && undos.by_agents.binary_search(&at).is_err() {
                 let mut undone = undos.undos.iter().filter(|undo| **undo < at);
                 if let Some(undo) = undone.rfind(|undo| weave.takes_back(at, **undo)) {
                     weave.redo(*undo, at);
                 }
             }
+            if is_carried {
+                weave.repeat(at, &last_on, &last_off);
+            }
+            let change = &weave.changes[at];
+            for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {
+                for line in lines {
+                    let made = weave.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    last.insert(*line, made);
+                }
+            }
         }
         weave
+    }
+
+    /// Notes for the lines that a carried version changed which version made the
+    /// same change of them before. Lines that git brought anew have none.
+    fn repeat(
+        &mut self,
+        carried: usize,
+        last_on: &BTreeMap<Line, usize>,
+        last_off: &BTreeMap<Line, usize>,
+    ) {
+        let change = &self.changes[carried];
+        for (lines, last) in [(&change.on, last_on), (&change.off, last_off)] {
+            for line in lines {
+                if let Some(made) = last.get(line) {
+                    self.redone.insert((carried, *line), *made);
+                }
+            }
+        }
     }
 
     /// Returns whether a version takes back all that an undo did: as the save of

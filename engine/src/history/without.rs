@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
-use super::weave::{Hunk, Line, Weave, What};
+use super::weave::{Change, Hunk, Line, Weave, What};
 
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,10 +116,29 @@ impl Weave {
             let is_asked = asked.contains(&at);
             match &change.what {
                 What::Nothing => {}
-                What::Restored(_) if is_asked => hunks += 1,
+                What::Restored(_) if is_asked && !self.carried.contains(&at) => hunks += 1,
+                What::Restored(_) if self.carried.contains(&at) => {
+                    // What was undone before it stays undone.
+                    for part in self.line_parts(at, change) {
+                        let is_meant = asked.contains(&part.step);
+                        if !is_meant || kept.stays(&part) {
+                            state.turn(&part, None);
+                        }
+                    }
+                    state.exists = change.exists;
+                }
                 What::Restored(of) => {
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
+                    }
+                    let existed = at.checked_sub(1).is_some_and(|at| self.changes[at].exists);
+                    if change.exists && !existed && self.decides(at, asked) {
+                        // The file was made again. Lines that its author left
+                        // out do not come back.
+                        let made = self.on_after(at);
+                        for (on, made) in state.on.iter_mut().zip(made) {
+                            *on &= made;
+                        }
                     }
                 }
                 What::Hunks(all) => {
@@ -138,13 +157,57 @@ impl Weave {
                     if !is_asked {
                         state.exists = change.exists;
                     }
+                    if !is_asked && !change.exists && self.decides(at, asked) {
+                        // Lines that are missing from a file when it is removed
+                        // do not come back in the next file of that name.
+                        state.on.fill(false);
+                    }
                 }
             }
             if wanted.contains(&at) {
                 states.insert(at, state.clone());
             }
         }
+        self.leave_decided(asked, &mut state);
         (state, hunks)
+    }
+
+    /// Returns whether a version is a decision of its author about the lines
+    /// that it adds and removes. Git carried none of it, it takes no undo back,
+    /// and it puts no line back that a version to be undone has typed.
+    fn decides(&self, at: usize, asked: &BTreeSet<usize>) -> bool {
+        let mut repeats = self.redone.range((at, 0)..(at + 1, 0));
+        let mut on = self.changes[at].on.iter();
+        !self.carried.contains(&at)
+            && !asked.contains(&at)
+            && repeats.next().is_none()
+            && !on.any(|line| asked.contains(&self.author_of(self.lines[*line].step, *line)))
+    }
+
+    /// Leaves lines as they are now if the last version that added or removed
+    /// them took the file back to an earlier content, and is not undone.
+    fn leave_decided(&self, asked: &BTreeSet<usize>, state: &mut State) {
+        let now = self.on_after(self.changes.len());
+        let author = |line: Line| self.author_of(self.lines[line].step, line);
+        let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
+        let mut differs: BTreeSet<Line> = differs
+            .filter(|line| !now[*line] || !asked.contains(&author(*line)))
+            .collect();
+        for (at, change) in self.changes.iter().enumerate().rev() {
+            if differs.is_empty() {
+                break;
+            }
+            let decides = matches!(change.what, What::Restored(_)) && self.decides(at, asked);
+            for (lines, to) in [(&change.on, true), (&change.off, false)] {
+                for line in lines {
+                    let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    // What git carried decides nothing.
+                    if now[*line] == to && !self.carried.contains(&made) && differs.remove(line) {
+                        state.on[*line] ^= decides;
+                    }
+                }
+            }
+        }
     }
 
     /// Returns whether a version created the file.
@@ -179,9 +242,10 @@ impl Weave {
         (asked, not_kept)
     }
 
-    /// Splits a hunk of a version into its parts. Separate are what a redo
-    /// repeated, as a part of the version that made the change first, and the
-    /// lines whose author the user has named, as a part of that claim.
+    /// Splits a hunk of a version into its parts. Separate are what a redo or a
+    /// carried version repeated, as a part of the version that made the change
+    /// first, and the lines whose author the user has named, as a part of that
+    /// claim.
     fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
         let redone = self.redone.range((at, 0)..(at + 1, 0)).next().is_some();
         let claimed = hunk.on.iter().any(|line| self.claims.contains_key(line));
@@ -213,6 +277,23 @@ impl Weave {
         all.flat_map(|(step, hunk)| parts(step, &hunk)).collect()
     }
 
+    /// Splits a change into the changes of its lines, each as a part of the
+    /// version that made it first.
+    fn line_parts(&self, at: usize, change: &Change) -> impl Iterator<Item = Part> {
+        let step = move |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
+        let off = change.off.iter().map(move |line| Part {
+            step: step(line),
+            off: vec![*line],
+            on: Vec::new(),
+        });
+        let on = change.on.iter().map(move |line| Part {
+            step: step(line),
+            off: Vec::new(),
+            on: vec![*line],
+        });
+        off.chain(on)
+    }
+
     /// Returns the versions whose content a later version restored.
     fn restored(&self) -> impl Iterator<Item = usize> {
         self.changes.iter().filter_map(|change| match change.what {
@@ -232,13 +313,23 @@ impl Weave {
             lines: given.clone(),
             ..Kept::default()
         };
+        // For each line, the last version that added it or put it back.
+        let mut last = vec![0; self.lines.len()];
+        for (at, change) in self.changes.iter().enumerate() {
+            for line in &change.on {
+                last[*line] = at;
+            }
+        }
         let mut next = self.changes.len();
         while let Some(at) = next.checked_sub(1) {
             next = at;
+            let is_carried = self.carried.contains(&at);
             let hunks = match &self.changes[at].what {
                 What::Nothing => continue,
+                // What git took back and brought again later counts.
+                What::Restored(_) if is_carried && at + 1 < self.changes.len() => continue,
                 // The versions whose changes it took back do not count.
-                What::Restored(of) if !asked.contains(&at) => {
+                What::Restored(of) if is_carried || !asked.contains(&at) => {
                     next = of + 1;
                     continue;
                 }
@@ -249,8 +340,12 @@ impl Weave {
                 for part in self.parts(at, hunk) {
                     if asked.contains(&part.step) && !kept.stays(&part) {
                         kept.look(part);
-                    } else {
-                        kept.others(&part);
+                    } else if !is_carried {
+                        kept.others(&part, |_| true);
+                    } else if part.step == at {
+                        // Lines that git took away and brought back later were
+                        // changed by nobody.
+                        kept.others(&part, |line| last[line] < at);
                     }
                 }
             }
@@ -267,6 +362,12 @@ impl Weave {
         let (on, place) = self.places();
         let mut conflicts: Vec<Conflict> = Vec::new();
         for (part, by, instead) in kept.parts {
+            // Git has put another content in the place of all of it, as by
+            // going to another branch: nothing of it is left.
+            let is_left = part.on.iter().any(|line| on[*line]);
+            if self.carried.contains(&by) && !is_left {
+                continue;
+            }
             let all = part.on.iter().chain(&part.off).chain(&instead);
             let here: Vec<Line> = all.copied().filter(|line| on[*line]).collect();
             let places = here.iter().map(|line| place[*line]);
@@ -439,9 +540,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Notes a change that is not undone.
-    fn others(&mut self, part: &Part) {
-        for line in &part.off {
+    /// Notes a change that is not undone, of the lines that count.
+    fn others(&mut self, part: &Part, counts: impl Fn(Line) -> bool) {
+        for line in part.off.iter().filter(|line| counts(**line)) {
             let by = self.replaced.entry(*line).or_default();
             by.push((part.step, part.on.clone()));
         }
@@ -462,7 +563,7 @@ impl Kept {
             by.iter().find(|(_, on)| !is_undone(on)).cloned()
         });
         if let Some((by, instead)) = changed {
-            self.others(&part);
+            self.others(&part, |_| true);
             let lines = part.on.iter().chain(&part.off);
             self.lines.extend(lines.map(|line| (part.step, *line)));
             self.parts.push((part, by, instead));

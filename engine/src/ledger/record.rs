@@ -377,6 +377,45 @@ pub enum Fact {
         /// The session that wrote them; `None` for the user.
         session: Option<SessionId>,
     },
+    /// The user kept changes in a review (REV-1): one fact for each session
+    /// with changes in it.
+    Kept {
+        /// The session whose changes were kept; `None` for changes of no
+        /// session.
+        session: Option<SessionId>,
+        /// The number of files with changes of the session that were kept.
+        files: u32,
+        /// The number of changes that were kept. One of several sessions counts
+        /// for each.
+        changes: u32,
+    },
+    /// Git had a version's content before the file had it (HIST-8). There is at
+    /// most one for each version.
+    GitBrought {
+        /// The version.
+        version: u64,
+        /// The version's path.
+        path: RelPath,
+        /// What git did.
+        how: Carriage,
+    },
+}
+
+/// How git brought the content of a version (HIST-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carriage {
+    /// The work tree went from one whole state to another: by a switch, pull,
+    /// merge, rebase, cherry-pick, stash or pop.
+    Carried,
+    /// As [`Carried`](Self::Carried), but the content before was not committed:
+    /// it was stashed, or destroyed by a forced switch.
+    Wiped,
+    /// The file alone was taken back to a content that git has, as by
+    /// `git checkout -- f`, a reset or a revert, or it was copied. That is a
+    /// decision of whoever did it.
+    TakenBack,
+    /// It cannot be told whether git or the file had the content first.
+    Unclear,
 }
 
 /// The content of a path at some moment.
@@ -590,7 +629,9 @@ impl Fact {
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
             | Self::Survival { .. }
-            | Self::Claimed { .. } => None,
+            | Self::Kept { .. }
+            | Self::Claimed { .. }
+            | Self::GitBrought { .. } => None,
         }
     }
 
@@ -607,7 +648,9 @@ impl Fact {
                     | Self::Undone { .. }
                     | Self::BroughtBack { .. }
                     | Self::Survival { .. }
+                    | Self::Kept { .. }
                     | Self::Claimed { .. }
+                    | Self::GitBrought { .. }
             ),
         }
     }

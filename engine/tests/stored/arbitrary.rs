@@ -4,7 +4,7 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Refusal, Stamp, VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Refusal, Stamp, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -214,12 +214,13 @@ impl Arbitrary {
     }
 
     fn note(&mut self) -> Note {
-        match self.below(15) {
+        match self.below(16) {
             0 => Note::CheckpointCreated {
                 checkpoint: self.number(),
                 label: self.maybe(Self::text),
                 message: self.maybe(Self::text),
                 step: self.maybe(Self::number),
+                text: self.maybe(Self::text),
             },
             1 => Note::CheckpointDeleted {
                 checkpoint: self.number(),
@@ -285,6 +286,10 @@ impl Arbitrary {
             13 => Note::Said {
                 count: self.below(3),
             },
+            14 => Note::UndoToSay {
+                undo: self.below(9),
+                text: self.maybe(Self::text),
+            },
             _ => Note::MessageSeen {
                 message: self.text(),
             },
@@ -292,7 +297,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(34) {
+        match self.below(37) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -450,6 +455,11 @@ impl Arbitrary {
                 path: self.path(),
                 version: self.maybe(Self::number),
             },
+            33 => Fact::Kept {
+                session: self.maybe(Self::session),
+                files: self.small(),
+                changes: self.small(),
+            },
             32 => Fact::Survival {
                 version: self.number(),
                 session: self.session(),
@@ -458,11 +468,21 @@ impl Arbitrary {
                 added: self.small(),
                 alive: self.small(),
             },
-            33 => Fact::Claimed {
+            34 => Fact::Claimed {
                 path: self.path(),
                 version: self.number(),
                 lines: self.list(|own| (own.small(), own.number())),
                 session: self.maybe(Self::session),
+            },
+            35 => Fact::GitBrought {
+                version: self.number(),
+                path: self.path(),
+                how: self.one_of(&[
+                    Carriage::Carried,
+                    Carriage::Wiped,
+                    Carriage::TakenBack,
+                    Carriage::Unclear,
+                ]),
             },
             25 => Fact::NamesParted {
                 file: self.path(),

@@ -7,8 +7,8 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal, Stamp, State,
-    VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal,
+    Stamp, State, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -517,6 +517,11 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         added: 300,
         alive: 12,
     };
+    let brought = |how| Fact::GitBrought {
+        version: 70,
+        path: path("d/a"),
+        how,
+    };
     vec![
         (
             "refused",
@@ -601,6 +606,18 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         ("survival-at-commit", survival(Horizon::Commit)),
         ("survival-after-a-day", survival(Horizon::Day)),
         ("survival-after-a-week", survival(Horizon::Week)),
+        (
+            "kept",
+            Fact::Kept {
+                session: Some(s()),
+                files: 2,
+                changes: 3,
+            },
+        ),
+        ("git-carried", brought(Carriage::Carried)),
+        ("git-wiped", brought(Carriage::Wiped)),
+        ("git-taken-back", brought(Carriage::TakenBack)),
+        ("git-unclear", brought(Carriage::Unclear)),
     ]
 }
 
@@ -643,11 +660,13 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::BroughtBack { .. } => 32,
         Fact::Survival { .. } => 33,
         Fact::Claimed { .. } => 34,
+        Fact::Kept { .. } => 35,
+        Fact::GitBrought { .. } => 36,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 35;
+pub(crate) const KINDS: u8 = 37;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {
@@ -670,6 +689,17 @@ fn notes() -> Vec<(&'static str, Note)> {
                 label: Some("before".into()),
                 message: Some("m".into()),
                 step: Some(4),
+                text: None,
+            },
+        ),
+        (
+            "note-checkpoint-of-a-prompt",
+            Note::CheckpointCreated {
+                checkpoint: 2,
+                label: None,
+                message: None,
+                step: None,
+                text: Some("rename it".into()),
             },
         ),
         (
@@ -692,6 +722,20 @@ fn notes() -> Vec<(&'static str, Note)> {
             },
         ),
         ("note-said", Note::Said { count: 1 }),
+        (
+            "note-undo-to-say",
+            Note::UndoToSay {
+                undo: 3,
+                text: Some("undone".into()),
+            },
+        ),
+        (
+            "note-undo-said",
+            Note::UndoToSay {
+                undo: 3,
+                text: None,
+            },
+        ),
         (
             "note-model-recorded",
             Note::ModelRecorded {

@@ -6,11 +6,11 @@ export const PROTOCOL = 1;
 /** When a delivery of changes takes effect. */
 export type Ack = "implicit" | "explicit";
 
-/** A list of what sessions did. */
+/** A list of what was done. */
 export interface Activities {
   /**
-   * Since when everything is in the list: earlier rows are dropped when the
-   * daemon stores its state, and when it ends.
+   * Since when everything that sessions did to files is in the list: earlier
+   * rows are dropped when the daemon stores its state, and when it ends.
    */
   completeSince: number;
   /**
@@ -22,24 +22,57 @@ export interface Activities {
   rows: Activity[];
 }
 
-/** One thing that a session did. */
+/** One thing that was done. */
 export interface Activity {
-  /** The clock of the fact. */
+  /**
+   * The clock when it began; its versions are later than this clock, and no
+   * later than `clock`. `None` if it took no time.
+   */
+  begun?: Clock | null;
+  /**
+   * The clock of the fact. Of what took longer, the clock at its end; of what
+   * is no fact, that of the fact before it.
+   */
   clock: Clock;
-  /** What the session did. */
+  /**
+   * Whether the user or a session did it: a command of one ran at that time.
+   * `None` means no.
+   */
+  doubt?: boolean | null;
+  /**
+   * The number of files that it changed. `None` if it is not counted here;
+   * the versions of a command name it.
+   */
+  files?: number | null;
+  /** What was done. */
   kind: ActivityKind;
   /** The session's label; `None` if it has none (SES-2). */
   label?: string | null;
   /** The version that was overwritten; `None` if none was. */
   lost?: Clock | null;
   /**
+   * The name by which other requests refer to it: a command (`c5`), an undo
+   * or redo (`u1`), a checkpoint (`k2`). `None` for what has none.
+   */
+  name?: string | null;
+  /**
    * The file. Of a refused edit the first one that it was refused for;
-   * `None` if that is not recorded.
+   * `None` if that is not recorded, or if there are several.
    */
   path?: RelPath | null;
-  /** The session. */
-  session: SessionId;
-  /** When it was recorded. */
+  /** The files that it changed, at most 200. `None` if it is not counted here. */
+  paths?: RelPath[] | null;
+  /**
+   * The session that did it; `None` if the user did it, or if that is not
+   * known (`doubt`).
+   */
+  session?: SessionId | null;
+  /**
+   * What was done, for people, in one line: the command line, what was
+   * undone, the beginning of the prompt. `None` if it is not known.
+   */
+  text?: string | null;
+  /** When it was recorded, or began. */
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -47,17 +80,21 @@ export interface Activity {
   verdict?: Verdict | null;
 }
 
-/** What a session did. */
-export type ActivityKind = "read" | "stale" | "notRead" | "conflict" | "overwrote";
+/** What was done. */
+export type ActivityKind = "read" | "stale" | "notRead" | "conflict" | "overwrote" | "command" | "undo" | "redo" | "restore" | "keep" | "claim" | "prompt" | "git";
 
 /**
- * Lists what sessions did that is no version: reads, refused edits, and
- * versions that they overwrote unseen. Newest first. The versions themselves
- * are in `file/log`.
+ * Lists what was done that is no version (HIST-7). Newest first. The versions
+ * themselves are in `file/log`.
  */
 export interface ActivityList {
   /** Only what is older than this clock; `None` starts at the newest. */
   before?: Clock | null;
+  /**
+   * Only these kinds. `None` means what sessions did to files: `read`,
+   * `stale`, `notRead`, `conflict` and `overwrote`.
+   */
+  kinds?: ActivityKind[] | null;
   /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
   /**
@@ -351,6 +388,12 @@ export interface CheckpointCreate {
    * stores it.
    */
   step?: number | null;
+  /**
+   * The beginning of the prompt that the checkpoint belongs to: at most 80
+   * characters, in one line, without tokens (SEC-3). `None` if it is not
+   * known.
+   */
+  text?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -458,6 +501,12 @@ export interface CheckpointRow {
    * stores it.
    */
   step?: number | null;
+  /**
+   * The beginning of the prompt that the checkpoint belongs to: at most 80
+   * characters, in one line, without tokens (SEC-3). `None` if it is not
+   * known.
+   */
+  text?: string | null;
   /** The time of the checkpoint. */
   time: number;
 }
@@ -2565,6 +2614,11 @@ export interface RetentionRanked {
 export interface ReviewFile {
   /** The authors of the change. */
   authors: Author[];
+  /**
+   * The command that made all of the change (`c5`); `None` if it has another
+   * origin too.
+   */
+  command?: string | null;
   /** The change's id. */
   id: string;
   /** The current mode; `None` if the change deleted the file. */
@@ -2597,6 +2651,11 @@ export interface ReviewHunk {
   authors: Author[];
   /** The text without the change. Bytes that are not UTF-8 are replaced. */
   before: string;
+  /**
+   * The command that made all of the change (`c5`); `None` if it has another
+   * origin too.
+   */
+  command?: string | null;
   /** True if the change created the file; else `None`. */
   created?: boolean | null;
   /** True if the change deleted the file; else `None`. */
@@ -2650,6 +2709,11 @@ export interface ReviewKept {
 
 /** Lists agents' changes that have been neither kept nor undone. */
 export interface ReviewList {
+  /**
+   * Only changes that were made by this command alone (`c5`); `None` means
+   * all changes.
+   */
+  command?: string | null;
   /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
   /**
@@ -3284,7 +3348,7 @@ export interface Truncated {
 /**
  * Undoes changes and leaves the lines of all other authors as they are
  * (UNDO-1). The changes are those of `session`, or the part of them that
- * `prompt`, `command`, `edit` or `last` selects; or the one version that
+ * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
  * `path` and `at` name.
  */
 export interface Undo {
@@ -3329,9 +3393,15 @@ export interface Undo {
   prompt?: string | null;
   /**
    * The session whose changes are undone, together with its sub-agents.
-   * `None` if `command`, `edit` or `last` selects among all agents' changes.
+   * `None` if `since`, `command`, `edit` or `last` selects among all agents'
+   * changes.
    */
   session?: SessionId | null;
+  /**
+   * Only what was done after this prompt, or any other checkpoint (`k3`), by
+   * `session`; without a session, by any agent.
+   */
+  since?: string | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
   /** The answer is worthless after that many milliseconds. */
@@ -3427,6 +3497,11 @@ export interface UndoneFile {
    * people; else `None`.
    */
   cause?: string | null;
+  /**
+   * The lines that would change, with `dryRun`; else `None`. At most 64 KiB
+   * of text for all files.
+   */
+  changes?: UndoneLines[] | null;
   /** The changes that stay; `None` if there are none. */
   conflicts?: UndoConflict[] | null;
   /** The number of changes that were undone, counted by their hunks. */
@@ -3444,6 +3519,16 @@ export interface UndoneFile {
   to?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
+}
+
+/** Lines that an undo would change. */
+export interface UndoneLines {
+  /** The lines that replace them. Empty if lines are only removed. */
+  after: string;
+  /** The lines that are there. Empty if lines are only added. */
+  before: string;
+  /** The number of the first line, in the file's current content. */
+  start: number;
 }
 
 /** Ends a subscription. */

@@ -111,9 +111,8 @@ export abstract class Requests {
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
   /**
-   * Lists what sessions did that is no version: reads, refused edits, and
-   * versions that they overwrote unseen. Newest first. The versions themselves
-   * are in `file/log`.
+   * Lists what was done that is no version (HIST-7). Newest first. The versions
+   * themselves are in `file/log`.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
@@ -841,7 +840,7 @@ export abstract class Requests {
   /**
    * Undoes changes and leaves the lines of all other authors as they are
    * (UNDO-1). The changes are those of `session`, or the part of them that
-   * `prompt`, `command`, `edit` or `last` selects; or the one version that
+   * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
@@ -915,9 +914,8 @@ export abstract class SessionRequests {
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
   /**
-   * Lists what sessions did that is no version: reads, refused edits, and
-   * versions that they overwrote unseen. Newest first. The versions themselves
-   * are in `file/log`.
+   * Lists what was done that is no version (HIST-7). Newest first. The versions
+   * themselves are in `file/log`.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
@@ -1243,7 +1241,7 @@ export abstract class SessionRequests {
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownClock`, `unknownSession`.
    */
   reviewList(params: Omit<ReviewList, "session"> = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
-    return this.call("review/list", { session: this.id, ...params }, ask);
+    return this.call("review/list", params.command == null ? { session: this.id, ...params } : params, ask);
   }
 
   /**
@@ -1341,7 +1339,7 @@ export abstract class SessionRequests {
   /**
    * Undoes changes and leaves the lines of all other authors as they are
    * (UNDO-1). The changes are those of `session`, or the part of them that
-   * `prompt`, `command`, `edit` or `last` selects; or the one version that
+   * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.

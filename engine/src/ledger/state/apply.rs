@@ -228,7 +228,9 @@ impl State {
             | Fact::Undone { .. }
             | Fact::BroughtBack { .. }
             | Fact::Survival { .. }
-            | Fact::Claimed { .. } => {}
+            | Fact::Kept { .. }
+            | Fact::Claimed { .. }
+            | Fact::GitBrought { .. } => {}
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The stored form of facts.
 
 use super::leaves::{
-    Author, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines, Mode,
-    Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
+    Author, Carriage, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines,
+    Mode, Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
 use crate::ledger::record;
@@ -171,5 +171,7 @@ variants! {
             2 lines: List<(u32, u64)>,
             3 session: Option<Session>,
         },
+        35 Kept { 0 session: Option<Session>, 1 files: u32, 2 changes: u32 },
+        36 GitBrought { 0 version: u64, 1 path: Path, 2 how: Carriage },
     }
 }
