@@ -207,6 +207,12 @@ impl Entry<'_> {
         }
     }
 
+    /// Returns whether some of it may be the user's (UNDO-7).
+    fn is_likely(&self) -> bool {
+        let mut hunks = self.changes.iter();
+        hunks.any(|change| matches!(change, Change::Lines(hunk) if hunk.likely == Some(true)))
+    }
+
     fn named(&self) -> Vec<ReviewNamed> {
         self.changes.iter().map(Change::named).collect()
     }
@@ -227,7 +233,8 @@ impl Entry<'_> {
         }
         let files = count(paths.len() as u64, "file");
         let head = format!("{}: {files}", escaped(command, MAX_NAME));
-        head_line(&head, &authors(first.authors()))?;
+        let by = doubted(authors(first.authors()), self.is_likely());
+        head_line(&head, &by)?;
         let names: Vec<String> = paths.iter().take(NAMED).map(|file| path(file)).collect();
         let more = match paths.len().saturating_sub(NAMED) {
             0 => String::new(),
@@ -365,6 +372,14 @@ fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
     }
 }
 
+/// Adds to the authors of a change that it may be the user's.
+fn doubted(authors: String, is_likely: bool) -> String {
+    match is_likely {
+        true => authors + " or you",
+        false => authors,
+    }
+}
+
 /// Prints the change as a diff, with its author.
 fn show(hunk: &ReviewHunk) -> Outcome {
     let lines = hunk.lines;
@@ -374,16 +389,8 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         _ if lines.start == lines.end => format!("line {}", lines.start),
         _ => format!("lines {}-{}", lines.start, lines.end),
     };
-    let mark = if hunk.likely == Some(true) {
-        " or you"
-    } else {
-        ""
-    };
-    head(
-        &hunk.path,
-        &what,
-        &format!("{}{mark}", authors(&hunk.authors)),
-    )?;
+    let by = doubted(authors(&hunk.authors), hunk.likely == Some(true));
+    head(&hunk.path, &what, &by)?;
     show_text(&hunk.before, &hunk.after)
 }
 

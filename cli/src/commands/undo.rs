@@ -117,6 +117,9 @@ pub(crate) struct RewindOptions {
     /// Even if a session is in the middle of a turn
     #[arg(long)]
     now: bool,
+    /// Also text that appeared while a command ran, and may be yours
+    #[arg(long)]
+    likely: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -215,6 +218,7 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
         session,
         since: Some(since),
         now: options.now,
+        likely: options.likely,
         paths: files(context, &workspace, &options.paths)?,
         ..Undo::default()
     };

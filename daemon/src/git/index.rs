@@ -222,7 +222,7 @@ impl GitIndex {
             let kept = last.checked_sub(dropped)?;
             let from = start.checked_sub(last)?;
             self.names.extend_from_within(from..from + kept);
-            let added = rest.to_zero()?;
+            let added = rest.until_zero()?;
             self.names.extend_from_slice(added);
         } else {
             let length = match flags & NAME {
@@ -292,7 +292,7 @@ impl<'a> Rest<'a> {
     }
 
     /// Reads what is before the next zero byte, and that byte.
-    fn to_zero(&mut self) -> Option<&'a [u8]> {
+    fn until_zero(&mut self) -> Option<&'a [u8]> {
         let end = self
             .0
             .iter()

@@ -2,6 +2,7 @@
 
 use touchmark_engine::text::lines;
 use touchmark_engine::{Fact, WriteOutcome};
+use touchmark_proto::daemon::Sync;
 use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
 use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
@@ -25,7 +26,11 @@ impl Past {
             let (n, author) = (version.clock.n, version.author.clone());
             match self.restored(&name, version, now, ask.no_redo).await? {
                 Ok(file) => {
-                    if file.outcome == Restoration::Restored {
+                    if file.outcome != Restoration::Unchanged {
+                        // The version comes first, so that the log can name who
+                        // brought it back (HIST-7). If this fails, so does the
+                        // record.
+                        let _ends = self.inside.ask(Sync {}).await;
                         self.inside.record(vec![Fact::BroughtBack {
                             session: author.session,
                             path: file.path.clone(),

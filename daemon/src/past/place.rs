@@ -42,6 +42,9 @@ const MOST_OBJECT: u64 = 64 << 20;
 /// The most bytes of the log of `HEAD` that are read.
 const MOST_LOG: u64 = 1 << 20;
 
+/// The commits before and after a move of `HEAD`.
+type Ends = (String, String);
+
 /// A repository, as far as it was looked at.
 pub(super) struct Place {
     tree: WorkTree,
@@ -55,7 +58,7 @@ pub(super) struct Place {
     logged: Option<(u64, Nanos)>,
     /// The files that the newest moves changed, by the commits before and
     /// after.
-    changed: VecDeque<((String, String), Option<Arc<Changed>>)>,
+    changed: VecDeque<(Ends, Option<Arc<Changed>>)>,
     /// When the index was written, and the index if it was understood.
     index: Option<(Nanos, Option<GitIndex>)>,
     /// A git process that prints objects; it ends after each batch of looks.

@@ -7,7 +7,7 @@ use touchmark_engine::Fact;
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{
     Counters, Degraded, Done, Initialize, Initialized, KeptContents, Program, StatusReport,
-    StoreStatus, Subscribe, Unsubscribe,
+    StoreStatus, Subscribe, Sync, Unsubscribe,
 };
 use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, RequestId};
 
@@ -51,6 +51,8 @@ impl Daemon {
                 return self.recover(request, move |_| {
                     let (restored, is_written) = replacer?.restore(&ask.id, ask.no_redo)?;
                     if is_written {
+                        // The versions come first, as those of a restore.
+                        let _ends = tokio::runtime::Handle::current().block_on(inside.ask(Sync {}));
                         let facts = restored.items.iter().map(|item| Fact::BroughtBack {
                             session: item.author.as_ref().and_then(|by| by.session.clone()),
                             path: item.path.clone(),

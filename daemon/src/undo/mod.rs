@@ -103,6 +103,7 @@ impl Undoer {
             plans.extend(plan.filter(is_new));
         }
         plan::join_renames(&mut plans);
+        plan::leave_behind_links(&mut plans, self);
         let authors = chosen.authors.clone();
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), authors).await);
@@ -164,6 +165,7 @@ impl Undoer {
             plans.push(plan);
         }
         plan::rename_again(&mut plans, &entry.files);
+        plan::leave_behind_links(&mut plans, self);
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
@@ -183,11 +185,12 @@ impl Undoer {
     /// `storage`.
     pub(crate) async fn carry_out(
         &self,
-        plans: Vec<Plan>,
+        mut plans: Vec<Plan>,
         what: String,
         authors: Vec<Author>,
     ) -> Result<Undone, Error> {
         let chosen = Chosen::default();
+        plan::leave_behind_links(&mut plans, self);
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();

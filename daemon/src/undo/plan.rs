@@ -381,12 +381,10 @@ impl Plan {
         self.fail(outcome, cause);
     }
 
-    /// Leaves the file as it is where the undo would write through a symlink
-    /// that was not there, or replace a content that could not be brought back.
-    /// `not_kept` is why the present content may not be stored; `None` if it
-    /// may. The write checks both again.
+    /// Leaves the file as it is where the undo would replace a content that
+    /// could not be brought back. `not_kept` is why the present content may not
+    /// be stored; `None` if it may. The write checks it again.
     pub(crate) fn check_present(&mut self, undoer: &Undoer, not_kept: Option<String>) {
-        let is_link = self.was.is_some_and(FileMode::is_link);
         if let Some(cause) = not_kept
             && (self.writes() || self.is_lost())
         {
@@ -395,13 +393,13 @@ impl Plan {
                 false => self.leave(cause),
             }
         }
-        if self.writes()
-            && !is_link
-            && let Err(error) = undoer.replacer.check(&self.name())
-            && error.data.file_type.as_deref() == Some("symlink")
-        {
-            self.keep(&error.message);
-        }
+    }
+
+    /// Returns whether a symbolic link stands at the name, and not after the
+    /// undo.
+    fn removes_link(&self) -> bool {
+        let is_link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_link);
+        is_link(self.was) && (self.after.is_none() || !is_link(self.mode))
     }
 
     /// Returns the file's name, with the links that the undo may follow.
@@ -488,11 +486,17 @@ impl Plan {
 }
 
 /// Returns the name behind the symlinks on a file's path, as the versions that
-/// `meant` selects had them; `None` if they had none, or not the same. A version
-/// that was recorded under the name behind the links had none.
+/// `meant` selects and those right before them had them; `None` if they had none,
+/// or not the same. A version that was recorded under the name behind the links
+/// had none. A link that a selected version put in the file's place is not
+/// followed.
 pub(crate) fn real_of(chain: &Chain, meant: impl Fn(usize) -> bool) -> Option<RelPath> {
     let steps = (0..chain.versions.len()).filter(|at| meant(*at));
-    let versions: Vec<_> = steps.map(|at| &chain.versions[at]).collect();
+    let before = steps
+        .clone()
+        .filter_map(|at| at.checked_sub(1))
+        .filter(|at| !meant(*at) && chain.versions[*at].hash.is_some());
+    let versions: Vec<_> = steps.chain(before).map(|at| &chain.versions[at]).collect();
     let real = versions.iter().find_map(|version| version.real.clone())?;
     let is_same = |path: &RelPath| *path == real;
     versions
@@ -604,6 +608,29 @@ pub(super) fn join_renames(plans: &mut [Plan]) {
         plans[at].after = None;
         plans[at].outcome = UndoOutcome::Renamed;
         plans[at].to = Some(from);
+    }
+}
+
+/// Leaves the files as they are that would be written through a symlink that was
+/// not there. The write checks it again. A link above a file does not count if
+/// the same undo removes it.
+pub(super) fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
+    for at in 0..plans.len() {
+        let plan = &plans[at];
+        let is_removed = |other: &Plan| plan.path.below(&other.path).is_some();
+        if !plan.writes()
+            || plan.was.is_some_and(FileMode::is_link)
+            || plans
+                .iter()
+                .any(|other| other.removes_link() && is_removed(other))
+        {
+            continue;
+        }
+        if let Err(error) = undoer.replacer.check(&plan.name())
+            && error.data.file_type.as_deref() == Some("symlink")
+        {
+            plans[at].keep(&error.message);
+        }
     }
 }
 

@@ -110,6 +110,7 @@ pub fn truth(file: &File, without: Who) -> Truth {
             exists = version.lines.is_some();
         }
     }
+    leave_decided(file, without, &mut there, &stood);
     if !exists {
         there.clear();
     }
@@ -118,6 +119,39 @@ pub fn truth(file: &File, without: Who) -> Truth {
         stay: there.iter().filter(is_own).copied().collect(),
         there,
         conflicts,
+    }
+}
+
+/// Leaves lines as they are now if another author has decided so: the last
+/// version that added or removed the line took the file back to an earlier
+/// content, or the file was removed or made again without it later. A version
+/// that brought a line back that `without` had written decides nothing (UNDO-2).
+fn leave_decided(file: &File, without: Who, there: &mut BTreeSet<usize>, stood: &BTreeSet<usize>) {
+    let is_own = |line: &usize| file.lines[*line].by == Some(without);
+    let lines = |at: usize| file.versions[at].lines.as_deref().unwrap_or_default();
+    let exists = |at: usize| file.versions[at].lines.is_some();
+    let decides = |at: usize| {
+        let brings = |line: &usize| is_own(line) && !lines(at - 1).contains(line);
+        file.versions[at].by != Some(without) && !lines(at).iter().any(brings)
+    };
+    let is_back =
+        |at: usize| (0..at).any(|old| file.versions[old].lines == file.versions[at].lines);
+    let differs: Vec<usize> = there.symmetric_difference(stood).copied().collect();
+    let open = differs
+        .into_iter()
+        .filter(|line| !stood.contains(line) || !is_own(line));
+    for line in open {
+        let holds = |at: usize| lines(at).contains(&line);
+        let mut all = (1..file.versions.len()).rev();
+        let Some(at) = all.find(|at| holds(*at) != holds(at - 1)) else {
+            continue;
+        };
+        let mut later = at + 1..file.versions.len();
+        let is_decided = is_back(at) && decides(at)
+            || later.any(|later| exists(later) != exists(later - 1) && decides(later));
+        if is_decided && !there.remove(&line) {
+            there.insert(line);
+        }
     }
 }
 

@@ -55,7 +55,7 @@ fn real() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn each_format_of_git_is_read() {
     for (format, bytes) in real() {
-        let index = GitIndex::parse(&bytes).expect(&format);
+        let index = GitIndex::parse(&bytes).unwrap_or_else(|| panic!("{format}"));
         assert_eq!(index.entries.len(), 6, "{format}");
         let names: Vec<&[u8]> = index.entries.iter().map(|one| index.name(one)).collect();
         assert_eq!(names[..3], [&b"a"[..], b"deep/er/b", b"deep/er/b.txt"]);
