@@ -131,6 +131,10 @@ impl Weave {
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
                     }
+                    if !change.exists && self.decides(at, asked) {
+                        // Who removes the file means all of it.
+                        (state.exists, state.on) = (false, vec![false; self.lines.len()]);
+                    }
                     let existed = at.checked_sub(1).is_some_and(|at| self.changes[at].exists);
                     if change.exists && !existed && self.decides(at, asked) {
                         // The file was made again. Lines that its author left

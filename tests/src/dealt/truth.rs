@@ -108,10 +108,19 @@ pub fn truth(file: &File, without: Who) -> Truth {
         }
         if version.by != Some(without) {
             exists = version.lines.is_some();
+            if !exists {
+                // Lines that were missing then do not come back either.
+                there.clear();
+            }
         }
     }
     leave_decided(file, without, &mut there, &stood);
-    if !exists {
+    // A file that another author has removed last stays removed.
+    let is_removed = file
+        .versions
+        .last()
+        .is_some_and(|last| last.lines.is_none() && last.by.is_some() && last.by != Some(without));
+    if !exists || is_removed {
         there.clear();
     }
     let is_own = |line: &&usize| file.lines[**line].by == Some(without);
@@ -146,9 +155,14 @@ fn leave_decided(file: &File, without: Who, there: &mut BTreeSet<usize>, stood: 
         let Some(at) = all.find(|at| holds(*at) != holds(at - 1)) else {
             continue;
         };
+        let is_new = |made: usize| {
+            let is_made = exists(made) && !exists(made - 1);
+            // It takes the removal back, and is not undone itself.
+            let takes_back = is_back(made) && file.versions[made].by != Some(without);
+            is_made && (decides(made) || !takes_back && decides(made - 1))
+        };
         let mut later = at + 1..file.versions.len();
-        let is_decided = is_back(at) && decides(at)
-            || later.any(|later| exists(later) != exists(later - 1) && decides(later));
+        let is_decided = is_back(at) && decides(at) || later.any(is_new);
         if is_decided && !there.remove(&line) {
             there.insert(line);
         }
