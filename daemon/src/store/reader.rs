@@ -12,7 +12,7 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, OTHER, SURVIVAL, VERSION, first_at, int, meta, uint};
+use super::schema::{self, DERIVED, OTHER, VERSION, first_at, int, meta, uint};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -296,15 +296,17 @@ impl Reader {
         Ok(all)
     }
 
-    /// Returns the facts about survival ([`touchmark_engine::Fact::Survival`]) after fact `n`,
-    /// oldest first.
+    /// Returns what was found out about versions
+    /// ([`Survival`](touchmark_engine::Fact::Survival) and
+    /// [`Lineage`](touchmark_engine::Fact::Lineage)) after fact `n`, oldest
+    /// first.
     ///
     /// # Errors
     /// The same as [`history`](Self::history).
-    pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+    pub fn derived_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
-            .find(|record| record.n > n && schema::row_of(&record.fact).0 == SURVIVAL);
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == DERIVED);
         let stored = self.all_records(
             usize::MAX,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",

@@ -18,9 +18,10 @@ use super::{Durability, beside};
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
-/// How many lines of a version are left. People ask for these as long as for
-/// the version.
-pub(super) const SURVIVAL: i64 = 3;
+/// What was found out about versions: how many of their lines are left, and
+/// which names stand for which files. People ask for these as long as for
+/// the versions.
+pub(super) const DERIVED: i64 = 3;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -146,7 +147,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     match fact {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
-        Fact::Survival { .. } => (SURVIVAL, None),
+        Fact::Survival { .. } | Fact::Lineage { .. } => (DERIVED, None),
         _ => (OTHER, None),
     }
 }

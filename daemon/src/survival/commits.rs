@@ -58,7 +58,7 @@ impl Look {
                     log.versions_between_times(oldest, now.saturating_add(1), usize::MAX)?;
                 let first = records.first().map_or(u64::MAX, |record| record.n);
                 let judged: HashSet<u64> = log
-                    .survivals_after(first)?
+                    .derived_after(first)?
                     .into_iter()
                     .filter_map(|record| match record.fact {
                         Fact::Survival {

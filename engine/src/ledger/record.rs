@@ -362,6 +362,20 @@ pub enum Fact {
         /// The number of these lines that were in the file at that moment.
         alive: u32,
     },
+    /// A name stands for another file than before (HIST-9). Decided once, from
+    /// contents that may be forgotten later.
+    Lineage {
+        /// The name.
+        path: RelPath,
+        /// The number of the version from which on it does; `None`: from this
+        /// fact on, since the name has no version.
+        version: Option<u64>,
+        /// The earlier name of the file; `None` for a new file.
+        from: Option<RelPath>,
+        /// The number of the version from which on the earlier name does not
+        /// stand for the file any more. 0 without an earlier name.
+        until: u64,
+    },
 }
 
 /// The content of a path at some moment.
@@ -570,7 +584,8 @@ impl Fact {
             | Self::NamesParted { .. }
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
-            | Self::Survival { .. } => None,
+            | Self::Survival { .. }
+            | Self::Lineage { .. } => None,
         }
     }
 
@@ -585,6 +600,7 @@ impl Fact {
                 | Self::Undone { .. }
                 | Self::BroughtBack { .. }
                 | Self::Survival { .. }
+                | Self::Lineage { .. }
         )
     }
 

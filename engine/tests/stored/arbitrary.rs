@@ -291,7 +291,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(33) {
+        match self.below(34) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -455,6 +455,12 @@ impl Arbitrary {
                 horizon: self.one_of(&[Horizon::Commit, Horizon::Day, Horizon::Week]),
                 added: self.small(),
                 alive: self.small(),
+            },
+            33 => Fact::Lineage {
+                path: self.path(),
+                version: self.maybe(Self::number),
+                from: self.maybe(Self::path),
+                until: self.number(),
             },
             25 => Fact::NamesParted {
                 file: self.path(),

@@ -557,6 +557,33 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         ("survival-at-commit", survival(Horizon::Commit)),
         ("survival-after-a-day", survival(Horizon::Day)),
         ("survival-after-a-week", survival(Horizon::Week)),
+        (
+            "lineage-moved",
+            Fact::Lineage {
+                path: path("d/b"),
+                version: Some(70),
+                from: Some(path("a")),
+                until: 71,
+            },
+        ),
+        (
+            "lineage-moved-unrecorded",
+            Fact::Lineage {
+                path: path("b"),
+                version: None,
+                from: Some(path("a")),
+                until: 300,
+            },
+        ),
+        (
+            "lineage-new",
+            Fact::Lineage {
+                path: path("a"),
+                version: Some(70),
+                from: None,
+                until: 0,
+            },
+        ),
     ]
 }
 
@@ -598,6 +625,7 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::Undone { .. } => 31,
         Fact::BroughtBack { .. } => 32,
         Fact::Survival { .. } => 33,
+        Fact::Lineage { .. } => 37,
     }
 }
 

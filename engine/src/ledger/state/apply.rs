@@ -227,7 +227,8 @@ impl State {
             Fact::Passed { .. }
             | Fact::Undone { .. }
             | Fact::BroughtBack { .. }
-            | Fact::Survival { .. } => {}
+            | Fact::Survival { .. }
+            | Fact::Lineage { .. } => {}
         }
     }
 }

@@ -164,5 +164,11 @@ variants! {
             4 added: u32,
             5 alive: u32,
         },
+        37 Lineage {
+            0 path: Path,
+            1 version: Option<u64>,
+            2 from: Option<Path>,
+            3 until: Rare<u64>,
+        },
     }
 }
