@@ -61,6 +61,7 @@ use crate::failpoint;
 use crate::guard::{Guard, Umask};
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
+use crate::past::Lineages;
 use crate::review::Kept;
 use crate::scope::Sweeper;
 use crate::socket::{Hub, Listener, Peer};
@@ -233,6 +234,8 @@ struct Daemon {
     ending: Option<Ending>,
     /// What was judged of agents' lines.
     judge: Arc<Judge>,
+    /// Which names stand for which files.
+    lineages: Arc<Lineages>,
     /// When that was looked at last; `None` if it was not.
     last_judged: Option<Instant>,
 }

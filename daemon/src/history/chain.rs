@@ -15,6 +15,7 @@ use touchmark_proto::{
 
 use super::aside;
 use crate::inside::Inside;
+use crate::past::{Lineage, Lineages};
 use crate::store::Reader;
 use crate::system::stat::{MetadataExt as _, modified_ms};
 
@@ -24,6 +25,9 @@ const PAGE: u32 = 1_000;
 /// The most bytes of contents that one history reads, newest first. Older
 /// contents count as not stored, so their lines have no known author.
 const MOST: usize = 256 << 20;
+
+/// The most names that a file is followed through.
+const NAMES: usize = 1_000;
 
 /// A file's history.
 #[derive(Debug, Default)]
@@ -37,20 +41,63 @@ pub(crate) struct Chain {
     pub(crate) steps: Vec<Step>,
     /// The mode of the current file; `None` if there is none.
     pub(crate) mode: Option<FileMode>,
+    /// Where the file got another name: the index of its first version under the
+    /// new name, and the name before, the oldest first.
+    pub(crate) moves: Vec<(usize, RelPath)>,
+}
+
+/// The versions of one file under all its names.
+#[derive(Debug, Default)]
+pub(crate) struct OneFile {
+    /// The versions, oldest first.
+    pub(crate) versions: Vec<Version>,
+    /// As [`Chain::moves`].
+    pub(crate) moves: Vec<(usize, RelPath)>,
+}
+
+/// Chooses a file among those that a name stood for: given all versions of the
+/// name, the number of one that the file has; `u64::MAX` for the file that has
+/// the name now.
+pub(crate) type Which<'a> = &'a (dyn Fn(&[Version]) -> u64 + Send + Sync);
+
+/// Decides whether a file and the one before it at its name are looked at
+/// together, given the last version of the one before and the first of the file.
+pub(crate) type Joins<'a> = &'a (dyn Fn(&Version, u64) -> bool + Send + Sync);
+
+/// The parts of the daemon from which histories are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub(crate) inside: &'a Inside,
+    /// The log and the stored contents.
+    pub(crate) log: &'a Arc<Mutex<Reader>>,
+    pub(crate) lineages: &'a Lineages,
+    /// The workspace's canonical path.
+    pub(crate) root: &'a Path,
+}
+
+/// The file that has the name now.
+pub(crate) fn current(_: &[Version]) -> u64 {
+    u64::MAX
+}
+
+/// No file is looked at together with the one before it.
+pub(crate) fn alone(_: &Version, _: u64) -> bool {
+    false
 }
 
 impl Chain {
-    /// Collects the history of a file up to now. It has no versions if the file
-    /// was never tracked.
+    /// Collects the history of a file up to now, under all its names (HIST-9).
+    /// It has no versions if the file was never tracked.
     ///
     /// # Errors
     /// Those of `file/history`.
     pub(crate) async fn of(
-        inside: &Inside,
-        contents: &Arc<Mutex<Reader>>,
-        root: &Path,
+        sources: Sources<'_>,
         path: &ClientPath,
+        which: Which<'_>,
+        joins: Joins<'_>,
     ) -> Result<Self, Error> {
+        let (contents, root) = (sources.log, sources.root);
         let name = within(path, &native::bytes(root))?;
         let place = root.join(native::name(name.as_bytes()));
         let (log, own) = (Arc::clone(contents), name.clone());
@@ -60,21 +107,25 @@ impl Chain {
             of_name(&log, &above, &own).map(|found| (found, mode_of(&place)))
         });
         let mut now = None;
-        let (versions, mode) = match of_name.await? {
+        let (file, mode) = match of_name.await? {
             Some(((versions, bytes), mode)) => {
                 let mode = mode.filter(|_| bytes.is_some());
                 now = bytes;
-                (versions, mode)
+                let moves = Vec::new();
+                (OneFile { versions, moves }, mode)
             }
             None => {
-                let versions = versions(inside, path).await?;
-                let file = versions.last().map_or(&name, |newest| &newest.path);
-                let place = root.join(native::name(file.as_bytes()));
+                let file = versions(sources, path, which, joins).await?;
+                let name = file.versions.last().map_or(&name, |newest| &newest.path);
+                let place = root.join(native::name(name.as_bytes()));
                 let mode = aside(move || place.metadata().ok());
                 let mode = mode.await?.and_then(|found| FileMode::new(found.mode()));
-                (versions, mode)
+                (file, mode)
             }
         };
+        let OneFile { versions, moves } = file;
+        let newest = versions.last().map_or(&name, |newest| &newest.path);
+        let place = root.join(native::name(newest.as_bytes()));
         let contents = Arc::clone(contents);
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,6 +134,15 @@ impl Chain {
             if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
                 *last = Step::Held(now.into());
             }
+            // So is a content that is not recorded.
+            if let (Some(last @ Step::NotKept), Some(newest)) = (steps.last_mut(), versions.last())
+                && newest.clock.n == 0
+                && newest.size <= MOST as u64
+                && let Ok(bytes) = std::fs::read(place)
+                && Some(Hash::of(&bytes)) == newest.hash
+            {
+                *last = Step::Held(bytes.into());
+            }
             (steps, versions)
         });
         let (steps, versions) = read.await?;
@@ -90,7 +150,28 @@ impl Chain {
             versions,
             steps,
             mode,
+            moves,
         })
+    }
+
+    /// Returns the names that the file had, the newest first.
+    pub(crate) fn names<'c>(&'c self, path: &'c RelPath) -> impl Iterator<Item = &'c RelPath> {
+        let earlier = self.moves.iter().rev().map(|(_, name)| name);
+        std::iter::once(path).chain(earlier)
+    }
+
+    /// Returns the first of the newest moves that are all by versions that `meant`
+    /// selects: the index of its version, and the name before. `None` if there
+    /// is none, or if the file was theirs alone before.
+    pub(crate) fn moved_by(&self, meant: impl Fn(usize) -> bool) -> Option<(usize, &RelPath)> {
+        let newest_first = self.moves.iter().rev();
+        let (at, from) = newest_first
+            .take_while(|(at, _)| *at < self.versions.len() && meant(*at))
+            .last()?;
+        let before = self.steps[..*at].iter().enumerate();
+        let mut others =
+            before.filter(|(step, content)| !meant(*step) && **content != Step::Absent);
+        others.next().map(|_| (*at, from))
     }
 
     /// Collects the history of a file as it is recorded. Its current content is
@@ -115,6 +196,7 @@ impl Chain {
             versions,
             steps,
             mode: None,
+            moves: Vec::new(),
         })
     }
 
@@ -225,13 +307,127 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
     Some((versions, bytes))
 }
 
-/// Returns all versions of a file up to now, oldest first. Corrections are
-/// merged into the versions that they correct. The last has the clock 0 if it
-/// is not recorded.
+/// Returns all versions of a file up to now, under all its names, oldest first.
+/// Corrections are merged into the versions that they correct. The last has the
+/// clock 0 if it is not recorded.
 ///
 /// # Errors
 /// Those of `file/history`.
-pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<Version>, Error> {
+pub(crate) async fn versions(
+    sources: Sources<'_>,
+    path: &ClientPath,
+    which: Which<'_>,
+    joins: Joins<'_>,
+) -> Result<OneFile, Error> {
+    let Sources {
+        inside,
+        log,
+        lineages,
+        root,
+    } = sources;
+    let rows = of_one_name(inside, path).await?;
+    // The removal of the earlier name may be recorded a little later. It is
+    // recorded before an answer about that name.
+    let came = rows.iter().rfind(|version| version.from.is_some());
+    if let Some(from) = came.and_then(|came| came.from.as_ref())
+        && came.is_some_and(|came| lineages.is_recent(came.time))
+    {
+        let ask = FileHistory {
+            path: from.into(),
+            before: None,
+            limit: Some(1),
+            sync: None,
+            verify: None,
+        };
+        if let Err(error) = inside.ask(ask).await {
+            tracing::debug!("an earlier name: {error}");
+        }
+    }
+    let name = match rows.last() {
+        Some(last) => last.path.clone(),
+        None => {
+            let name = within(path, &native::bytes(root))?;
+            lineages.adopt(sources, name.clone()).await?;
+            name
+        }
+    };
+    let lineage = lineages.now(inside, log).await?;
+    let (is_unknown, at) = (rows.is_empty(), which(&rows));
+    let mut file = follow(inside, rows, name.clone(), at, &lineage, joins).await?;
+    // A name without versions stands for a file that had another name.
+    if let (true, Some(last)) = (is_unknown, file.versions.last()) {
+        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
+        let mut found = unrecorded(last, now.hash, now.size);
+        found.path = name;
+        file.versions.push(found);
+    }
+    Ok(file)
+}
+
+/// Returns the versions of the file that has version `at` of a name, whose
+/// versions are `rows`.
+async fn follow(
+    inside: &Inside,
+    mut rows: Vec<Version>,
+    mut name: RelPath,
+    mut at: u64,
+    lineage: &Lineage,
+    joins: Joins<'_>,
+) -> Result<OneFile, Error> {
+    // A version that is not recorded yet has the number 0, and is the newest.
+    let number = |version: &Version| match version.clock.n {
+        0 => u64::MAX - 1,
+        n => n,
+    };
+    let end = lineage.end(&name, at);
+    if end.is_none() && lineage.begin(&name, at).is_none() {
+        return Ok(OneFile {
+            versions: rows,
+            moves: Vec::new(),
+        });
+    }
+    let mut until = end.unwrap_or(u64::MAX);
+    // The newest first: the versions under each name, and the name.
+    let mut parts: Vec<(Vec<Version>, RelPath)> = Vec::new();
+    loop {
+        let begin = lineage.begin(&name, at);
+        let first = begin.map_or(0, |begin| begin.version);
+        let own = rows
+            .iter()
+            .filter(|version| (first..until).contains(&number(version)));
+        parts.push((own.cloned().collect(), name.clone()));
+        match begin.map(|begin| &begin.from) {
+            None => break,
+            Some(Some((from, end))) => {
+                (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
+                rows = pages(inside, &(&name).into(), Some(false)).await?;
+            }
+            Some(None) => {
+                let before = rows.iter().rfind(|version| number(version) < first);
+                if !before.is_some_and(|before| joins(before, first)) {
+                    break;
+                }
+                (until, at) = (first, first.saturating_sub(1));
+            }
+        }
+        if parts.len() > NAMES {
+            break;
+        }
+    }
+    let mut file = OneFile::default();
+    let mut before: Option<RelPath> = None;
+    for (versions, name) in parts.into_iter().rev() {
+        if let Some(before) = before.filter(|before| *before != name) {
+            file.moves.push((file.versions.len(), before));
+        }
+        file.versions.extend(versions);
+        before = Some(name);
+    }
+    Ok(file)
+}
+
+/// Returns all versions of a name up to now, as [`versions`] does for a file.
+async fn of_one_name(inside: &Inside, path: &ClientPath) -> Result<Vec<Version>, Error> {
     let mut versions = pages(inside, path, None).await?;
     // The file may not have been tracked lately.
     if let Some(last) = versions.last() {

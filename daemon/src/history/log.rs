@@ -52,7 +52,7 @@ impl Past {
             let name = self.name(&path)?;
             let versions = match self.is_directory(&name) {
                 true => Vec::new(),
-                false => chain::versions(&self.inside, &path).await?,
+                false => self.versions(&path, &chain::current).await?,
             };
             if versions.is_empty() {
                 directories.get_or_insert_default().push(name);

@@ -20,9 +20,11 @@ impl Past {
         let mut tries = 0;
         loop {
             tries += 1;
-            let versions = chain::versions(&self.inside, &ask.path).await?;
+            let current = self.versions(&ask.path, &chain::current).await?;
+            let now = current.into_iter().next_back();
+            let meant = self.meant(&ask.at).await?;
+            let versions = self.versions(&ask.path, &|all| meant.number(all)).await?;
             let version = self.version(&versions, &ask.path, &ask.at).await?.clone();
-            let now = versions.last().cloned();
             let (n, author) = (version.clock.n, version.author.clone());
             match self.restored(&name, version, now).await? {
                 Ok(file) => {

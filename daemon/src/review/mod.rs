@@ -67,7 +67,13 @@ impl Undoer {
         // All earlier writes are recorded when this returns (SYNC-1).
         self.inside.ask(Sync {}).await?;
         let commits = self.commits().await?;
-        let written = self.written_by_agents().await?;
+        let lineage = self.lineage().await?;
+        let written = self.written_by_agents(&lineage).await?;
+        // Files that were moved while nobody looked are found first.
+        let names = written.keys().cloned().collect();
+        self.lineages.find(self.sources(), names).await?;
+        let lineage = self.lineage().await?;
+        let written = self.written_by_agents(&lineage).await?;
         let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
         let mut rows = 0;
@@ -76,7 +82,7 @@ impl Undoer {
             if !below.as_ref().is_none_or(is_meant) {
                 continue;
             }
-            let committed = self.committed(&commits, path).await;
+            let committed = self.committed(&commits, &lineage.names(path)).await;
             let moment = self.moment(path, versions, &committed, &commits).await?;
             if self.kept.is_done(path, &moment) {
                 continue;
@@ -248,6 +254,9 @@ impl Undoer {
             let mut plan = Plan::of_review(&queued.path, &queued.chain, after, hunks, by);
             if let Some(whole) = whole {
                 plan.set_whole(&queued.chain, whole.before.bytes.clone(), whole.modes());
+                if let Some(from) = &whole.from {
+                    plan.set_from(from.clone());
+                }
             }
             plans.push(plan);
         }
@@ -285,12 +294,19 @@ impl Undoer {
 
     /// Computes the queue of a file.
     async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
-        let chain = Chain::of(&self.inside, &self.log, &self.root, &ClientPath::from(path)).await?;
-        let committed = self.committed(commits, path).await;
-        let given: BTreeSet<LineName> = self.kept.of(path, |n| {
-            let mut versions = chain.versions.iter();
-            versions.position(|version| version.clock.n == n)
-        });
+        let chain = self.chain(path).await?;
+        let names: Vec<RelPath> = chain.names(path).cloned().collect();
+        let committed = self.committed(commits, &names).await;
+        // Lines that were kept under an earlier name are kept.
+        let given: BTreeSet<LineName> = names
+            .iter()
+            .flat_map(|name| {
+                self.kept.of(name, |n| {
+                    let mut versions = chain.versions.iter();
+                    versions.position(|version| version.clock.n == n)
+                })
+            })
+            .collect();
         let undos = self.journal.recorded().among(&chain.versions);
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
@@ -334,7 +350,8 @@ impl Undoer {
             let whole = Whole::of(&path, &chain, &weave, &undos).filter(|whole| {
                 let deleted = chain.versions.last().map_or(0, |last| last.time);
                 let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-                !kept.has_whole(&path, whole.n) && !whole.is_in(&mut commits, &path, deleted)
+                let is_kept = names.iter().any(|name| kept.has_whole(name, whole.n));
+                !is_kept && !whole.is_in(&mut commits, &path, deleted)
             });
             Queued {
                 path,
@@ -359,12 +376,16 @@ impl Undoer {
         Ok(Arc::new(Mutex::new(commits)))
     }
 
-    /// Returns the user's committed content of a file.
-    async fn committed(&self, commits: &Committed, path: &RelPath) -> Step {
-        let (commits, path) = (Arc::clone(commits), path.clone());
+    /// Returns the user's committed content of a file that had these names, the
+    /// newest first: a commit may not have its new name yet.
+    async fn committed(&self, commits: &Committed, names: &[RelPath]) -> Step {
+        let (commits, names) = (Arc::clone(commits), names.to_vec());
         let read = aside(move || {
             let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-            commits.committed(&path)
+            let mut found = names.iter().map(|name| commits.committed(name));
+            found
+                .find(|step| *step != Step::Absent)
+                .unwrap_or(Step::Absent)
         });
         read.await.unwrap_or(Step::NotKept)
     }

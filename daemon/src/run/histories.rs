@@ -66,6 +66,7 @@ impl Daemon {
             umask: self.umask_of(request),
             inside: self.inside(request),
             contents: Arc::new(Mutex::new(contents)),
+            lineages: Arc::clone(&self.lineages),
             files: self.reader.clone(),
             guard: Arc::clone(&self.guard),
             root: Arc::clone(&self.hub.root),

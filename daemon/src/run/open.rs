@@ -33,6 +33,7 @@ use crate::failpoint;
 use crate::guard::{self, Guard};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
+use crate::past::Lineages;
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
@@ -184,6 +185,7 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
+        let lineages = Arc::new(Lineages::new(time.clone()));
         let mut daemon = Self {
             time,
             newest_fact: engine.state().n,
@@ -241,6 +243,7 @@ impl Daemon {
             told_degraded: Vec::new(),
             ending: None,
             judge: Arc::new(Judge::new(&places.state)),
+            lineages,
             last_judged: None,
             options,
         };

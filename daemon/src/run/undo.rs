@@ -75,6 +75,7 @@ impl Daemon {
         Ok(Undoer {
             inside,
             log: Arc::new(Mutex::new(self.store.reader()?)),
+            lineages: Arc::clone(&self.lineages),
             guard: Arc::clone(&self.guard),
             journal: Arc::clone(&self.journal),
             kept: Arc::clone(&self.kept),

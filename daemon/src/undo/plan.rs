@@ -6,7 +6,7 @@ use std::sync::Arc;
 use touchmark_engine::history::{Conflict, Step, Weave, Without};
 use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
 use touchmark_proto::{
-    Author, Error, FileMode, Hash, LineRange, RelPath, SessionId, VersionKind, native,
+    Author, Clock, Error, FileMode, Hash, LineRange, RelPath, SessionId, Version, native,
 };
 
 use super::Undoer;
@@ -43,14 +43,14 @@ pub(crate) struct Plan {
     /// The sessions whose changes the plan concerns; `None` in it stands for
     /// changes of no session.
     pub(super) by: BTreeSet<Option<SessionId>>,
-    /// The name from which one of the selected versions renamed the file, and
-    /// the content that the file would have there.
-    from: Option<(RelPath, Option<Arc<[u8]>>)>,
+    /// The name that the file had before the selected versions moved it; `None`
+    /// if they did not, or if another author has moved it since.
+    pub(super) from: Option<RelPath>,
     /// The other name that the file gets: of an undo, the old one. `None` if it
     /// is not renamed.
     pub(super) to: Option<RelPath>,
     /// The numbers of the facts of the file's versions.
-    versions: BTreeSet<u64>,
+    pub(super) versions: BTreeSet<u64>,
 }
 
 impl Plan {
@@ -62,7 +62,17 @@ impl Plan {
         chosen: &Chosen,
         style: Conflicts,
     ) -> Result<Option<Self>, Error> {
-        let chain = undoer.chain(path).await?;
+        // A file that the selected versions put in the place of another one is
+        // undone together with it.
+        let joins = |before: &Version, first: u64| {
+            let removed = before.hash.is_some() || chosen.has(before.clock);
+            removed
+                && chosen.has(Clock {
+                    n: first,
+                    ..before.clock
+                })
+        };
+        let chain = undoer.joined(path, &joins).await?;
         let meant = |at: usize| chosen.has(chain.versions[at].clock);
         let (Some(newest), true) = (chain.versions.last(), (0..chain.versions.len()).any(meant))
         else {
@@ -104,7 +114,7 @@ impl Plan {
             to: None,
             versions,
         };
-        plan.from = renamed(undoer, &chain, chosen).await?;
+        plan.from = chain.moved_by(meant).map(|(_, from)| from.clone());
         let is_lost = newest.hash.is_some() && plan.before.is_none();
         plan.judge(&without, is_lost);
         plan.check_kind(&chain, meant, undoer);
@@ -207,6 +217,11 @@ impl Plan {
         plan
     }
 
+    /// Plans also the move back to an earlier name ([`join`](super::moves::join)).
+    pub(crate) fn set_from(&mut self, from: RelPath) {
+        self.from = Some(from);
+    }
+
     /// Plans also the undo of a change of the whole file: of its mode, given as
     /// the current one and the one to set, and of a symbolic link, which is to
     /// become `bytes`.
@@ -234,6 +249,11 @@ impl Plan {
 
     /// Returns the plan for a file that could not be read: nothing is written.
     pub(super) fn failed(path: &RelPath, error: Error) -> Self {
+        Self::nothing(path, UndoOutcome::Failed, Some(error.message))
+    }
+
+    /// Returns a plan for a name without a file that writes nothing.
+    pub(super) fn nothing(path: &RelPath, outcome: UndoOutcome, cause: Option<String>) -> Self {
         Self {
             path: path.clone(),
             base: None,
@@ -241,8 +261,8 @@ impl Plan {
             after: None,
             was: None,
             mode: None,
-            outcome: UndoOutcome::Failed,
-            cause: Some(error.message),
+            outcome,
+            cause,
             hunks: 0,
             conflicts: Vec::new(),
             by: BTreeSet::new(),
@@ -417,64 +437,6 @@ fn told(conflict: &Conflict, by: Author) -> UndoConflict {
         lines: conflict.lines,
         by,
         before: String::from_utf8_lossy(&conflict.before[..most]).into_owned(),
-    }
-}
-
-/// If one of the selected versions renamed the file to this name, returns the
-/// old name and the content that the file would have there without the selected
-/// versions.
-async fn renamed(
-    undoer: &Undoer,
-    chain: &Chain,
-    chosen: &Chosen,
-) -> Result<Option<(RelPath, Option<Arc<[u8]>>)>, Error> {
-    let came = chain
-        .versions
-        .iter()
-        .rposition(|version| version.kind == VersionKind::Renamed && chosen.has(version.clock));
-    let Some((at, Some(from))) = came.map(|at| (at, chain.versions[at].from.clone())) else {
-        return Ok(None);
-    };
-    let old = undoer.chain(&from).await?;
-    let until = chain.versions[at].clock.n;
-    let mut steps: Vec<(bool, Step)> = Vec::new();
-    for (version, step) in old.versions.iter().zip(&old.steps) {
-        if version.clock.n < until && *step != Step::Absent {
-            steps.push((chosen.has(version.clock), step.clone()));
-        }
-    }
-    for (version, step) in chain.versions[at..].iter().zip(&chain.steps[at..]) {
-        // A rename alone does not change the file's lines.
-        let meant = chosen.has(version.clock) && !(steps.is_empty() && version.clock.n == until);
-        steps.push((meant, step.clone()));
-    }
-    let texts: Vec<Step> = steps.iter().map(|(_, step)| step.clone()).collect();
-    let without = Weave::new(&texts).without(|step| steps[step].0);
-    Ok(Some((from, without.bytes.as_deref().map(Arc::from))))
-}
-
-/// Plans the renames back. A file that was renamed gets its old name back, with
-/// what other authors have written in it since. If another file has the old
-/// name by now, the file keeps its current name.
-pub(super) fn join_renames(plans: &mut [Plan]) {
-    for at in 0..plans.len() {
-        let Some((from, text)) = plans[at].from.take() else {
-            continue;
-        };
-        let free = plans
-            .iter()
-            .position(|plan| plan.path == from && plan.before.is_none());
-        let Some(old) = free else {
-            plans[at].cause = Some("its old name is another file's".into());
-            plans[at].after.clone_from(&text);
-            continue;
-        };
-        plans[old].after = text;
-        plans[old].outcome = UndoOutcome::Restored;
-        plans[old].mode = plans[at].mode.or(plans[at].was).or(plans[old].mode);
-        plans[at].after = None;
-        plans[at].outcome = UndoOutcome::Renamed;
-        plans[at].to = Some(from);
     }
 }
 

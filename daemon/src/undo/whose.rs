@@ -14,6 +14,7 @@ use touchmark_proto::{
 };
 
 use super::Undoer;
+use crate::past::Lineage;
 
 /// The versions that a request selects.
 #[derive(Debug, Default)]
@@ -130,6 +131,14 @@ impl Chosen {
     /// Returns whether a version is selected.
     pub(super) fn has(&self, clock: Clock) -> bool {
         self.paths.values().any(|own| own.contains(&clock.n))
+    }
+
+    /// Returns the names that the files of the selected versions have now. A file
+    /// that another one has replaced is found by its last name.
+    pub(super) fn names(&self, lineage: &Lineage) -> BTreeSet<RelPath> {
+        let all = self.paths.iter();
+        let places = all.flat_map(|(path, own)| own.iter().map(|n| lineage.place(path, *n).name));
+        places.collect()
     }
 
     /// Returns the sessions that wrote those of these versions that are
