@@ -358,6 +358,13 @@ pub(crate) async fn versions(
     if let (true, Some(last)) = (is_unknown, file.versions.last()) {
         let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
         let mut found = unrecorded(last, now.hash, now.size);
+        // Whoever moved it while the daemon ran has written it since: what an
+        // agent writes, and what a command does, is recorded.
+        let earlier = pages(inside, &(&last.path).into(), Some(false)).await?;
+        if let Some(removed) = earlier.last().filter(|removed| removed.hash.is_none()) {
+            found.author = removed.author.clone();
+            found.evidence = removed.evidence;
+        }
         found.path = name;
         file.versions.push(found);
     }

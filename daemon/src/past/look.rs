@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::lineage::{Begins, Change, Gone, Name, decide};
 use touchmark_engine::{Fact, Record};
-use touchmark_proto::{Error, ErrorCode, Evidence, Hash, Millis, RelPath, VersionKind};
+use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
 
 use super::Lineage;
 use crate::inside::Inside;
@@ -63,8 +63,9 @@ pub(super) struct Last {
     /// The last content; `None` if it had none.
     pub(super) content: Option<Hash>,
     pub(super) is_there: bool,
-    /// Whether nobody saw the version being made.
-    pub(super) is_gap: bool,
+    /// Whether it was made outside of all command windows. So nothing has looked
+    /// where the file went.
+    pub(super) is_outside: bool,
 }
 
 /// A version, as far as it is needed here.
@@ -78,7 +79,7 @@ struct Row {
     before: Option<Hash>,
     hash: Option<Hash>,
     command: Option<u64>,
-    is_gap: bool,
+    is_outside: bool,
 }
 
 impl Lineages {
@@ -298,7 +299,7 @@ impl Known {
                 command: row.command,
                 content,
                 is_there,
-                is_gap: row.is_gap,
+                is_outside: row.is_outside,
             };
             self.names.insert(row.path.clone(), last);
         }
@@ -330,7 +331,7 @@ impl Row {
             before: fact.before,
             hash: fact.held.hash,
             command: fact.command,
-            is_gap: fact.evidence == Evidence::Gap,
+            is_outside: fact.command.is_none(),
         })
     }
 }

@@ -96,7 +96,7 @@ impl Known {
             let Some(last) = self
                 .names
                 .get(&name)
-                .filter(|last| last.is_there || last.is_gap)
+                .filter(|last| last.is_there || last.is_outside)
             else {
                 continue;
             };
@@ -214,6 +214,7 @@ impl Known {
         let files = WalkBuilder::new(root)
             .hidden(false)
             .require_git(false)
+            .parents(false)
             .follow_links(false)
             .filter_entry(|entry| entry.file_name() != GIT)
             .build();

@@ -77,15 +77,28 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
     let lineage = undoer.lineage().await?;
     let mut all = Vec::new();
     for (path, own) in &chosen.paths {
-        all.extend(own.iter().map(|n| (path, *n)));
+        for n in own {
+            all.push((path, *n, true));
+            // The file in whose place this version put another one.
+            let begin = lineage.begin(path, *n);
+            let is_begin = begin.is_some_and(|begin| begin.version == *n);
+            all.extend(is_begin.then(|| (path, n.saturating_sub(1), false)));
+        }
     }
-    for (path, n) in all {
+    for (path, n, is_own) in all {
         let place = lineage.place(path, n);
         let is_planned = plans.iter().any(|plan| plan.versions.contains(&n));
         let Some(over) = place.over.filter(|_| !is_planned) else {
             continue;
         };
         let chain = undoer.chain_at(&place.name, over.saturating_sub(1)).await?;
+        let known = |plan: &Plan| {
+            let mut own = chain.versions.iter();
+            own.any(|version| plan.versions.contains(&version.clock.n))
+        };
+        if chain.versions.is_empty() || plans.iter().any(known) {
+            continue;
+        }
         let is_chosen = |version: &Version| chosen.has(version.clock);
         let is_theirs = chain.versions.last().is_some_and(|last| match last.hash {
             None => is_chosen(last),
@@ -108,6 +121,7 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
                     (false, _) => {}
                 }
             }
+            None if !is_own => {}
             None => {
                 let (outcome, cause) = match is_theirs {
                     true => (UndoOutcome::Conflict, "another file has its name by now"),
