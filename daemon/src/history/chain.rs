@@ -360,7 +360,7 @@ pub(crate) async fn versions(
         let mut found = unrecorded(last, now.hash, now.size);
         // Whoever moved it while the daemon ran has written it since: what an
         // agent writes, and what a command does, is recorded.
-        let earlier = pages(inside, &(&last.path).into(), Some(false)).await?;
+        let earlier = pages(inside, &(&last.path).into(), None).await?;
         if let Some(removed) = earlier.last().filter(|removed| removed.hash.is_none()) {
             found.author = removed.author.clone();
             found.evidence = removed.evidence;

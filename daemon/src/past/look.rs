@@ -47,7 +47,9 @@ pub(super) struct Known {
     upto: Option<u64>,
     /// Up to this version, all was decided by earlier looks, and is recorded.
     recorded: u64,
-    pub(super) names: HashMap<RelPath, Last>,
+    names: HashMap<RelPath, Last>,
+    /// The names with versions in the newest burst, if that is not over yet.
+    recent: HashMap<RelPath, Last>,
     /// The files that were looked for, each with the last version of its name.
     pub(super) searched: HashSet<(RelPath, u64)>,
     /// The names that are free since not long ago, the oldest first.
@@ -132,6 +134,16 @@ struct Found {
 }
 
 impl Known {
+    /// Returns the last version of a name.
+    pub(super) fn last(&self, name: &RelPath) -> Option<&Last> {
+        self.recent.get(name).or_else(|| self.names.get(name))
+    }
+
+    /// Returns all names with versions. Some may be returned twice.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&RelPath, &Last)> {
+        self.recent.iter().chain(&self.names)
+    }
+
     /// Forgets all but what was looked for, so that the next look reads the log
     /// from its beginning.
     pub(super) fn begin_anew(&mut self) {
@@ -164,6 +176,7 @@ impl Known {
             }
             self.upto = Some(0);
         }
+        self.recent.clear();
         let mut facts = Vec::new();
         let mut rows: VecDeque<Row> = VecDeque::new();
         let mut read = self.upto.unwrap_or_default();
@@ -180,6 +193,10 @@ impl Known {
                 let decided = self.decide(log, &all);
                 if is_all && rows.is_empty() && end.saturating_add(BURST) > now {
                     // It is not over yet.
+                    for row in &all {
+                        let last = row.last(self.last(&row.path));
+                        self.recent.insert(row.path.clone(), last);
+                    }
                     let mut lineage = (*self.lineage).clone();
                     decided.into_iter().for_each(|one| lineage.add(one));
                     let lineage = Arc::new(lineage);
@@ -287,20 +304,10 @@ impl Known {
     /// Notes the versions of a burst that is decided.
     fn note(&mut self, rows: &[Row]) {
         for row in rows {
-            let last = self.names.get(&row.path);
-            let content = row.hash.or(row.before).or_else(|| last?.content);
-            let is_there = row.hash.is_some();
-            if !is_there {
+            let last = row.last(self.names.get(&row.path));
+            if !last.is_there {
                 self.gone.push_back(row.path.clone());
             }
-            let last = Last {
-                n: row.n,
-                time: row.time,
-                command: row.command,
-                content,
-                is_there,
-                is_outside: row.is_outside,
-            };
             self.names.insert(row.path.clone(), last);
         }
         let now = rows.last().map_or(0, |last| last.time);
@@ -317,6 +324,19 @@ impl Known {
 }
 
 impl Row {
+    /// Returns what is known of the name after this version, given what was
+    /// known before.
+    fn last(&self, before: Option<&Last>) -> Last {
+        Last {
+            n: self.n,
+            time: self.time,
+            command: self.command,
+            content: self.hash.or(self.before).or_else(|| before?.content),
+            is_there: self.hash.is_some(),
+            is_outside: self.is_outside,
+        }
+    }
+
     /// Returns a version; `None` for a correction.
     fn of(record: Record) -> Option<Self> {
         let Fact::Version(fact) = record.fact else {

@@ -94,8 +94,7 @@ impl Known {
         let mut gone = Vec::new();
         for name in names {
             let Some(last) = self
-                .names
-                .get(&name)
+                .last(&name)
                 .filter(|last| last.is_there || last.is_outside)
             else {
                 continue;
@@ -168,8 +167,8 @@ impl Known {
         facts.collect()
     }
 
-    /// Returns the names with versions whose file may have this name now: with
-    /// the same content, or the same base name.
+    /// Returns the names with versions whose file may have this name now: free
+    /// ones, and those with the same content or the same base name.
     fn alike(&self, root: &Path, name: &RelPath) -> Vec<RelPath> {
         let place = root.join(native::name(name.as_bytes()));
         let small = place.symlink_metadata().ok();
@@ -179,11 +178,13 @@ impl Known {
         };
         let hash = Hash::of(&text);
         let is_alike = |(other, last): &(&RelPath, &Last)| {
-            last.content == Some(hash) || other.file_name() == name.file_name()
+            let is_alike = last.content == Some(hash) || other.file_name() == name.file_name();
+            is_alike || !last.is_there
         };
-        let all = self.names.iter().filter(is_alike);
+        let all = self.all().filter(is_alike);
         let mut all: Vec<RelPath> = all.map(|(other, _)| other.clone()).collect();
         all.sort();
+        all.dedup();
         all
     }
 
@@ -198,7 +199,7 @@ impl Known {
     ) -> Vec<RelPath> {
         let since = gone
             .iter()
-            .filter_map(|one| Some(self.names.get(&one.path)?.time));
+            .filter_map(|one| Some(self.last(&one.path)?.time));
         let since = since.min().unwrap_or_default() / 1_000;
         let is_alike = |name: &RelPath, found: &Metadata| {
             let size = found.len();
@@ -227,7 +228,7 @@ impl Known {
                 continue;
             };
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if !is_file || self.names.contains_key(&name) {
+            if !is_file || self.last(&name).is_some() {
                 continue;
             }
             if let Ok(known) = entry.metadata()
