@@ -245,9 +245,22 @@ impl Chain {
     /// Returns the lines of all versions. `undos` has those of the versions that
     /// are undos and redos.
     pub(crate) fn weave(&self, undos: &Undos) -> Weave {
-        let versions = self.versions.iter().enumerate();
-        let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
-        Weave::with_undos(&self.steps, undos).mixed(mixed.map(|(at, _)| at))
+        let mixed = (0..self.versions.len()).filter(|at| self.is_mixed(*at));
+        Weave::with_undos(&self.steps, undos).mixed(mixed)
+    }
+
+    /// Returns whether a version may include changes of others than its author:
+    /// the content before is not known. So it is for a file that came from
+    /// another name whose history it does not continue.
+    pub(crate) fn is_mixed(&self, at: usize) -> bool {
+        self.versions.get(at).is_some_and(|version| {
+            let came = at == 0
+                && version
+                    .from
+                    .as_ref()
+                    .is_some_and(|from| *from != version.path);
+            version.before_unknown == Some(true) || came
+        })
     }
 }
 

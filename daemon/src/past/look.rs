@@ -54,6 +54,9 @@ pub(super) struct Known {
     pub(super) searched: HashSet<(RelPath, u64)>,
     /// The names that are free since not long ago, the oldest first.
     gone: VecDeque<RelPath>,
+    /// The renames of not long ago, the oldest first: the removal of the earlier
+    /// name may be recorded much later, as while an edit of it is open.
+    renamed: VecDeque<Row>,
 }
 
 /// The last version of a name.
@@ -238,6 +241,24 @@ impl Known {
                 hint: row.from.clone(),
             });
         }
+        for row in &self.renamed {
+            let begin = self.lineage.begin(&row.path, u64::MAX);
+            let is_freed = |one: &Row| Some(&one.path) == row.from.as_ref() && one.hash.is_none();
+            if begin.is_some_and(|begin| begin.version >= row.n) || !rows.iter().any(is_freed) {
+                continue;
+            }
+            let change = Change {
+                n: row.n,
+                hash: row.hash,
+                hint: row.from.clone(),
+            };
+            let at = *places.entry(&row.path).or_insert_with(|| {
+                names.push(self.name(row));
+                names.len() - 1
+            });
+            (names[at].earlier, names[at].is_there) = (None, false);
+            names[at].versions.insert(0, change);
+        }
         let is_free =
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
         let gone = self.gone_before(first, rows, &places);
@@ -308,6 +329,9 @@ impl Known {
             if !last.is_there {
                 self.gone.push_back(row.path.clone());
             }
+            if row.from.is_some() {
+                self.renamed.push_back(row.clone());
+            }
             self.names.insert(row.path.clone(), last);
         }
         let now = rows.last().map_or(0, |last| last.time);
@@ -316,6 +340,10 @@ impl Known {
             last.is_none_or(|last| last.is_there || last.time.saturating_add(GONE) < now)
         }) {
             self.gone.pop_front();
+        }
+        let is_old = |row: &Row| row.time.saturating_add(GONE) < now;
+        while self.renamed.front().is_some_and(is_old) {
+            self.renamed.pop_front();
         }
         if let Some(last) = rows.last() {
             self.upto = Some(last.n);

@@ -2,7 +2,7 @@
 //! (HIST-9): the file that it stood for before, another one that was moved to
 //! it, or a new one. The contents decide.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ pub fn decide(
     text: &mut dyn FnMut(&Hash) -> Option<Arc<[u8]>>,
 ) -> Decided {
     let mut texts = Texts {
-        known: HashMap::new(),
+        known: BTreeMap::new(),
         text,
     };
     // A file that was rewritten in place may be another one only if one was
@@ -334,7 +334,7 @@ impl Pairs<'_, '_> {
             .filter(|at| !self.taken.contains(at))
             .collect();
         let is_limited = !new.is_empty() && !old.is_empty() && new.len().max(old.len()) > MOST;
-        let mut by_base: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        let mut by_base: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for at in &old {
             let base = self.stays[*at].path.file_name();
             by_base.entry(base).or_default().push(*at);
@@ -420,7 +420,7 @@ fn ending(one: &RelPath, other: &RelPath) -> usize {
 
 /// Contents, as they are compared.
 struct Texts<'t> {
-    known: HashMap<Hash, Option<Arc<Lines>>>,
+    known: BTreeMap<Hash, Option<Arc<Lines>>>,
     text: &'t mut dyn FnMut(&Hash) -> Option<Arc<[u8]>>,
 }
 

@@ -23,7 +23,7 @@ fn hash(text: &str) -> Hash {
 struct World {
     names: Vec<Name>,
     gone: Vec<Gone>,
-    texts: HashMap<Hash, String>,
+    texts: BTreeMap<Hash, String>,
     n: u64,
 }
 
