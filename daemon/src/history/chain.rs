@@ -254,11 +254,12 @@ impl Chain {
     /// another name whose history it does not continue.
     pub(crate) fn is_mixed(&self, at: usize) -> bool {
         self.versions.get(at).is_some_and(|version| {
-            let came = at == 0
-                && version
-                    .from
-                    .as_ref()
-                    .is_some_and(|from| *from != version.path);
+            let before = at
+                .checked_sub(1)
+                .and_then(|before| self.versions.get(before));
+            let is_first = before.is_none_or(|before| before.hash.is_none());
+            let from = version.from.as_ref();
+            let came = is_first && from.is_some_and(|from| *from != version.path);
             version.before_unknown == Some(true) || came
         })
     }
