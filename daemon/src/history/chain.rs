@@ -162,9 +162,18 @@ impl Chain {
 
     /// Returns the first of the newest moves that are all by versions that `meant`
     /// selects: the index of its version, and the name before. `None` if there
-    /// is none, or if the file was theirs alone before.
-    pub(crate) fn moved_by(&self, meant: impl Fn(usize) -> bool) -> Option<(usize, &RelPath)> {
-        let newest_first = self.moves.iter().rev();
+    /// is none, or if the file was theirs alone before. A redo and its undo do
+    /// not count.
+    pub(crate) fn moved_by(
+        &self,
+        undos: &Undos,
+        meant: impl Fn(usize) -> bool,
+    ) -> Option<(usize, &RelPath)> {
+        let is_back = |at: usize| {
+            let mut redos = undos.redos.iter();
+            redos.any(|(undo, redo)| (*undo..=*redo).contains(&at))
+        };
+        let newest_first = self.moves.iter().rev().filter(|(at, _)| !is_back(*at));
         let (at, from) = newest_first
             .take_while(|(at, _)| *at < self.versions.len() && meant(*at))
             .last()?;
@@ -217,11 +226,12 @@ impl Chain {
         // The value before each version, for the undos that were taken back.
         let mut values = Vec::with_capacity(self.versions.len());
         for (at, version) in self.versions.iter().enumerate() {
-            let came = version.kind == VersionKind::Renamed && last.is_none();
+            // A move changes no mode.
+            let came = version.kind == VersionKind::Renamed && version.mode_before.is_none();
             let same = version.mode.filter(|_| came);
-            let before = version.mode_before.or(last).or(same);
+            let before = version.mode_before.or(same).or(last);
             let after = version.mode.or(before);
-            if value.is_none() {
+            if value.is_none() || same.is_some() && before != last {
                 value = before;
             }
             let redo = undos.redos.iter().find(|(_, redo)| *redo == at);

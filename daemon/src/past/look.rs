@@ -63,7 +63,9 @@ pub(super) struct Known {
 #[derive(Clone, Debug)]
 pub(super) struct Last {
     pub(super) n: u64,
-    pub(super) time: Millis,
+    time: Millis,
+    /// When the last version with a content was made.
+    pub(super) was_there: Millis,
     command: Option<u64>,
     /// The last content; `None` if it had none.
     pub(super) content: Option<Hash>,
@@ -360,6 +362,10 @@ impl Row {
             time: self.time,
             command: self.command,
             content: self.hash.or(self.before).or_else(|| before?.content),
+            was_there: match (self.hash, before) {
+                (None, Some(before)) => before.was_there,
+                _ => self.time,
+            },
             is_there: self.hash.is_some(),
             is_outside: self.is_outside,
         }

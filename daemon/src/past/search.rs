@@ -199,7 +199,7 @@ impl Known {
     ) -> Vec<RelPath> {
         let since = gone
             .iter()
-            .filter_map(|one| Some(self.last(&one.path)?.time));
+            .filter_map(|one| Some(self.last(&one.path)?.was_there));
         let since = since.min().unwrap_or_default() / 1_000;
         let is_alike = |name: &RelPath, found: &Metadata| {
             let size = found.len();

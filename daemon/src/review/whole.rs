@@ -64,7 +64,7 @@ impl Whole {
     pub(super) fn of(path: &RelPath, chain: &Chain, weave: &Weave, undos: &Undos) -> Option<Self> {
         let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
         let links = chain.has_links();
-        let moved = chain.moved_by(is_agents);
+        let moved = chain.moved_by(undos, is_agents);
         let is_move = |step: usize| moved.is_some_and(|(at, _)| at == step);
         let steps: BTreeSet<usize> = (0..chain.versions.len())
             .filter(|step| is_agents(*step))

@@ -114,7 +114,7 @@ impl Plan {
             to: None,
             versions,
         };
-        plan.from = chain.moved_by(meant).map(|(_, from)| from.clone());
+        plan.from = chain.moved_by(&undos, meant).map(|(_, from)| from.clone());
         let is_lost = newest.hash.is_some() && plan.before.is_none();
         plan.judge(&without, is_lost);
         plan.check_kind(&chain, meant, undoer);

@@ -88,7 +88,8 @@ pub struct Decided {
 /// - Otherwise for a new file, if the name was free meanwhile, or its own file
 ///   was moved. A file that was rewritten in place stays the same file.
 /// - A name that had a file takes no file that was made in the same burst: that
-///   is how programs save.
+///   is how programs save. Nor does it take the file of a name that has one
+///   afterwards: an exchange moves nothing.
 pub fn decide(
     names: &[Name],
     gone: &[Gone],
@@ -118,6 +119,8 @@ pub fn decide(
         was_free: false,
         had_file: false,
         is_known: true,
+        was_there: false,
+        is_there: false,
         hint: None,
     }));
     let mut pairs = Pairs {
@@ -168,6 +171,10 @@ struct Stay<'a> {
     had_file: bool,
     /// Whether it could be compared with the file before.
     is_known: bool,
+    /// Whether the name had a file right before the burst.
+    was_there: bool,
+    /// Whether the name has a file after the burst.
+    is_there: bool,
     hint: Option<&'a RelPath>,
 }
 
@@ -186,6 +193,8 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         was_free,
         had_file,
         is_known,
+        was_there: name.is_there,
+        is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
     };
     if let (true, Some(earlier)) = (name.is_there, name.earlier) {
@@ -291,11 +300,12 @@ impl Pairs<'_, '_> {
         }
     }
 
-    /// Returns whether one may continue the other: it has another name, and
-    /// began later.
+    /// Returns whether one may continue the other: it has another name, began
+    /// later, and is no half of an exchange.
     fn may(&self, new: usize, old: usize) -> bool {
         let (new, old) = (&self.stays[new], &self.stays[old]);
-        new.path != old.path && old.starts < new.starts
+        let is_exchange = new.was_there && old.is_there;
+        new.path != old.path && old.starts < new.starts && !is_exchange
     }
 
     /// Pairs files with the same content.

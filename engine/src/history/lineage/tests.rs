@@ -175,6 +175,10 @@ fn a_name_that_keeps_half_of_its_lines_keeps_its_file() {
     // An exchange of two versions of a file.
     let exchange = World::default().had("f", A).had("g", A2);
     assert_eq!(exchange.then("f", Some(A2)).then("g", Some(A)).told(), []);
+    // An exchange of two files that are not alike, while another was removed.
+    let exchange = World::default().gone("x", "x\n", 7).had("f", A).had("g", B);
+    let exchange = exchange.then("f", Some(B)).then("g", Some(A));
+    assert_eq!(exchange.told(), []);
     // A copy.
     let copy = World::default().had("a", A).then("b", Some(A));
     assert_eq!(copy.told(), []);
@@ -311,7 +315,9 @@ fn slowly(names: &[Name], text: &dyn Fn(&Hash) -> String) -> Vec<(RelPath, Optio
     let weight = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
     let mut fits: Vec<(bool, usize, &Name, &Name)> = Vec::new();
     for new in &new {
-        for old in old.iter().filter(|old| old.path != new.path) {
+        let is_exchange = |old: &Name| new.is_there && after(old).is_some();
+        let others = old.iter().filter(|old| old.path != new.path);
+        for old in others.filter(|old| !is_exchange(old)) {
             let (before, now) = (old.earlier.unwrap(), after(new).unwrap());
             let longer = weight(&lines(&before)).max(weight(&lines(&now)));
             let alike = if longer == 0 {
