@@ -108,11 +108,14 @@ impl Chain {
         });
         let mut now = None;
         let (file, mode) = match of_name.await? {
-            Some(((versions, bytes), mode)) => {
+            Some(((rows, bytes), mode)) => {
                 let mode = mode.filter(|_| bytes.is_some());
                 now = bytes;
-                let moves = Vec::new();
-                (OneFile { versions, moves }, mode)
+                let lineage = sources.lineages.now(sources.inside, contents).await?;
+                let at = which(&rows);
+                let name = name.clone();
+                let file = follow(sources.inside, rows, name, at, &lineage, joins).await?;
+                (file, mode)
             }
             None => {
                 let file = versions(sources, path, which, joins).await?;

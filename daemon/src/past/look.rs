@@ -224,7 +224,7 @@ impl Known {
 
     /// Decides one burst.
     fn decide(&self, log: &Reader, rows: &[Row]) -> Vec<Begins> {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        let Some(last) = rows.last() else {
             return Vec::new();
         };
         if last.n <= self.recorded {
@@ -240,6 +240,7 @@ impl Known {
             names[at].versions.push(Change {
                 n: row.n,
                 hash: row.hash,
+                command: row.command,
                 hint: row.from.clone(),
             });
         }
@@ -252,6 +253,7 @@ impl Known {
             let change = Change {
                 n: row.n,
                 hash: row.hash,
+                command: row.command,
                 hint: row.from.clone(),
             };
             let at = *places.entry(&row.path).or_insert_with(|| {
@@ -263,7 +265,7 @@ impl Known {
         }
         let is_free =
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
-        let gone = self.gone_before(first, rows, &places);
+        let gone = self.gone_before(rows, &places);
         // Most bursts are edits in place.
         if gone.is_empty() && !names.iter().any(is_free) {
             return Vec::new();
@@ -306,19 +308,19 @@ impl Known {
     }
 
     /// Returns the files that were gone before the burst, and may have been moved
-    /// in it: they were removed by the same command, or right before.
-    fn gone_before(&self, first: &Row, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
+    /// in it: they were removed by the same command, or a rename names them.
+    fn gone_before(&self, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
         let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
         let gone = self.gone.iter().filter(|path| !own.contains_key(path));
         gone.filter_map(|path| {
             let last = self.names.get(path).filter(|last| !last.is_there)?;
-            let is_near = last.time.saturating_add(BURST) > first.time
-                || last.command.is_some_and(of_burst)
+            let is_near = last.command.is_some_and(of_burst)
                 || rows.iter().any(|row| row.from.as_ref() == Some(path));
             (is_near && !self.lineage.has_left(path)).then_some(Gone {
                 path: path.clone(),
                 last: last.content?,
                 ends: last.n,
+                command: last.command,
             })
         })
         .collect()
@@ -395,7 +397,15 @@ impl Row {
 fn burst(rows: &VecDeque<Row>) -> Option<(usize, Millis)> {
     let first = rows.front()?.time;
     let mut last = first;
+    let mut command = None;
     let is_in = |row: &&Row| {
+        // A burst has at most one command.
+        if row
+            .command
+            .is_some_and(|own| *command.get_or_insert(own) != own)
+        {
+            return false;
+        }
         let is_in = row.time <= first.saturating_add(BURST)
             || row.time <= last.saturating_add(SOON) && row.time <= first.saturating_add(LONGEST);
         if is_in {

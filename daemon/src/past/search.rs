@@ -113,6 +113,7 @@ impl Known {
                 path: name,
                 last: content,
                 ends,
+                command: None,
             });
         }
         gone.truncate(MOST);
@@ -150,6 +151,7 @@ impl Known {
                 versions: vec![Change {
                     n: 1,
                     hash: Some(hash),
+                    command: None,
                     hint: None,
                 }],
             });

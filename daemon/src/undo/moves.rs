@@ -55,8 +55,20 @@ async fn free(
     if let Some(at) = plans.iter().position(|plan| plan.path == *name) {
         return Ok(Some(at).filter(|at| plans[*at].after.is_none()));
     }
-    let ask = FileSnapshot { path: name.into() };
-    if undoer.inside.ask(ask).await?.hash.is_some() {
+    // What is found at the name through a link that replaced a directory above
+    // it is another file.
+    let chain = undoer.chain(name).await?;
+    let now = match chain.versions.last() {
+        Some(last) => last.hash,
+        None => {
+            undoer
+                .inside
+                .ask(FileSnapshot { path: name.into() })
+                .await?
+                .hash
+        }
+    };
+    if now.is_some() {
         return Ok(None);
     }
     plans.push(Plan::nothing(name, UndoOutcome::Unchanged, None));

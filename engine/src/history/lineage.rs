@@ -37,6 +37,8 @@ pub struct Change {
     pub n: u64,
     /// The content; `None` for no file.
     pub hash: Option<Hash>,
+    /// The command in whose window it was made; `None` for none.
+    pub command: Option<u64>,
     /// The name from which the file came, by an event or an inode. It only
     /// chooses between candidates that are equal otherwise.
     pub hint: Option<RelPath>,
@@ -52,6 +54,8 @@ pub struct Gone {
     pub last: Hash,
     /// The number of the version with which it was gone.
     pub ends: u64,
+    /// The command in whose window it was removed; `None` for none.
+    pub command: Option<u64>,
 }
 
 /// A name that stands for another file than before.
@@ -87,6 +91,8 @@ pub struct Decided {
 ///   alike.
 /// - Otherwise for a new file, if the name was free meanwhile, or its own file
 ///   was moved. A file that was rewritten in place stays the same file.
+/// - What one command removed and another one made is no move, unless the hint
+///   says so.
 /// - A name that had a file takes no file that was made in the same burst: that
 ///   is how programs save. Nor does it take the file of a name that has one
 ///   afterwards: an exchange moves nothing.
@@ -116,6 +122,7 @@ pub fn decide(
         first: gone.last,
         last: gone.last,
         ends: Some(gone.ends),
+        by: [None, gone.command],
         was_free: false,
         had_file: false,
         is_known: true,
@@ -165,6 +172,8 @@ struct Stay<'a> {
     last: Hash,
     /// The version with which it ends; `None`: after the burst.
     ends: Option<u64>,
+    /// The commands in whose windows it started and ended.
+    by: [Option<u64>; 2],
     /// Whether the name was free right before it.
     was_free: bool,
     /// Whether the name had another file at any time before.
@@ -190,6 +199,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         first: content,
         last: content,
         ends: None,
+        by: [None, None],
         was_free,
         had_file,
         is_known,
@@ -204,7 +214,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
     for change in &name.versions {
         let Some(content) = change.hash else {
             if let (true, Some(last)) = (is_open, stays.last_mut()) {
-                last.ends = Some(change.n);
+                (last.ends, last.by[1]) = (Some(change.n), change.command);
             }
             is_open = false;
             continue;
@@ -242,7 +252,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             continue;
         }
         if let (true, Some(last)) = (is_open, stays.last_mut()) {
-            last.ends = Some(change.n);
+            (last.ends, last.by[1]) = (Some(change.n), change.command);
         }
         let had_file = before.or(name.earlier).is_some();
         let hint = change.hint.as_ref();
@@ -254,6 +264,9 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             keeps.is_some(),
             hint,
         ));
+        if let Some(last) = stays.last_mut() {
+            last.by[0] = change.command;
+        }
         is_open = true;
     }
 }
@@ -301,11 +314,12 @@ impl Pairs<'_, '_> {
     }
 
     /// Returns whether one may continue the other: it has another name, began
-    /// later, and is no half of an exchange.
+    /// later, by the same command or by none, and is no half of an exchange.
     fn may(&self, new: usize, old: usize) -> bool {
         let (new, old) = (&self.stays[new], &self.stays[old]);
         let is_exchange = new.was_there && old.is_there;
-        new.path != old.path && old.starts < new.starts && !is_exchange
+        let is_by = new.by[0] == old.by[1] || new.hint == Some(old.path);
+        new.path != old.path && old.starts < new.starts && is_by && !is_exchange
     }
 
     /// Pairs files with the same content.

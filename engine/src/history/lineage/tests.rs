@@ -25,9 +25,16 @@ struct World {
     gone: Vec<Gone>,
     texts: BTreeMap<Hash, String>,
     n: u64,
+    command: Option<u64>,
 }
 
 impl World {
+    /// What follows is made by another command.
+    fn by(mut self, command: u64) -> Self {
+        self.command = Some(command);
+        self
+    }
+
     fn name(&mut self, name: &str) -> &mut Name {
         let at = self.names.iter().position(|one| one.path == path(name));
         let at = at.unwrap_or_else(|| {
@@ -69,6 +76,7 @@ impl World {
             path: path(name),
             last,
             ends,
+            command: None,
         });
         self
     }
@@ -84,6 +92,7 @@ impl World {
         let change = Change {
             n: self.n,
             hash,
+            command: self.command,
             hint: hint.map(path),
         };
         self.name(name).versions.push(change);
@@ -179,6 +188,9 @@ fn a_name_that_keeps_half_of_its_lines_keeps_its_file() {
     let exchange = World::default().gone("x", "x\n", 7).had("f", A).had("g", B);
     let exchange = exchange.then("f", Some(B)).then("g", Some(A));
     assert_eq!(exchange.told(), []);
+    // What one removed and another made.
+    let others = World::default().had("a", A).then("a", None);
+    assert_eq!(others.by(2).then("b", Some(A)).told(), []);
     // A copy.
     let copy = World::default().had("a", A).then("b", Some(A));
     assert_eq!(copy.told(), []);
