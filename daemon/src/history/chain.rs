@@ -430,15 +430,21 @@ async fn follow(
             .iter()
             .filter(|version| (first..until).contains(&number(version)));
         parts.push((own.cloned().collect(), name.clone()));
+        // What put an earlier file of the name back is looked at together with
+        // the file that it replaced.
+        let before = rows.iter().rfind(|version| number(version) < first);
+        let is_joined = begin.is_some() && before.is_some_and(|before| joins(before, first));
         match begin.map(|begin| &begin.from) {
             None => break,
+            Some(Some((from, _))) if *from == name && is_joined => {
+                (until, at) = (first, first.saturating_sub(1));
+            }
             Some(Some((from, end))) => {
                 (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
                 rows = pages(inside, &(&name).into(), Some(false)).await?;
             }
             Some(None) => {
-                let before = rows.iter().rfind(|version| number(version) < first);
-                if !before.is_some_and(|before| joins(before, first)) {
+                if !is_joined {
                     break;
                 }
                 (until, at) = (first, first.saturating_sub(1));

@@ -139,7 +139,10 @@ mod tests {
         RelPath::new(name.as_bytes()).unwrap()
     }
 
-    fn lineage(rows: &[(u64, &str, Option<(&str, u64)>)]) -> Lineage {
+    /// A version, its name, and the earlier name with its end.
+    type Row<'a> = (u64, &'a str, Option<(&'a str, u64)>);
+
+    fn lineage(rows: &[Row<'_>]) -> Lineage {
         let mut lineage = Lineage::default();
         for (version, name, from) in rows {
             lineage.add(Begins {
@@ -179,6 +182,11 @@ mod tests {
         for (name, n) in [("a", 5), ("a", 11), ("b", 10), ("b", 21), ("a", 20)] {
             assert_eq!(all.place(&path(name), n).name, path("a"), "{name} {n}");
         }
+        // A name stands for its first file again.
+        let again = lineage(&[(10, "a", None), (20, "a", Some(("a", 10)))]);
+        assert_eq!(again.place(&path("a"), 5), again.place(&path("a"), 20));
+        assert_eq!(again.place(&path("a"), 10).over, Some(20));
+        assert!(!again.has_left(&path("a")));
         // The name was taken by a moved file in the same version.
         let taken = lineage(&[(12, "g", Some(("f", 13))), (13, "f", Some(("h", 14)))]);
         assert_eq!(taken.place(&path("f"), 5).name, path("g"));

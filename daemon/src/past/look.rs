@@ -28,6 +28,9 @@ const LONGEST: Millis = 10_000;
 /// command, in milliseconds. That is the longest time of a command window.
 const GONE: Millis = 600_000;
 
+/// The most earlier contents of a name that are looked at.
+const CONTENTS: usize = 1_000;
+
 /// The number of versions that are read from the log at a time.
 const PAGE: usize = 10_000;
 
@@ -267,8 +270,15 @@ impl Known {
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
         let gone = self.gone_before(rows, &places);
         // Most bursts are edits in place.
-        if gone.is_empty() && !names.iter().any(is_free) {
+        let has_begun = |name: &Name| self.lineage.begin(&name.path, u64::MAX).is_some();
+        if gone.is_empty() && !names.iter().any(|name| is_free(name) || has_begun(name)) {
             return Vec::new();
+        }
+        for name in &mut names {
+            let first = name.versions.first().map_or(0, |first| first.n);
+            if has_begun(name) || is_free(name) {
+                name.known = self.contents(log, &name.path, first);
+            }
         }
         let mut text = |hash: &Hash| match log.peek(hash) {
             Ok(found) => found.or_else(|| (*hash == Hash::of(b"")).then(|| Arc::from([]))),
@@ -304,7 +314,26 @@ impl Known {
             was_moved: last
                 .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path)),
             versions: Vec::new(),
+            known: Vec::new(),
         }
+    }
+
+    /// Returns the contents that a name had before a version, the newest first,
+    /// each with the version that ended its file. Left out are those of files
+    /// that have another name now.
+    fn contents(&self, log: &Reader, name: &RelPath, before: u64) -> Vec<(Hash, Option<u64>)> {
+        let records = log.history(name, Some(before), CONTENTS);
+        let records = records.unwrap_or_default().into_iter();
+        let contents = records.filter_map(|record| {
+            let hash = match &record.fact {
+                Fact::Version(fact) => fact.held.hash?,
+                Fact::Baseline { held, .. } => held.hash?,
+                _ => return None,
+            };
+            let place = self.lineage.place(name, record.n);
+            (place.name == *name).then_some((hash, place.over))
+        });
+        contents.collect()
     }
 
     /// Returns the files that were gone before the burst, and may have been moved

@@ -147,6 +147,7 @@ impl Known {
                 earlier: None,
                 is_there: false,
                 was_moved: false,
+                known: Vec::new(),
                 // All of them began after the files that are gone.
                 versions: vec![Change {
                     n: 1,

@@ -28,6 +28,10 @@ pub struct Name {
     pub was_moved: bool,
     /// Its versions in the burst, the oldest first.
     pub versions: Vec<Change>,
+    /// All contents that it had before the burst, each with the version from
+    /// which on the name stood for another file; `None` for contents of its last
+    /// file.
+    pub known: Vec<(Hash, Option<u64>)>,
 }
 
 /// One version of a name.
@@ -83,7 +87,9 @@ pub struct Decided {
 /// Decides which names stand for another file than before. `text` returns a
 /// content, or `None` if it is not stored.
 ///
-/// - A name that keeps at least half of its lines keeps its file.
+/// - A name that keeps at least half of its lines keeps its file. So does one
+///   that has an earlier content again. If another file of the name had that
+///   content, the name stands for that one again.
 /// - Otherwise it stands for the file that is gone from its name and had the
 ///   same content, which is not empty. If several had it, the hint decides, then
 ///   the end of the path. If these are equal too, none is continued.
@@ -126,6 +132,7 @@ pub fn decide(
         was_free: false,
         had_file: false,
         is_known: true,
+        returns: None,
         was_there: false,
         is_there: false,
         hint: None,
@@ -135,12 +142,13 @@ pub fn decide(
         by: BTreeMap::new(),
         taken: BTreeSet::new(),
     };
-    let new: Vec<usize> = pairs.all(|stay| stay.starts.is_some());
+    let new: Vec<usize> = pairs.all(|stay| stay.starts.is_some() && stay.returns.is_none());
     let old: Vec<usize> = pairs.all(|stay| stay.ends.is_some());
     pairs.same(&new, &old);
     let is_limited = pairs.similar(&new, &old, &mut texts);
     pairs.drop_saves();
-    let mut begins: Vec<Begins> = new
+    let began = pairs.all(|stay| stay.starts.is_some());
+    let mut begins: Vec<Begins> = began
         .iter()
         .filter_map(|at| {
             let stay = &stays[*at];
@@ -148,6 +156,7 @@ pub fn decide(
                 let old = &stays[*old];
                 Some((old.path.clone(), old.ends?))
             });
+            let from = from.or(stay.returns.map(|until| (stay.path.clone(), until)));
             let before = pairs.before(*at);
             let is_moved = before.is_some_and(|before| pairs.taken.contains(&before));
             let is_new = stay.had_file && (stay.was_free && stay.is_known || is_moved);
@@ -180,6 +189,9 @@ struct Stay<'a> {
     had_file: bool,
     /// Whether it could be compared with the file before.
     is_known: bool,
+    /// The version with which the name had ceased to stand for this file; `None`
+    /// if it had not.
+    returns: Option<u64>,
     /// Whether the name had a file right before the burst.
     was_there: bool,
     /// Whether the name has a file after the burst.
@@ -203,6 +215,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         was_free,
         had_file,
         is_known,
+        returns: None,
         was_there: name.is_there,
         is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
@@ -219,11 +232,17 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             is_open = false;
             continue;
         };
-        if let (true, Some(last)) = (is_open, stays.last_mut())
-            && (!may_move || texts.keeps(&last.last, &content) == Some(true))
-        {
-            last.last = content;
-            continue;
+        let had = name.known.iter().find(|(known, _)| *known == content);
+        let had = had
+            .filter(|_| content != Hash::of(b""))
+            .map(|(_, ended)| *ended);
+        let returns = had.flatten();
+        if let (true, Some(last)) = (is_open, stays.last_mut()) {
+            let is_compared = may_move || returns.is_some();
+            if !is_compared || texts.keeps(&last.last, &content) == Some(true) {
+                last.last = content;
+                continue;
+            }
         }
         // The file may be one that the name had before.
         let back = (own..stays.len()).rfind(|at| {
@@ -245,9 +264,13 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             Some(before) => texts.keeps(&before, &content),
             None => Some(false),
         };
-        if keeps == Some(true) {
-            // It was removed before the burst, and is back.
-            stays.push(stay(None, content, false, false, true, None));
+        if keeps == Some(true) || had == Some(None) {
+            // It has an earlier content again, or was removed before the burst,
+            // and is back.
+            match stays.get_mut(own..).and_then(<[Stay<'_>]>::last_mut) {
+                Some(last) => (last.last, last.ends) = (content, None),
+                None => stays.push(stay(None, content, false, false, true, None)),
+            }
             is_open = true;
             continue;
         }
@@ -265,7 +288,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             hint,
         ));
         if let Some(last) = stays.last_mut() {
-            last.by[0] = change.command;
+            (last.by[0], last.returns) = (change.command, returns);
         }
         is_open = true;
     }

@@ -44,6 +44,7 @@ impl World {
                 is_there: false,
                 was_moved: false,
                 versions: Vec::new(),
+                known: Vec::new(),
             });
             self.names.len() - 1
         });
@@ -209,6 +210,16 @@ fn a_file_that_was_removed_and_newly_written_is_another_one() {
     assert_eq!(long_ago.told(), [row(1, "f", "new")]);
     let mut back = World::default().had_once("f", A).then("f", Some(A2));
     assert_eq!(back.told(), [], "it is back");
+    // It has a content from long ago again, that of the last file of the name
+    // or that of an earlier one.
+    let mut again = World::default().had_once("f", A).then("f", Some(B));
+    again.name("f").known = vec![(hash(B), None)];
+    assert_eq!(again.told(), []);
+    again.name("f").known = vec![(hash(B), Some(7))];
+    assert_eq!(again.told(), [row(1, "f", "f<7")]);
+    let mut in_place = World::default().had("f", A).then("f", Some(B));
+    in_place.name("f").known = vec![(hash(B), Some(7))];
+    assert_eq!(in_place.told(), [row(1, "f", "f<7")]);
     back.name("f").was_moved = true;
     assert_eq!(back.told(), [row(1, "f", "new")], "it has another name");
     // It was moved, and another file got the name.
@@ -332,11 +343,8 @@ fn slowly(names: &[Name], text: &dyn Fn(&Hash) -> String) -> Vec<(RelPath, Optio
         for old in others.filter(|old| !is_exchange(old)) {
             let (before, now) = (old.earlier.unwrap(), after(new).unwrap());
             let longer = weight(&lines(&before)).max(weight(&lines(&now)));
-            let alike = if longer == 0 {
-                0
-            } else {
-                weight(&common(&before, &now)) * 1_000 / longer
-            };
+            let common = weight(&common(&before, &now)) * 1_000;
+            let alike = common.checked_div(longer).unwrap_or(0);
             fits.push((before == now && !lines(&now).is_empty(), alike, *new, *old));
         }
     }
