@@ -112,6 +112,7 @@ fn record(n: u64) -> Record {
                 mode: None,
             },
             untracked: false,
+            real: None,
         }
     };
     Record {

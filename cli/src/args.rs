@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    attest, audit, blame, call, checkpoint, completions, daemon, demo, diff, doctor, files, fleet,
-    forget, history, hook, log, logs, man, mcp, models, modified, recovered, restore, review, run,
-    service, sessions, setup, show, socket, start, stats, status, stop, tasks, ui, undo, uninstall,
-    warning, watch, worktrees,
+    attest, audit, blame, call, checkpoint, claim, completions, daemon, demo, diff, doctor, files,
+    fleet, forget, history, hook, log, logs, man, mcp, models, modified, recovered, restore,
+    review, run, service, sessions, setup, show, socket, start, stats, status, stop, tasks, ui,
+    undo, uninstall, warning, watch, worktrees,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Call(call::Options),
     /// List what changed, for a session or since a clock
     Modified(modified::Options),
-    /// List who changed which files, newest first
+    /// List what was done, and who changed which files, newest first
     Log(log::Options),
     /// Show what changed since a prompt, a time or a version
     Diff(diff::Options),
@@ -102,6 +102,10 @@ pub(crate) enum Command {
     Recovered(recovered::Options),
     /// Undo one author's changes; all other lines stay
     Undo(undo::Options),
+    /// Say who wrote a change
+    Claim(claim::Options),
+    /// Undo what agents did since a prompt; other people's lines stay
+    Rewind(undo::RewindOptions),
     /// Review agents' changes that you have not looked at yet
     Review(review::Options),
     /// Reverse an undo
@@ -116,6 +120,8 @@ pub(crate) enum Command {
     Models(models::Options),
     /// Show counts of what was refused, repeated and saved
     Stats(stats::Options),
+    /// List prompts, and what was changed after each
+    Checkpoints(checkpoint::ListOptions),
     /// Create, list or delete checkpoints; list what changed since one
     Checkpoint(checkpoint::Options),
     /// Take a session's stored warning, which is returned once

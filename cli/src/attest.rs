@@ -99,7 +99,7 @@ pub(crate) fn attest(
     };
     for (path, Brought { lines, blob }) in brought {
         let file = repository
-            .top
+            .top()
             .join(&*touchmark_client::proto::native::name(&path));
         let known = match contents.get(&blob) {
             None => Err("its content is too large".to_owned()),

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod blame;
 pub(crate) mod call;
 pub(crate) mod checkpoint;
+pub(crate) mod claim;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod demo;
@@ -80,6 +81,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Files(options) => files::run(&context, options),
                 Command::Recovered(options) => recovered::run(&context, &options),
                 Command::Undo(options) => undo::run(&context, options),
+                Command::Claim(options) => claim::run(&context, &options),
+                Command::Rewind(options) => undo::rewind(&context, &options),
                 Command::Review(options) => review::run(&context, &options),
                 Command::Redo(options) => undo::redo(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
@@ -87,6 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Worktrees(options) => worktrees::run(&context, &options),
                 Command::Models(options) => models::run(&context, options),
                 Command::Stats(options) => stats::run(&context, options),
+                Command::Checkpoints(options) => checkpoint::list(&context, &options),
                 Command::Checkpoint(options) => checkpoint::run(&context, options),
                 Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),

@@ -83,6 +83,29 @@ pub(crate) fn undo(current: &OsStr) -> Vec<CompletionCandidate> {
     begin(offered.take(OFFERED), &current.to_string_lossy())
 }
 
+/// Completes a checkpoint of any session, the newest first.
+pub(crate) fn checkpoint(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut all = Vec::new();
+    if let Ok((_, client)) = connected() {
+        for row in sessions(&client).unwrap_or_default() {
+            let ask = CheckpointList {
+                session: row.session.clone(),
+                limit: None,
+                cursor: None,
+            };
+            let found = client.call(ask).map(|rows| rows.checkpoints);
+            all.extend(found.unwrap_or_default());
+        }
+    }
+    all.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.clock.n));
+    let offered = all.into_iter().take(OFFERED).map(|checkpoint| {
+        let text = checkpoint.text.unwrap_or_default();
+        let help = format!("{} {}", when(checkpoint.time, &zone()), escaped(&text, 60));
+        CompletionCandidate::new(checkpoint.checkpoint).help(Some(help.into()))
+    });
+    begin(offered, &current.to_string_lossy())
+}
+
 fn moments(begun: &str) -> Vec<CompletionCandidate> {
     let mut all = vec![CompletionCandidate::new("now")];
     if let Ok((_, client)) = connected() {

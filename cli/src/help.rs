@@ -25,6 +25,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "attest",
             "show",
             "history",
+            "checkpoints",
             "sessions",
             "files",
             "modified",
@@ -33,7 +34,15 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Get something back",
-        &["undo", "redo", "review", "restore", "recovered"],
+        &[
+            "undo",
+            "redo",
+            "rewind",
+            "review",
+            "claim",
+            "restore",
+            "recovered",
+        ],
     ),
     (
         "The daemon",
@@ -101,6 +110,16 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "claim",
+        &[
+            ("claim a.txt:10-12 --by you", "these lines are yours"),
+            (
+                "claim --command c5 --by claude-1",
+                "what changed while a command ran is the agent's",
+            ),
+        ],
+    ),
+    (
         "checkpoint",
         &[
             (
@@ -111,6 +130,13 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "checkpoint detect --session claude-1 before-lunch",
                 "which files were edited since",
             ),
+        ],
+    ),
+    (
+        "checkpoints",
+        &[
+            ("checkpoints", "what each session was asked, and changed"),
+            ("checkpoints claude-1", "only one session"),
         ],
     ),
     (
@@ -189,7 +215,8 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "log",
         &[
-            ("log", "who changed which files"),
+            ("log", "what was done, and who changed which files"),
+            ("log --files", "also each file of a command or an undo"),
             ("log --since 2h --by me", "your changes of two hours"),
             ("log -p src/a.rs", "one file's changes, as patches"),
         ],
@@ -254,6 +281,21 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "review --keep-all claude-1",
                 "keep all that one session did",
             ),
+            (
+                "review --command c5 --undo-all",
+                "undo what one command did",
+            ),
+        ],
+    ),
+    (
+        "rewind",
+        &[
+            (
+                "rewind k2 --dry-run",
+                "the lines that agents changed since a prompt",
+            ),
+            ("rewind k2", "undo them; your lines stay"),
+            ("rewind k2 --session claude-1", "only those of one session"),
         ],
     ),
     (

@@ -75,7 +75,7 @@ const TABLE: &[(&str, &str)] = &[
         "and run the command again",
     ),
     (
-        "name a `session`, a `command`, an `edit`, or a `path` and `at`; or set `last`",
+        "name a `session`, a `command`, an `edit`, a prompt as `since`, or a `path` and `at`; or set `last`",
         "name a session, PATH@V, or one of `--command`, `--edit` and `--last`",
     ),
     ("by `path`", "by naming a directory"),

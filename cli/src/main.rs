@@ -25,6 +25,7 @@ mod style;
 mod system;
 mod table;
 mod text;
+mod timeline;
 mod tour;
 mod trace;
 mod ui;

@@ -11,17 +11,19 @@ use anstream::adapter::strip_str;
 use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use touchmark_client::proto::{Author, Hash, RelPath, SessionId};
+use touchmark_client::proto::activity::Activity;
+use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
 use crate::commands::fleet::State;
 use crate::commands::{
-    audit, checkpoint, files, fleet, history, log, models, modified, recovered, sessions, stats,
-    status, tasks, undo, worktrees,
+    audit, checkpoint, files, fleet, history, models, modified, recovered, sessions, stats, status,
+    tasks, undo, worktrees,
 };
 use crate::feed::{Header, Layout};
 use crate::hunks;
 use crate::table::View;
 use crate::text::{is_hidden, width};
+use crate::timeline::{self, Row, Timeline};
 
 /// The current time: 2026-11-22, 12:00.
 const NOW: u64 = 1_795_348_800_000;
@@ -213,8 +215,124 @@ fn snapshots_of_log() {
         .into_iter()
         .map(|version| of(json!({"version": version, "lines": counts})))
         .collect();
-    matches("log", |view| log::lines(&entries, false, view));
-    matches("log-stat", |view| log::lines(&entries, true, view));
+    let rows = entries.into_iter().map(Row::Version);
+    let rows: Vec<Row> = rows.chain(done()).collect();
+    matches("log", |view| timeline::lines(&rows, false, view));
+    matches("log-stat", |view| timeline::lines(&rows, true, view));
+}
+
+/// Each kind of thing that was done, as rows of the log.
+fn done() -> Vec<Row> {
+    let row = |n: u64, kind: &str, more: Value| {
+        let mut row = json!({
+            "clock": format!("1795000000000:{n}"), "time": NOW - n * MINUTE, "kind": kind,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            row[key] = value.clone();
+        }
+        Row::Action(of::<Activity>(row).into())
+    };
+    let by_claude = |name: &str, text: &str| json!({"session": CLAUDE, "label": "claude-1", "name": name, "text": text});
+    let command =
+        "sed -i 's/x = /y = /' lib/*.py && cargo test --workspace\n--all-targets -- --nocapture";
+    vec![
+        row(1, "command", by_claude("c5", command)),
+        row(2, "command", by_claude("c1204", "ls")),
+        row(
+            3,
+            "prompt",
+            by_claude("k2", "rename the settings panel and fix the imports please"),
+        ),
+        row(
+            4,
+            "undo",
+            json!({"name": "u1", "text": "claude-1, prompt k2", "files": 61}),
+        ),
+        row(5, "redo", json!({"name": "u2", "text": "u1", "files": 1})),
+        row(
+            6,
+            "restore",
+            json!({"path": path(LONG), "text": "17", "files": 1}),
+        ),
+        row(
+            7,
+            "keep",
+            json!({"text": "3 changes by claude-1", "files": 2}),
+        ),
+        row(8, "git", json!({"text": "pull, main 1a2b3c4..4d5e6f7"})),
+        row(
+            9,
+            "git",
+            json!({"text": "commit, main 1a2b3c4..4d5e6f7 (while c5 ran)", "doubt": true}),
+        ),
+        row(10, "claim", json!({"path": path(SHORT), "text": "you"})),
+    ]
+}
+
+#[test]
+fn versions_are_folded_into_what_made_them() {
+    let action = |n: u64, begun: u64, kind: &str, name: &str, more: Value| -> Activity {
+        let mut row = json!({
+            "clock": format!("1:{n}"), "begun": format!("1:{begun}"), "time": NOW,
+            "kind": kind, "name": name,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            row[key] = value.clone();
+        }
+        of(row)
+    };
+    let entry = |n: u64, name: &str, by: &Author, more: Value| {
+        let mut version = version(1, name, by, more);
+        version["clock"] = json!(format!("1:{n}"));
+        of(json!({"version": version, "lines": {"added": 2, "removed": 1}}))
+    };
+    let by_command = |n, name| {
+        let more = json!({"evidence": "command", "command": "c1"});
+        entry(n, name, &claude(), more)
+    };
+    let saved = |n, name| entry(n, name, &Author::USER, json!({"evidence": "editor"}));
+    let actions = || {
+        vec![
+            action(
+                30,
+                25,
+                "undo",
+                "u1",
+                json!({"files": 1, "paths": [path("b")]}),
+            ),
+            action(20, 10, "command", "c1", json!({"session": CLAUDE})),
+        ]
+    };
+    let pages = || {
+        [
+            vec![
+                saved(31, "b"),
+                saved(28, "b"),
+                saved(27, "c"),
+                by_command(18, "a"),
+            ],
+            vec![by_command(15, "b"), by_command(12, "a"), saved(5, "b")],
+        ]
+    };
+    let told = |rows: Vec<Row>| -> Vec<String> {
+        let rows = rows.into_iter().map(|row| match row {
+            Row::Version(entry) => entry.version.clock.n.to_string(),
+            Row::Action(action) => {
+                let name = action.row.name.unwrap();
+                format!("{name}: {:?}", action.files.unwrap())
+            }
+        });
+        rows.collect()
+    };
+    let mut timeline = Timeline::new(actions(), false);
+    let [first, second] = pages();
+    // The command began before the first page's oldest version.
+    assert_eq!(told(timeline.take(first, false)), ["31", "u1: 1", "27"]);
+    assert_eq!(told(timeline.take(second, true)), ["c1: 2", "5"]);
+    let mut timeline = Timeline::new(actions(), true);
+    let all = timeline.take(pages().into_iter().flatten().collect(), true);
+    let expected = ["31", "u1: 1", "28", "27", "c1: 2", "18", "15", "12", "5"];
+    assert_eq!(told(all), expected);
 }
 
 #[test]
@@ -252,11 +370,22 @@ fn snapshots_of_modified() {
 
 #[test]
 fn snapshots_of_checkpoints() {
-    let row = |n: u64, label: Option<&str>, message: Option<&str>| {
-        of(json!({
+    let row = |n: u64, label: Option<&str>, text: Option<&str>| checkpoint::Prompt {
+        session: SessionId::new(CLAUDE).unwrap(),
+        label: Some("claude-1".to_owned()),
+        row: of(json!({
             "checkpoint": format!("k{n}"), "clock": format!("1795000000000:{n}"),
-            "time": NOW - n * HOUR, "label": label, "message": message, "step": null,
-        }))
+            "time": NOW - n * HOUR, "label": label, "text": text,
+        })),
+        files: [SHORT, LONG]
+            .map(path)
+            .into_iter()
+            .take(n as usize % 3)
+            .collect(),
+        lines: LineCounts {
+            added: 120,
+            removed: 3,
+        },
     };
     let rows = [
         row(
@@ -264,7 +393,11 @@ fn snapshots_of_checkpoints() {
             Some("before the refactoring of the parser and of all its callers"),
             None,
         ),
-        row(2, None, Some(CODEX)),
+        row(
+            2,
+            None,
+            Some("rename the settings panel and fix the imports please, then run all the tests"),
+        ),
         row(
             12,
             Some("重构之前：解析器和所有调用者，以及它们的测试和文档"),
@@ -529,26 +662,6 @@ fn snapshots_of_undo() {
         file(HIDDEN, "conflict", None, None),
     ];
     matches("undo", |view| undo::lines(&files, false, false, view));
-    let row = |n: u64, what: &str, redo_of: Option<&str>| {
-        of(json!({
-            "undo": format!("u{n}"), "time": NOW - n * DAY, "what": what, "redoOf": redo_of,
-            "paths": [path(SHORT), path(LONG)],
-        }))
-    };
-    let rows = [
-        row(
-            1,
-            "claude-1 since its last prompt, in packages/service/src/components",
-            None,
-        ),
-        row(2, "", Some("u1")),
-        row(
-            30,
-            "助手会话-1234567 自上次提示以来的所有更改，包括文档和测试",
-            None,
-        ),
-    ];
-    matches("undo-list", |view| undo::list_lines(&rows, view));
 }
 
 #[test]

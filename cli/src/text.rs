@@ -97,6 +97,53 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     lines
 }
 
+/// Returns the text in at most `most` columns. A wider text loses words at its
+/// end; a single word that is wider loses its middle.
+pub(crate) fn phrase(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for word in text.split_whitespace() {
+        let gap = usize::from(!kept.is_empty());
+        if width(&kept) + gap + width(word) + 2 > most {
+            break;
+        }
+        if gap > 0 {
+            kept.push(' ');
+        }
+        kept.push_str(word);
+    }
+    match kept.is_empty() {
+        true => cut(text, most),
+        false => kept + " …",
+    }
+}
+
+/// Returns the text in lines of at most so many columns, all but the first with
+/// `indent`. They break after blanks, which stay; a wider word is broken where
+/// the line ends.
+pub(crate) fn folded(text: &str, columns: usize, indent: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    loop {
+        let before = if lines.is_empty() { "" } else { indent };
+        let room = columns.saturating_sub(width(before)).max(1);
+        if width(rest) <= room {
+            lines.push(format!("{before}{rest}"));
+            return lines;
+        }
+        let fits = start(rest, room);
+        let after_blank = fits.rfind(' ').map(|at| at + 1);
+        // Blanks at the beginning are an indentation.
+        let at = after_blank.filter(|at| !fits[..*at].trim().is_empty());
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let (line, next) = rest.split_at(at.unwrap_or(fits.len()).max(first));
+        lines.push(format!("{before}{}", line.trim_end()));
+        rest = next;
+    }
+}
+
 /// Returns a number of things: `1 file`, `2 files`.
 pub(crate) fn count(number: u64, one: &str) -> String {
     match number {

@@ -1,19 +1,18 @@
 //! A file's authors as an Agent Trace 0.1.0 record, a format that tools
 //! exchange.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use touchmark_client::blocking::Client;
+use touchmark_client::find::Workspace;
 use touchmark_client::proto::history::{Blame, BlameLine};
 use touchmark_client::proto::models::ModelList;
 use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
-use crate::commands::daemon::git;
+use crate::commands::daemon::WorkTree;
 use crate::output::Outcome;
 
 /// Returns the record of one file.
-pub(crate) fn record(client: &Client, root: &Path, blame: &Blame) -> Outcome<Value> {
+pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> Outcome<Value> {
     let mut authors: Vec<&Author> = Vec::new();
     for line in &blame.lines {
         if !authors.contains(&&line.author) {
@@ -35,7 +34,7 @@ pub(crate) fn record(client: &Client, root: &Path, blame: &Blame) -> Outcome<Val
             "contentHash": format!("sha256:{}", blame.hash),
         }},
     });
-    if let Some(revision) = revision(root) {
+    if let Some(revision) = revision(workspace) {
         record["vcs"] = json!({"type": "git", "revision": revision});
     }
     Ok(record)
@@ -105,13 +104,14 @@ fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
 
 /// Returns the commit that is checked out; `None` if the workspace is in no
 /// repository.
-fn revision(root: &Path) -> Option<String> {
-    let git = git(root)
+fn revision(workspace: &Workspace) -> Option<String> {
+    let tree = WorkTree::of(&workspace.root, &workspace.places)?;
+    let git = tree.git(&workspace.root).ok()?;
+    let revision = git
         .args(["rev-parse", "-q", "--verify", "HEAD"])
-        .output()
-        .ok()?;
-    let revision = String::from_utf8(git.stdout).ok()?;
-    git.status.success().then(|| revision.trim().to_owned())
+        .printed()?;
+    let revision = String::from_utf8(revision).ok()?;
+    Some(revision.trim().to_owned())
 }
 
 /// Returns a UUID (version 8) of the record's content. The same content has the

@@ -18,7 +18,7 @@ use crate::style;
 use crate::text::{MAX_NAME, author, called, cut, date, escaped, now, time_of_day};
 
 /// The longest name of an author in a column, in characters.
-const WHO: usize = 16;
+pub(crate) const WHO: usize = 16;
 
 /// A version as it was named on the command line.
 #[derive(Clone, Debug)]

@@ -135,6 +135,11 @@ impl Reader {
         }
     }
 
+    /// Returns the size in bytes above which a content is not stored.
+    pub fn keep_file_max(&self) -> u64 {
+        self.keep_file_max
+    }
+
     /// Returns whether the content of `path` may not be stored (SEC-3).
     pub fn is_secret(&self, path: &RelPath) -> bool {
         self.secrets.has(path)

@@ -1,14 +1,20 @@
 //! Requests that the daemon's own tasks send to the event loop, as clients
 //! would.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_engine::Fact;
 use touchmark_engine::session_memory::Note;
+use touchmark_proto::daemon::Ping;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Request, SessionId};
 
 use crate::event::Event;
 use crate::hooks::Consult;
+
+/// How long an answer waits for the looks at versions that git may have brought.
+const LOOKING: Duration = Duration::from_secs(10);
 
 /// A client of the event loop inside the daemon.
 #[derive(Clone, Debug)]
@@ -65,6 +71,18 @@ impl Inside {
             let consult = Consult::Outcome(facts);
             let _loop_has_ended = self.events.send(Event::Consult(consult));
         }
+    }
+
+    /// Waits until it is known of all recorded versions whether git brought them
+    /// (HIST-8), and these results are recorded. Not longer than [`LOOKING`]:
+    /// a version on a mount that hangs then counts as its author's.
+    ///
+    /// # Errors
+    /// `shuttingDown`.
+    pub(crate) async fn looked(&self) -> Result<(), Error> {
+        let looked = self.consult(|answer| Consult::Looked { answer });
+        let _or_too_late = tokio::time::timeout(LOOKING, looked).await;
+        self.ask(Ping {}).await.map(drop)
     }
 
     /// Asks the loop a question and waits for the answer; `None` once the loop

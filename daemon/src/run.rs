@@ -61,7 +61,7 @@ use crate::failpoint;
 use crate::guard::{Guard, Umask};
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
-use crate::past::Lineages;
+use crate::past::{Lineages, Looks};
 use crate::review::Kept;
 use crate::scope::Sweeper;
 use crate::socket::{Hub, Listener, Peer};
@@ -232,6 +232,8 @@ struct Daemon {
     /// The degraded conditions that were last reported to subscribers.
     told_degraded: Vec<Degraded>,
     ending: Option<Ending>,
+    /// The versions of which it is found out whether git brought them.
+    looks: Arc<Looks>,
     /// What was judged of agents' lines.
     judge: Arc<Judge>,
     /// Which names stand for which files.
@@ -621,6 +623,9 @@ impl Daemon {
         loop {
             let facts = std::mem::take(&mut self.facts);
             is_reason |= survival::is_reason(&facts);
+            if self.looks.queue(&facts) {
+                self.look_at_versions();
+            }
             self.next_snapshot.count(facts.len() as u64);
             if let Some(turn) = self.outbox.close_turn(!facts.is_empty()) {
                 failpoint::pass("a turn is closed");

@@ -244,7 +244,7 @@ impl Engine {
                     .into_iter()
                     .map(|path| self.view().spelling(path))
                     .collect();
-                for name in self.view().files_hinted(names) {
+                for (name, hint) in self.view().names_hinted(names, hint) {
                     self.note_for_audits(&name);
                     self.turn().hint(&name, hint);
                 }

@@ -40,7 +40,8 @@ pub use input::{
     WriteOutcome,
 };
 pub use ledger::record::{
-    CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal, VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal,
+    VersionFact,
 };
 pub use ledger::state::State;
 pub use ledger::{recall, session_memory};

@@ -28,7 +28,12 @@ struct Stage {
     fences: Vec<u64>,
     answer: Option<Reply>,
     requests: u64,
+    /// Two names that change places after each read; `None` for none.
+    restless: Option<(&'static str, &'static str)>,
 }
+
+/// The number of reads that one input may cause. More never end.
+const MOST_READS: usize = 500;
 
 fn path(name: &str) -> RelPath {
     RelPath::new(name.as_bytes()).unwrap()
@@ -53,6 +58,7 @@ impl Stage {
             fences: Vec::new(),
             answer: None,
             requests: 0,
+            restless: None,
         }
     }
 
@@ -105,15 +111,21 @@ impl Stage {
     /// they are ordered.
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let mut effects = VecDeque::from(effects);
+        let mut reads = 0;
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Record(record) => self.records.push(record),
                 Effect::Read(order) => {
+                    reads += 1;
+                    assert!(reads < MOST_READS, "the reads never end");
                     let read = Input::Read {
                         outcome: self.look(&order),
                         path: order.path,
                         ticket: order.ticket,
                     };
+                    if let Some((one, other)) = self.restless {
+                        self.change_places(one, other);
+                    }
                     let mut more = Vec::new();
                     self.engine.handle(1_000, read, &mut more);
                     effects.extend(more);
@@ -123,6 +135,12 @@ impl Stage {
                 _ => {}
             }
         }
+    }
+
+    fn change_places(&mut self, one: &'static str, other: &'static str) {
+        let inodes = (self.names[one], self.names[other]);
+        self.names.insert(one, inodes.1);
+        self.names.insert(other, inodes.0);
     }
 
     fn hint(&mut self, name: &str, hint: Hint) {
@@ -171,13 +189,17 @@ impl Stage {
     }
 
     fn ask_status(&mut self, names: &[&str]) {
+        self.ask_verified(names, None);
+    }
+
+    fn ask_verified(&mut self, names: &[&str], verify: Option<bool>) {
         let paths = names.iter().map(|name| ClientPath::new(name.as_bytes()));
         self.ask(Request::FileStatus(FileStatus {
             session: SessionId::new("A").unwrap(),
             paths: Some(paths.collect()),
             state: Vec::new(),
             sync: None,
-            verify: None,
+            verify,
             limit: None,
             cursor: None,
         }));
@@ -356,4 +378,108 @@ fn a_name_that_was_renamed_is_looked_at_before_it_is_a_files_again() {
         "{:?}",
         stage.joined()
     );
+}
+
+/// Returns a stage on which a session has read two files that both have a link
+/// in a place that no session uses.
+fn linked_elsewhere() -> Stage {
+    let names = [("a", 1), ("out/a", 1), ("b", 2), ("out/b", 2)];
+    let mut stage = Stage::new(&names, &[(1, "one"), (2, "two")]);
+    stage.read("b");
+    stage.read("a");
+    stage
+}
+
+#[test]
+fn two_files_with_several_links_change_places() {
+    let mut stage = linked_elsewhere();
+    stage.change_places("a", "b");
+    stage.ask_status(&["a", "b"]);
+    stage.hint("a", Hint::Closed);
+    stage.hint("b", Hint::Closed);
+    assert_eq!(stage.states(), [FileIs::Stale; 2]);
+    assert_eq!(stage.joined(), []);
+}
+
+/// Two names that resolve to other files at each look keep no request waiting
+/// (LIM-6).
+#[test]
+fn names_that_never_stand_still_are_answered() {
+    for (one, other) in [("a", "b"), ("a", "out/b"), ("out/a", "out/b")] {
+        let mut stage = linked_elsewhere();
+        stage.read("out/a");
+        stage.read("out/b");
+        stage.restless = Some((one, other));
+        for name in ["a", "b", "out/a", "out/b"] {
+            stage.ask_status(&["a", "b", "out/a", "out/b"]);
+            stage.hint(name, Hint::Closed);
+            assert_eq!(stage.states().len(), 4);
+        }
+        // Once they stand still, the answers are right.
+        stage.restless = None;
+        stage.hint("a", Hint::Closed);
+        stage.hint("b", Hint::Closed);
+        stage.hint("out/a", Hint::Closed);
+        stage.hint("out/b", Hint::Closed);
+        stage.ask_status(&["a", "b", "out/a", "out/b"]);
+        stage.states();
+        for one in ["a", "b", "out/a", "out/b"] {
+            for other in ["a", "b", "out/a", "out/b"] {
+                let same = stage.names[one] == stage.names[other];
+                assert_eq!(stage.file_of(one) == stage.file_of(other), same);
+            }
+        }
+    }
+}
+
+/// Returns a stage on which `d/c` is a link to `d/e/c`, and `l` a link to `d`.
+/// The link `d/c` is replaced by a file after all three names were read.
+fn replaced_in_a_linked_directory() -> Stage {
+    let mut stage = Stage::new(&[("d/e/c", 1)], &[(1, "one"), (2, "two")]);
+    stage.links = BTreeMap::from([("d/c", "d/e/c"), ("l/c", "d/e/c")]);
+    for name in ["d/c", "d/e/c", "l/c"] {
+        stage.read(name);
+    }
+    stage.links = BTreeMap::from([("l/c", "d/c")]);
+    stage.names.insert("d/c", 2);
+    stage
+}
+
+/// One event concerns two names of a file, and may part each of them from it.
+#[test]
+fn a_link_in_a_linked_directory_is_replaced() {
+    let mut stage = replaced_in_a_linked_directory();
+    stage.feed(Input::Hints {
+        paths: vec![path("d/c"), path("l/c")],
+        hint: Hint::Closed,
+    });
+    stage.ask_status(&["l/c"]);
+    assert_eq!(stage.states(), [FileIs::Stale]);
+    stage.ask_status(&["d/c", "l/c", "d/e/c"]);
+    let states = [FileIs::Stale, FileIs::Stale, FileIs::Fresh];
+    assert_eq!(stage.states(), states);
+    assert_eq!(stage.file_of("l/c"), stage.file_of("d/c"));
+}
+
+#[test]
+fn a_verified_name_is_resolved_again() {
+    let mut stage = replaced_in_a_linked_directory();
+    stage.ask_verified(&["l/c"], Some(true));
+    assert_eq!(stage.states(), [FileIs::Stale]);
+}
+
+#[test]
+fn a_renamed_file_that_was_read_gets_another_link() {
+    let mut stage = Stage::new(&[("a", 1)], &[(1, "one")]);
+    stage.read("a");
+    stage.names = BTreeMap::from([("b", 1)]);
+    stage.feed(Input::Renamed {
+        from: path("a"),
+        to: path("b"),
+    });
+    stage.hint("b", Hint::Closed);
+    stage.read("b");
+    stage.names.insert("u/l", 1);
+    stage.ask_status(&["b", "u/l"]);
+    assert_eq!(stage.states(), [FileIs::Fresh; 2]);
 }

@@ -7,9 +7,8 @@ use crate::at::At;
 use crate::files::Verdict;
 use crate::{Clock, Millis, RelPath, SessionId};
 
-/// Lists what sessions did that is no version: reads, refused edits, and
-/// versions that they overwrote unseen. Newest first. The versions themselves
-/// are in `file/log`.
+/// Lists what was done that is no version (HIST-7). Newest first. The versions
+/// themselves are in `file/log`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -27,9 +26,12 @@ pub struct ActivityList {
     pub limit: Option<u32>,
     /// Only what is older than this clock; `None` starts at the newest.
     pub before: Option<Clock>,
+    /// Only these kinds. `None` means what sessions did to files: `read`,
+    /// `stale`, `notRead`, `conflict` and `overwrote`.
+    pub kinds: Option<Vec<ActivityKind>>,
 }
 
-/// What a session did.
+/// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -45,34 +47,93 @@ pub enum ActivityKind {
     Conflict,
     /// The session wrote over a version that it had not seen (ATTR-10).
     Overwrote,
+    /// The session ran a command (SCOPE-6).
+    Command,
+    /// The user undid changes (UNDO-1).
+    Undo,
+    /// The user put back what an undo had removed.
+    Redo,
+    /// The user restored an earlier content of a file (HIST-4).
+    Restore,
+    /// The user kept changes in a review (REV-1).
+    Keep,
+    /// The user corrected the author of a change (ATTR-11).
+    Claim,
+    /// A checkpoint was created: the user gave the session a prompt, or a
+    /// client created one (CHK-1).
+    Prompt,
+    /// Git moved `HEAD` of the repository: a commit, a checkout, a pull.
+    Git,
 }
 
-/// One thing that a session did.
+impl ActivityKind {
+    /// The kinds that are listed unless a request names others.
+    pub const OF_FILES: &[Self] = &[
+        Self::Read,
+        Self::Stale,
+        Self::NotRead,
+        Self::Conflict,
+        Self::Overwrote,
+    ];
+
+    /// The kinds that a request has to name.
+    pub const OF_PEOPLE: &[Self] = &[
+        Self::Command,
+        Self::Undo,
+        Self::Redo,
+        Self::Restore,
+        Self::Keep,
+        Self::Claim,
+        Self::Prompt,
+        Self::Git,
+    ];
+}
+
+/// One thing that was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct Activity {
-    /// The clock of the fact.
+    /// The clock of the fact. Of what took longer, the clock at its end; of what
+    /// is no fact, that of the fact before it.
     pub clock: Clock,
-    /// When it was recorded.
+    /// When it was recorded, or began.
     pub time: Millis,
-    /// The session.
-    pub session: SessionId,
+    /// The session that did it; `None` if the user did it, or if that is not
+    /// known (`doubt`).
+    pub session: Option<SessionId>,
     /// The session's label; `None` if it has none (SES-2).
     pub label: Option<String>,
-    /// What the session did.
+    /// What was done.
     pub kind: ActivityKind,
     /// The file. Of a refused edit the first one that it was refused for;
-    /// `None` if that is not recorded.
+    /// `None` if that is not recorded, or if there are several.
     pub path: Option<RelPath>,
     /// How a read relates to earlier ones; `None` for what is no read.
     pub verdict: Option<Verdict>,
     /// The version that was overwritten; `None` if none was.
     pub lost: Option<Clock>,
+    /// The name by which other requests refer to it: a command (`c5`), an undo
+    /// or redo (`u1`), a checkpoint (`k2`). `None` for what has none.
+    pub name: Option<String>,
+    /// What was done, for people, in one line: the command line, what was
+    /// undone, the beginning of the prompt. `None` if it is not known.
+    pub text: Option<String>,
+    /// The number of files that it changed. `None` if it is not counted here;
+    /// the versions of a command name it.
+    pub files: Option<u32>,
+    /// The files that it changed, at most 200. `None` if it is not counted here.
+    pub paths: Option<Vec<RelPath>>,
+    /// The clock when it began; its versions are later than this clock, and no
+    /// later than `clock`. `None` if it took no time.
+    pub begun: Option<Clock>,
+    /// Whether the user or a session did it: a command of one ran at that time.
+    /// `None` means no.
+    pub doubt: Option<bool>,
 }
 
-/// A list of what sessions did.
+/// A list of what was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -80,8 +141,8 @@ pub struct Activity {
 pub struct Activities {
     /// The rows, newest first.
     pub rows: Vec<Activity>,
-    /// Since when everything is in the list: earlier rows are dropped when the
-    /// daemon stores its state, and when it ends.
+    /// Since when everything that sessions did to files is in the list: earlier
+    /// rows are dropped when the daemon stores its state, and when it ends.
     pub complete_since: Millis,
     /// The value of `before` for the next request; `None` if there are no more
     /// rows.

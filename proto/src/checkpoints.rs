@@ -23,6 +23,10 @@ pub struct CheckpointCreate {
     /// The agent's number for its current step, if it has one. touchmark only
     /// stores it.
     pub step: Option<u64>,
+    /// The beginning of the prompt that the checkpoint belongs to: at most 80
+    /// characters, in one line, without tokens (SEC-3). `None` if it is not
+    /// known.
+    pub text: Option<String>,
 }
 
 /// A checkpoint that was created.
@@ -74,6 +78,10 @@ pub struct CheckpointRow {
     /// The agent's number for its current step, if it has one. touchmark only
     /// stores it.
     pub step: Option<u64>,
+    /// The beginning of the prompt that the checkpoint belongs to: at most 80
+    /// characters, in one line, without tokens (SEC-3). `None` if it is not
+    /// known.
+    pub text: Option<String>,
 }
 
 /// A list of checkpoints.

@@ -89,6 +89,8 @@ pub enum Evidence {
     Unmarked,
     /// The daemon was not able to watch (ATTR-13).
     Gap,
+    /// The user said who wrote it (ATTR-18).
+    Claimed,
 }
 
 /// What happened to a path.
@@ -163,6 +165,27 @@ pub struct Version {
     /// True if the content before the version is not known (SCOPE-3). The
     /// version may then include changes of others than its author.
     pub before_unknown: Option<bool>,
+    /// The file's name behind the symlinks on the path, as they were when the
+    /// version was recorded (FILE-1). `None` if there were none, or if it is not
+    /// known.
+    pub real: Option<RelPath>,
+}
+
+impl Version {
+    /// Returns whether the author is only likely: the only evidence is the time
+    /// of a command (ATTR-6). The version may be the user's.
+    pub fn is_likely(&self) -> bool {
+        self.evidence.is_likely(self.command.is_some())
+    }
+}
+
+impl Evidence {
+    /// Returns whether an author with this evidence is only likely.
+    /// `in_command`: whether the version names a command. A formatter's change
+    /// that was told by its words names none (ATTR-17).
+    pub fn is_likely(self, in_command: bool) -> bool {
+        self == Self::Command && in_command
+    }
 }
 
 /// Numbers of lines that differ between two texts.

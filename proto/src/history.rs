@@ -299,6 +299,10 @@ pub struct FileRestore {
     pub path: ClientPath,
     /// The version. If there was no file at that version, the file is removed.
     pub at: At,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (HIST-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }
 
 /// The result of restoring a file.

@@ -64,6 +64,7 @@ pub mod at;
 pub mod calls;
 pub mod changes;
 pub mod checkpoints;
+pub mod claim;
 pub mod clock;
 pub mod codec;
 pub mod commands;

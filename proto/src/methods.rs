@@ -10,6 +10,7 @@ use crate::checkpoints::{
     CheckpointCreate, CheckpointCreated, CheckpointDelete, CheckpointDetect, CheckpointDetected,
     CheckpointList, CheckpointRows, WarningCleanup, WarningStore, WarningTake, WarningTaken,
 };
+use crate::claim::{Claim, Claimed};
 use crate::commands::{
     CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows,
 };
@@ -303,7 +304,7 @@ methods! {
     RecoveryList: "recovery/list", RecoveryList => RecoveryItems, [NotFound];
     RecoveryShow: "recovery/show", RecoveryShow => RecoveryShown, [NotFound Storage];
     RecoveryRestore: "recovery/restore", RecoveryRestore => RecoveryRestored, [
-        Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage ReadOnly Protected
+        Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage ReadOnly Protected NotKept
     ];
     RecoveryDelete: "recovery/delete", RecoveryDelete => RecoveryItems, [NotFound Storage];
     QuotesNormalize: "quotes/normalize", QuotesNormalize => QuotesNormalized, [];
@@ -389,4 +390,7 @@ methods! {
     SurvivalList: "survival/list", SurvivalList => SurvivalRows, [Storage UnknownSession];
     WorktreeList: "worktree/list", WorktreeList => WorktreeRows, [];
     FleetYield: "fleet/yield", FleetYield => FleetYielded, [];
+    Claim: "claim", Claim => Claimed, [
+        OutsideWorkspace NotAFile NotFound NotKept Unreadable Storage UnknownSession
+    ];
 }

@@ -20,6 +20,9 @@ pub struct ReviewList {
     pub paths: Option<Vec<ClientPath>>,
     /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
+    /// Only changes that were made by this command alone (`c5`); `None` means
+    /// all changes.
+    pub command: Option<String>,
 }
 
 /// The review queue, sorted by file and line.
@@ -62,6 +65,9 @@ pub struct ReviewFile {
     pub authors: Vec<Author>,
     /// When the daemon saw the newest part of the change.
     pub time: Millis,
+    /// The command that made all of the change (`c5`); `None` if it has another
+    /// origin too.
+    pub command: Option<String>,
 }
 
 /// A group of adjacent lines that agents have changed.
@@ -89,6 +95,12 @@ pub struct ReviewHunk {
     pub authors: Vec<Author>,
     /// When the daemon saw the newest change of the lines.
     pub time: Millis,
+    /// True if a part of the change is only likely an agent's: it was made while
+    /// a command ran, and may be the user's (UNDO-7). Else `None`.
+    pub likely: Option<bool>,
+    /// The command that made all of the change (`c5`); `None` if it has another
+    /// origin too.
+    pub command: Option<String>,
 }
 
 /// The name of a change in the review queue.
@@ -134,4 +146,8 @@ pub struct ReviewKept {
 pub struct ReviewUndo {
     /// The changes.
     pub hunks: Vec<ReviewNamed>,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (UNDO-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }

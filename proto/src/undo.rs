@@ -3,11 +3,12 @@
 use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::CommandRow;
 use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 
 /// Undoes changes and leaves the lines of all other authors as they are
 /// (UNDO-1). The changes are those of `session`, or the part of them that
-/// `prompt`, `command`, `edit` or `last` selects; or the one version that
+/// `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
 /// `path` and `at` name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -16,11 +17,15 @@ use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
 #[macro_rules_derive(New!)]
 pub struct Undo {
     /// The session whose changes are undone, together with its sub-agents.
-    /// `None` if `command`, `edit` or `last` selects among all agents' changes.
+    /// `None` if `since`, `command`, `edit` or `last` selects among all agents'
+    /// changes.
     pub session: Option<SessionId>,
     /// Only what was done between this prompt and the next one. The prompt is
     /// named by its checkpoint (`k3`), by the agent's id for it, or by `last`.
     pub prompt: Option<String>,
+    /// Only what was done after this prompt, or any other checkpoint (`k3`), by
+    /// `session`; without a session, by any agent.
+    pub since: Option<String>,
     /// Only what this command did (`c5`).
     pub command: Option<String>,
     /// Only what this edit did (`e7`).
@@ -44,6 +49,14 @@ pub struct Undo {
     pub now: bool,
     /// How to treat changes that cannot be undone; default `keep`.
     pub conflicts: Option<Conflicts>,
+    /// Whether to remove also text that is only likely the author's: what first
+    /// appeared while one of its commands ran (UNDO-7); default false.
+    #[serde(default)]
+    pub likely: bool,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (UNDO-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }
 
 /// How to treat a change whose lines another author has changed since.
@@ -70,6 +83,10 @@ pub struct Redo {
     /// Whether to report what would be done without doing it; default false.
     #[serde(default)]
     pub dry_run: bool,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (UNDO-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }
 
 /// Lists the undos that can be redone.
@@ -120,6 +137,9 @@ pub struct Undone {
     pub files: Vec<UndoneFile>,
     /// The authors of the changes that were undone.
     pub authors: Vec<Author>,
+    /// The commands that changes in `left` name, oldest first; `None` if there
+    /// are none.
+    pub commands: Option<Vec<CommandRow>>,
 }
 
 /// The result of an undo in one file.
@@ -138,9 +158,65 @@ pub struct UndoneFile {
     pub conflicts: Option<Vec<UndoConflict>>,
     /// The file's path after a rename was undone; else `None`.
     pub to: Option<RelPath>,
-    /// Why nothing was done, as a sentence for people. `None` unless the
-    /// outcome is `notKept`, `changed` or `failed`.
+    /// Why nothing was done, or what cannot be brought back, as a sentence for
+    /// people; else `None`.
     pub cause: Option<String>,
+    /// The changes that stay for another reason than a later change of the
+    /// same lines; `None` if there are none.
+    pub left: Option<Vec<UndoLeft>>,
+    /// The lines that would change, with `dryRun`; else `None`. At most 64 KiB
+    /// of text for all files.
+    pub changes: Option<Vec<UndoneLines>>,
+}
+
+/// Lines that an undo would change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct UndoneLines {
+    /// The number of the first line, in the file's current content.
+    pub start: u32,
+    /// The lines that are there. Empty if lines are only added.
+    pub before: String,
+    /// The lines that replace them. Empty if lines are only removed.
+    pub after: String,
+}
+
+/// A change that stays, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct UndoLeft {
+    /// Why it stays.
+    pub cause: LeftCause,
+    /// The cause, as a sentence for people.
+    pub why: String,
+    /// Its lines in the file's current content, or in its content before the
+    /// undo. `None` if they are not known.
+    pub lines: Option<LineRange>,
+    /// The number of lines that the change removed in this place, which do not
+    /// come back.
+    pub removed: u32,
+    /// The lines that stay, up to 4 KiB. Bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// The command that ran when the change was made (`c5`); `None` for none.
+    pub command: Option<String>,
+}
+
+/// Why a change stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub enum LeftCause {
+    /// Its text first appeared while a command ran. It may be the user's
+    /// (UNDO-7).
+    Likely,
+    /// A content that it needs is not stored: it cannot be distinguished from
+    /// other authors' changes.
+    NotKept,
 }
 
 /// The outcome of an undo for one file.
@@ -163,13 +239,19 @@ pub enum UndoOutcome {
     /// lines.
     Conflict,
     /// A content of the file is not kept, so the changes cannot be
-    /// distinguished from those of other authors.
+    /// distinguished from those of other authors, or the present content could
+    /// not be brought back. The file is as it was.
     NotKept,
     /// Another process kept writing to the file. The file was not changed by
     /// the undo.
     Changed,
     /// The file could not be written.
     Failed,
+    /// Some of the changes were undone. The others stay: see `conflicts` and
+    /// `left`.
+    Partly,
+    /// All of the changes stay: see `left`.
+    Left,
 }
 
 /// A change that stays, since another author has changed the same lines.

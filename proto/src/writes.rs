@@ -229,6 +229,10 @@ pub struct RecoveryShown {
 pub struct RecoveryRestore {
     /// The item's id.
     pub id: String,
+    /// Whether to write also where the present content cannot be kept and so
+    /// cannot be brought back (HIST-4); default false.
+    #[serde(default)]
+    pub no_redo: bool,
 }
 
 /// The result of `recovery/restore`.

@@ -339,6 +339,7 @@ fn names_that_are_not_utf8_have_a_uri() {
         mode: None,
         mode_before: None,
         before_unknown: None,
+        real: None,
     };
     let event = ServerMessage::Event(Event {
         subscription: 2,

@@ -19,6 +19,7 @@
 //! - [`disk_fuzz`]: random steps on a real file system, and an oracle.
 //! - [`fetched`]: packages from registries, for tests that drive them.
 //! - [`fleet`]: many workspaces of one user, each with a daemon.
+//! - [`givenback`]: sessions in a repository, and what an undo gives back.
 //! - [`http`]: a small HTTP client that sends what a browser would not.
 //! - [`limits`]: a limit of watches that applies to only one daemon.
 //! - [`machine`]: a small virtual machine whose power can be cut, and the root
@@ -54,6 +55,7 @@ pub mod fleet;
 pub mod fleet_export;
 pub mod framed;
 pub mod fuse;
+pub mod givenback;
 pub mod hooks;
 pub mod http;
 pub mod limits;

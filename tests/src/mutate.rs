@@ -150,7 +150,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ),
         (
             "checkpoint/create",
-            json!({"session": "m", "label": "l", "message": "m1", "step": 1}),
+            json!({"session": "m", "label": "l", "message": "m1", "step": 1, "text": "t"}),
         ),
         (
             "checkpoint/list",
@@ -259,7 +259,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ("recovery/list", json!({"id": "x"})),
         (
             "undo",
-            json!({"session": "m", "prompt": "k1", "command": "c1", "edit": "e1", "last": true,
+            json!({"session": "m", "prompt": "k1", "since": "k1", "command": "c1", "edit": "e1", "last": true,
                 "path": "a.txt", "at": "1", "paths": ["a.txt"], "dryRun": true, "now": true,
                 "conflicts": "keep"}),
         ),
@@ -268,7 +268,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ("worktree/list", json!({"limit": 3})),
         (
             "review/list",
-            json!({"session": "m", "paths": ["a.txt"], "limit": 3}),
+            json!({"session": "m", "paths": ["a.txt"], "limit": 3, "command": "c1"}),
         ),
         (
             "review/keep",
@@ -295,7 +295,8 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ("fleet/yield", json!({"idleMs": 60_000})),
         (
             "activity/list",
-            json!({"session": "m", "since": "@10m", "until": "@1m", "limit": 3, "before": "1:1"}),
+            json!({"session": "m", "since": "@10m", "until": "@1m", "limit": 3, "before": "1:1",
+                "kinds": ["read", "git"]}),
         ),
         ("survival/list", json!({"session": "m"})),
         ("file/restore", json!({"path": "a.txt", "at": "now"})),

@@ -221,6 +221,62 @@ fn only_telemetry_names_otlp() {
     }
 }
 
+/// A repository must not name what git runs (SEC-7). The function that makes
+/// sure of that is in `daemon/src/git`, and no other code starts git: neither
+/// by its name nor through a shell or a library.
+#[test]
+fn only_one_module_starts_git() {
+    const SHIPPED: &[&str] = &[
+        "proto/src",
+        "engine/src",
+        "daemon/src",
+        "client/src",
+        "cli/src",
+    ];
+    let starts = |line: &str| {
+        let text = line.replace(' ', "");
+        let quoted = |program: &str| {
+            let begin = format!("\"{program}");
+            text.match_indices(&begin).any(|(at, _)| {
+                let rest = &text[at + begin.len()..];
+                rest.starts_with(['"', '-', '\\'])
+            })
+        };
+        // A list of programs' names starts none of them.
+        let is_start = ["Command", "spawn", ".join(", "program", "exec"];
+        quoted("git") && is_start.iter().any(|word| text.contains(word))
+    };
+    assert!(starts("Command::new(\"git\")") && starts("let git = directory.join(\"git\");"));
+    for dir in SHIPPED {
+        for (name, path) in sources(dir) {
+            if name.starts_with("daemon/src/git/") {
+                continue;
+            }
+            for (number, line) in code(&path) {
+                assert!(!starts(&line), "{name}:{number} starts git: {line}");
+                for crate_name in ["gix", "git2"] {
+                    assert!(!has_word(&line, crate_name), "{name}:{number}: {line}");
+                }
+            }
+        }
+    }
+    // Inside of the module, one line starts a process.
+    let module = sources("daemon/src/git").into_iter();
+    let module = module.chain([("git.rs".into(), root().join("daemon/src/git.rs"))]);
+    let module = module.filter(|(name, _)| !name.ends_with("/tests.rs"));
+    let starts = module.flat_map(|(name, path)| {
+        let code = code(&path).into_iter();
+        let code = code.take_while(|(_, line)| line != "#[cfg(test)]");
+        let found = code.filter(|(_, line)| line.contains("Command::new"));
+        found
+            .map(|(_, line)| format!("{name}: {}", line.trim()))
+            .collect::<Vec<_>>()
+    });
+    let starts: Vec<String> = starts.collect();
+    let expected = "daemon/src/git/call.rs: let mut command = Command::new(program);";
+    assert_eq!(starts, [expected]);
+}
+
 #[test]
 fn the_engine_is_pure() {
     const FORBIDDEN: &[&str] = &[

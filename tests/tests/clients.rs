@@ -13,6 +13,7 @@ use serde_json::Value;
 const NOT_OF_A_RUST_SESSION: &[(&str, &str)] = &[
     ("initialize", "the connection sends it"),
     ("subscribe", "a connection has subscriptions"),
+    ("claim", "the user says it, of any session"),
     (
         "hook/join",
         "it is for MCP servers, which have no session yet",

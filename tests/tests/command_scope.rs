@@ -348,7 +348,7 @@ fn each_change_of_a_hundred_commands_has_its_author_and_is_undone() {
         let versions = row["versions"].as_u64().unwrap();
         all += versions;
         if versions > 0 {
-            let undo = json!({"command": row["command"]});
+            let undo = json!({"command": row["command"], "likely": true});
             let undone = agent.client.ok("undo", undo);
             assert_same(&tree(&world), &before, &format!("undo of {line}: {undone}"));
             let redone = agent.client.ok("redo", json!({}));
@@ -544,7 +544,9 @@ fn links_and_modes_are_versions_and_special_files_are_none() {
     );
     assert_eq!(row["versions"], 3, "{row}");
     assert_eq!(agent.history("real/x")[0]["kind"], "deleted");
-    agent.client.ok("undo", json!({"command": row["command"]}));
+    agent
+        .client
+        .ok("undo", json!({"command": row["command"], "likely": true}));
     assert_same(&tree(&world), &before, "undo");
 }
 
@@ -565,7 +567,9 @@ fn a_mode_of_a_file_that_a_session_holds_is_undone_and_a_users_stays() {
     assert_eq!(agent.status("held")["state"], "fresh");
     let path = world.path("later");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    agent.client.ok("undo", json!({"command": row["command"]}));
+    agent
+        .client
+        .ok("undo", json!({"command": row["command"], "likely": true}));
     let mode = |name: &str| world.path(name).metadata().unwrap().mode() & 0o7777;
     assert_eq!((mode("held"), mode("later")), (0o644, 0o600));
 }
@@ -582,13 +586,17 @@ fn no_undo_writes_through_a_link_that_a_command_made() {
     run(&world, &mut agent, "true");
     let row = run(&world, &mut agent, "rm held && ln -s other held");
     if row["versions"].as_u64().unwrap() > 0 {
-        agent.client.ok("undo", json!({"command": row["command"]}));
+        agent
+            .client
+            .ok("undo", json!({"command": row["command"], "likely": true}));
     }
     assert_eq!(fs::read(world.path("other")).unwrap(), b"of the other\n");
     // A link that somebody has pointed elsewhere since stays.
     let row = run(&world, &mut agent, "ln -s other to");
     sh(&world, "ln -sfn held to");
-    let undone = agent.client.ok("undo", json!({"command": row["command"]}));
+    let undone = agent
+        .client
+        .ok("undo", json!({"command": row["command"], "likely": true}));
     assert_eq!(undone["files"][0]["outcome"], "conflict", "{undone}");
     let to = fs::read_link(world.path("to")).unwrap();
     assert_eq!(to, Path::new("held"));
@@ -628,7 +636,9 @@ fn what_a_user_added_after_a_command_stays_when_it_is_undone() {
             bytes.extend(&after[*name].bytes);
             user::write(&world.path(name), &String::from_utf8(bytes).unwrap());
         }
-        let undone = agent.client.ok("undo", json!({"command": row["command"]}));
+        let undone = agent
+            .client
+            .ok("undo", json!({"command": row["command"], "likely": true}));
         let now = tree(&world);
         let story = format!("{line}: {undone}");
         let mut wanted = before.clone();
@@ -766,7 +776,7 @@ fn scope3_a_save_right_before_a_command_stays_the_users() {
             .client
             .ok("command/end", json!({"command": begun["command"]}));
         save(&numbered(round, &[by_agent, by_user]));
-        let params = json!({"command": begun["command"], "now": true});
+        let params = json!({"command": begun["command"], "now": true, "likely": true});
         let undone = agent.ok("undo", params);
         let wanted = numbered(round, &[by_user]);
         for name in &names {
@@ -792,7 +802,7 @@ fn scope3_a_change_of_unknown_lines_is_not_undone() {
     assert_eq!(newest["kind"], "modified", "{newest}");
     assert_eq!(newest["beforeUnknown"], true, "{newest}");
     fs::write(world.path("large.txt"), "small\nthe user's\n").unwrap();
-    let params = json!({"command": row["command"], "now": true});
+    let params = json!({"command": row["command"], "now": true, "likely": true});
     let undone = agent.ok("undo", params);
     assert_eq!(undone["files"][0]["outcome"], "notKept", "{undone}");
     let holds = fs::read_to_string(world.path("large.txt")).unwrap();

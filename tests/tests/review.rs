@@ -186,6 +186,23 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
 }
 
 #[test]
+fn rev2_a_removed_line_waits_until_a_commit_has_it_no_more() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    edit(&world, &mut agent, "f", "line 2\n", "");
+    edit(&world, &mut agent, "f", "line 10\n", "");
+    assert_eq!(told(&queue(&mut client)), ["f line 2|>", "f line 10|>"]);
+    commit_later(&world, "without them");
+    assert_eq!(told(&queue(&mut client)), [""; 0]);
+    world.healthy();
+}
+
+#[test]
 fn rev2_a_commit_of_the_users_keeps_a_deletion() {
     let mut world = World::new();
     let mut agent = world.session("a");

@@ -298,5 +298,5 @@ fn commands_marks_and_lists_are_methods() {
 
     let reads = session.activity(ActivityList::new().limit(1)).unwrap();
     assert_eq!(reads.rows.len(), 1);
-    assert_eq!(reads.rows[0].session, *session.id());
+    assert_eq!(reads.rows[0].session.as_ref(), Some(session.id()));
 }

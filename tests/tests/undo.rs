@@ -132,7 +132,7 @@ fn undo1_what_somebody_has_changed_since_stays_and_is_told() {
     let now = on_disk(&world, "f").unwrap();
     user::replace(&world.path("f"), &now.replace("two", "mine"));
     let undone = undo(&mut agent, json!({}));
-    assert_eq!(outcomes(&undone), ["f undone"]);
+    assert_eq!(outcomes(&undone), ["f partly"]);
     let conflicts = undone["files"][0]["conflicts"].as_array().unwrap();
     assert_eq!(conflicts.len(), 1, "{undone}");
     assert_eq!(conflicts[0]["lines"], json!({"start": 2, "end": 2}));
@@ -428,7 +428,7 @@ fn undo_on_the_command_line() {
         ten().replace("line 2\n", "two\n")
     );
     let (_, out, _) = run(&["undo", "--list"]);
-    assert!(out.contains("redo of u1"), "{out}");
+    assert!(out.contains("redid  u1"), "{out}");
     world.healthy();
 }
 

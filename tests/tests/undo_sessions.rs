@@ -160,7 +160,7 @@ impl Player for Ours<'_> {
 
     fn take_away(&mut self, who: Who, _touched: &[&str]) {
         let session = &self.agents[who].name;
-        let ask = json!({"session": session, "now": true});
+        let ask = json!({"session": session, "now": true, "likely": true});
         self.undone = self.world.client().ok("undo", ask);
     }
 

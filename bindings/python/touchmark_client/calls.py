@@ -12,17 +12,18 @@ from .call import Call
 def activity_list(
     *,
     before: Optional[shapes.Clock] = None,
+    kinds: Optional[Sequence[shapes.ActivityKind]] = None,
     limit: Optional[int] = None,
     session: Optional[shapes.SessionId] = None,
     since: Optional[shapes.At] = None,
     until: Optional[shapes.At] = None,
 ) -> "Call[shapes.Activities]":
-    """Lists what sessions did that is no version: reads, refused edits, and versions
-    that they overwrote unseen. Newest first. The versions themselves are in
-    `file/log`.
+    """Lists what was done that is no version (HIST-7). Newest first. The versions
+    themselves are in `file/log`.
     """
     return Call("activity/list", {
         "before": before,
+        "kinds": kinds,
         "limit": limit,
         "session": session,
         "since": since,
@@ -87,6 +88,7 @@ def checkpoint_create(
     label: Optional[str] = None,
     message: Optional[str] = None,
     step: Optional[int] = None,
+    text: Optional[str] = None,
 ) -> "Call[shapes.CheckpointCreated]":
     """Creates a checkpoint at the current moment."""
     return Call("checkpoint/create", {
@@ -94,6 +96,7 @@ def checkpoint_create(
         "label": label,
         "message": message,
         "step": step,
+        "text": text,
     })
 
 
@@ -142,6 +145,19 @@ def checkpoint_list(
 ) -> "Call[shapes.CheckpointRows]":
     """Lists the checkpoints of a session, oldest first."""
     return Call("checkpoint/list", {"session": session, "cursor": cursor, "limit": limit})
+
+
+def claim(
+    *,
+    command: Optional[str] = None,
+    lines: Optional[shapes.LineRange] = None,
+    paths: Optional[Sequence[shapes.Path]] = None,
+    session: Optional[shapes.SessionId] = None,
+) -> "Call[shapes.Claimed]":
+    """Says who wrote changes. Without `lines` these are changes whose author is only
+    likely, or was claimed before (UNDO-7); `command` or `paths` selects them.
+    """
+    return Call("claim", {"command": command, "lines": lines, "paths": paths, "session": session})
 
 
 def command_begin(
@@ -562,11 +578,16 @@ def file_recent(
     })
 
 
-def file_restore(path: shapes.Path, at: shapes.At) -> "Call[shapes.Restored]":
+def file_restore(
+    path: shapes.Path,
+    at: shapes.At,
+    *,
+    no_redo: Optional[bool] = None,
+) -> "Call[shapes.Restored]":
     """Restores a file to a version. Its current content is kept first. The restored
     content is a version of the user's (HIST-4).
     """
-    return Call("file/restore", {"path": path, "at": at})
+    return Call("file/restore", {"path": path, "at": at, "noRedo": no_redo})
 
 
 def file_snapshot(path: shapes.Path) -> "Call[shapes.Snapshot]":
@@ -814,11 +835,11 @@ def recovery_list(*, id: Optional[str] = None) -> "Call[shapes.RecoveryItems]":
     return Call("recovery/list", {"id": id})
 
 
-def recovery_restore(id: str) -> "Call[shapes.RecoveryRestored]":
+def recovery_restore(id: str, *, no_redo: Optional[bool] = None) -> "Call[shapes.RecoveryRestored]":
     """Writes kept bytes back to their path. The current content of the file is kept
     first.
     """
-    return Call("recovery/restore", {"id": id})
+    return Call("recovery/restore", {"id": id, "noRedo": no_redo})
 
 
 def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
@@ -826,9 +847,14 @@ def recovery_show(id: str) -> "Call[shapes.RecoveryShown]":
     return Call("recovery/show", {"id": id})
 
 
-def redo(*, dry_run: Optional[bool] = None, undo: Optional[str] = None) -> "Call[shapes.Undone]":
+def redo(
+    *,
+    dry_run: Optional[bool] = None,
+    no_redo: Optional[bool] = None,
+    undo: Optional[str] = None,
+) -> "Call[shapes.Undone]":
     """Redoes what an undo has undone."""
-    return Call("redo", {"dryRun": dry_run, "undo": undo})
+    return Call("redo", {"dryRun": dry_run, "noRedo": no_redo, "undo": undo})
 
 
 def retention_rank(
@@ -853,17 +879,27 @@ def review_keep(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.ReviewKept]
 
 def review_list(
     *,
+    command: Optional[str] = None,
     limit: Optional[int] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
     session: Optional[shapes.SessionId] = None,
 ) -> "Call[shapes.ReviewHunks]":
     """Lists agents' changes that have been neither kept nor undone."""
-    return Call("review/list", {"limit": limit, "paths": paths, "session": session})
+    return Call("review/list", {
+        "command": command,
+        "limit": limit,
+        "paths": paths,
+        "session": session,
+    })
 
 
-def review_undo(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.Undone]":
+def review_undo(
+    hunks: Sequence[shapes.ReviewNamed],
+    *,
+    no_redo: Optional[bool] = None,
+) -> "Call[shapes.Undone]":
     """Undoes changes. They are in `undo/list` from then on."""
-    return Call("review/undo", {"hunks": hunks})
+    return Call("review/undo", {"hunks": hunks, "noRedo": no_redo})
 
 
 def search_grep(
@@ -1014,15 +1050,19 @@ def undo(
     dry_run: Optional[bool] = None,
     edit: Optional[str] = None,
     last: Optional[bool] = None,
+    likely: Optional[bool] = None,
+    no_redo: Optional[bool] = None,
     now: Optional[bool] = None,
     path: Optional[shapes.Path] = None,
     paths: Optional[Sequence[shapes.Path]] = None,
     prompt: Optional[str] = None,
     session: Optional[shapes.SessionId] = None,
+    since: Optional[str] = None,
 ) -> "Call[shapes.Undone]":
     """Undoes changes and leaves the lines of all other authors as they are (UNDO-1).
-    The changes are those of `session`, or the part of them that `prompt`, `command`,
-    `edit` or `last` selects; or the one version that `path` and `at` name.
+    The changes are those of `session`, or the part of them that `prompt`, `since`,
+    `command`, `edit` or `last` selects; or the one version that `path` and `at`
+    name.
     """
     return Call("undo", {
         "at": at,
@@ -1031,11 +1071,14 @@ def undo(
         "dryRun": dry_run,
         "edit": edit,
         "last": last,
+        "likely": likely,
+        "noRedo": no_redo,
         "now": now,
         "path": path,
         "paths": paths,
         "prompt": prompt,
         "session": session,
+        "since": since,
     })
 
 

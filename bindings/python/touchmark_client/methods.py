@@ -28,21 +28,22 @@ class ClientMethods:
         self,
         *,
         before: Optional[shapes.Clock] = None,
+        kinds: Optional[Sequence[shapes.ActivityKind]] = None,
         limit: Optional[int] = None,
         session: Optional[shapes.SessionId] = None,
         since: Optional[shapes.At] = None,
         until: Optional[shapes.At] = None,
         within: Optional[float] = None,
     ) -> shapes.Activities:
-        """Lists what sessions did that is no version: reads, refused edits, and
-        versions that they overwrote unseen. Newest first. The versions themselves
-        are in `file/log`.
+        """Lists what was done that is no version (HIST-7). Newest first. The versions
+        themselves are in `file/log`.
 
         Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
                 before=before,
+                kinds=kinds,
                 limit=limit,
                 session=session,
                 since=since,
@@ -66,6 +67,27 @@ class ClientMethods:
         Raises `UnknownSession`.
         """
         return self.call(calls.call_stats(session=session), within=within)
+
+    def claim(
+        self,
+        *,
+        command: Optional[str] = None,
+        lines: Optional[shapes.LineRange] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        session: Optional[shapes.SessionId] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Claimed:
+        """Says who wrote changes. Without `lines` these are changes whose author is
+        only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+        them.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `NotKept`, `Unreadable`,
+        `Storage`, `UnknownSession`.
+        """
+        return self.call(
+            calls.claim(command=command, lines=lines, paths=paths, session=session),
+            within=within,
+        )
 
     def command_end(
         self,
@@ -311,6 +333,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
         """Restores a file to a version. Its current content is kept first. The restored
@@ -320,7 +343,7 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return self.call(calls.file_restore(path, at), within=within)
+        return self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
 
     def file_snapshot(
         self,
@@ -455,15 +478,16 @@ class ClientMethods:
         self,
         id: str,
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.RecoveryRestored:
         """Writes kept bytes back to their path. The current content of the file is kept
         first.
 
         Raises `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `ReadOnly`, `Protected`.
+        `Storage`, `ReadOnly`, `Protected`, `NotKept`.
         """
-        return self.call(calls.recovery_restore(id), within=within)
+        return self.call(calls.recovery_restore(id, no_redo=no_redo), within=within)
 
     def recovery_show(self, id: str, *, within: Optional[float] = None) -> shapes.RecoveryShown:
         """Requests the content of an item kept for recovery.
@@ -476,6 +500,7 @@ class ClientMethods:
         self,
         *,
         dry_run: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         undo: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
@@ -483,7 +508,7 @@ class ClientMethods:
 
         Raises `NotFound`, `Storage`.
         """
-        return self.call(calls.redo(dry_run=dry_run, undo=undo), within=within)
+        return self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
     def review_keep(
         self,
@@ -500,6 +525,7 @@ class ClientMethods:
     def review_list(
         self,
         *,
+        command: Optional[str] = None,
         limit: Optional[int] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         session: Optional[shapes.SessionId] = None,
@@ -511,7 +537,7 @@ class ClientMethods:
         `UnknownSession`.
         """
         return self.call(
-            calls.review_list(limit=limit, paths=paths, session=session),
+            calls.review_list(command=command, limit=limit, paths=paths, session=session),
             within=within,
         )
 
@@ -519,13 +545,14 @@ class ClientMethods:
         self,
         hunks: Sequence[shapes.ReviewNamed],
         *,
+        no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes. They are in `undo/list` from then on.
 
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
-        return self.call(calls.review_undo(hunks), within=within)
+        return self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
 
     def search_grep(
         self,
@@ -657,17 +684,20 @@ class ClientMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         prompt: Optional[str] = None,
         session: Optional[shapes.SessionId] = None,
+        since: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes and leaves the lines of all other authors as they are
         (UNDO-1). The changes are those of `session`, or the part of them that
-        `prompt`, `command`, `edit` or `last` selects; or the one version that `path`
-        and `at` name.
+        `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
+        that `path` and `at` name.
 
         Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
         `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
@@ -680,11 +710,14 @@ class ClientMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
                 prompt=prompt,
                 session=session,
+                since=since,
             ),
             within=within,
         )
@@ -739,20 +772,21 @@ class SessionMethods:
         self,
         *,
         before: Optional[shapes.Clock] = None,
+        kinds: Optional[Sequence[shapes.ActivityKind]] = None,
         limit: Optional[int] = None,
         since: Optional[shapes.At] = None,
         until: Optional[shapes.At] = None,
         within: Optional[float] = None,
     ) -> shapes.Activities:
-        """Lists what sessions did that is no version: reads, refused edits, and
-        versions that they overwrote unseen. Newest first. The versions themselves
-        are in `file/log`.
+        """Lists what was done that is no version (HIST-7). Newest first. The versions
+        themselves are in `file/log`.
 
         Raises `NotFound`, `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(
             calls.activity_list(
                 before=before,
+                kinds=kinds,
                 limit=limit,
                 since=since,
                 until=until,
@@ -814,6 +848,7 @@ class SessionMethods:
         label: Optional[str] = None,
         message: Optional[str] = None,
         step: Optional[int] = None,
+        text: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.CheckpointCreated:
         """Creates a checkpoint at the current moment.
@@ -821,7 +856,7 @@ class SessionMethods:
         Raises `Storage`.
         """
         return self.call(
-            calls.checkpoint_create(self.id, label=label, message=message, step=step),
+            calls.checkpoint_create(self.id, label=label, message=message, step=step, text=text),
             within=within,
         )
 
@@ -883,6 +918,26 @@ class SessionMethods:
         """
         return self.call(
             calls.checkpoint_list(self.id, cursor=cursor, limit=limit),
+            within=within,
+        )
+
+    def claim(
+        self,
+        *,
+        command: Optional[str] = None,
+        lines: Optional[shapes.LineRange] = None,
+        paths: Optional[Sequence[shapes.Path]] = None,
+        within: Optional[float] = None,
+    ) -> shapes.Claimed:
+        """Says who wrote changes. Without `lines` these are changes whose author is
+        only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+        them.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `NotKept`, `Unreadable`,
+        `Storage`, `UnknownSession`.
+        """
+        return self.call(
+            calls.claim(command=command, lines=lines, paths=paths, session=self.id),
             within=within,
         )
 
@@ -1438,6 +1493,7 @@ class SessionMethods:
     def review_list(
         self,
         *,
+        command: Optional[str] = None,
         limit: Optional[int] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         within: Optional[float] = None,
@@ -1448,7 +1504,7 @@ class SessionMethods:
         `UnknownSession`.
         """
         return self.call(
-            calls.review_list(limit=limit, paths=paths, session=self.id),
+            calls.review_list(command=command, limit=limit, paths=paths, session=self.id),
             within=within,
         )
 
@@ -1596,16 +1652,19 @@ class SessionMethods:
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
         last: Optional[bool] = None,
+        likely: Optional[bool] = None,
+        no_redo: Optional[bool] = None,
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
         prompt: Optional[str] = None,
+        since: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.Undone:
         """Undoes changes and leaves the lines of all other authors as they are
         (UNDO-1). The changes are those of `session`, or the part of them that
-        `prompt`, `command`, `edit` or `last` selects; or the one version that `path`
-        and `at` name.
+        `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
+        that `path` and `at` name.
 
         Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
         `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
@@ -1618,10 +1677,13 @@ class SessionMethods:
                 dry_run=dry_run,
                 edit=edit,
                 last=last,
+                likely=likely,
+                no_redo=no_redo,
                 now=now,
                 path=path,
                 paths=paths,
                 prompt=prompt,
+                since=since,
                 session=self.id,
             ),
             within=within,

@@ -11,8 +11,8 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 # When a delivery of changes takes effect.
 Ack = Literal["implicit", "explicit"]
-# What a session did.
-ActivityKind = Literal["read", "stale", "notRead", "conflict", "overwrote"]
+# What was done.
+ActivityKind = Literal["read", "stale", "notRead", "conflict", "overwrote", "command", "undo", "redo", "restore", "keep", "claim", "prompt", "git"]
 At = str
 # The kinds of authors.
 AuthorKind = Literal["agent", "user", "unknown"]
@@ -29,7 +29,7 @@ Duplicate = Literal["none", "identical", "similar"]
 # The state of an edit.
 EditPhase = Literal["begun", "committed", "aborted", "lapsed"]
 # The evidence that an attribution rests on.
-Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap"]
+Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap", "claimed"]
 # Kind and permissions as the system and git number them: 100644 a file, 100755 one that
 # may be run, 120777 a symlink
 FileMode = str
@@ -41,6 +41,8 @@ Hash = str
 HashOrAbsent = str
 # The content of a path, on disk or on record.
 Holds = Union[Literal["absent", "unreadable"], Dict[str, Any]]
+# Why a change stays.
+LeftCause = Literal["likely", "notKept"]
 # Which of two versions have a line.
 LineKind = Literal["context", "added", "removed"]
 # How the text to replace was found.
@@ -74,7 +76,7 @@ TaskType = Literal["shell", "process", "agent"]
 # How bytes are encoded as a string in JSON.
 TextEncoding = Literal["utf8", "base64"]
 # The outcome of an undo for one file.
-UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed"]
+UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed", "partly", "left"]
 # How it is known that a stored result is still valid.
 Validity = Literal["verified", "timed"]
 # How a read relates to the session's earlier reads (SEEN-4).
@@ -90,26 +92,32 @@ class _ActivitiesOptional(TypedDict, total=False):
 
 
 class Activities(_ActivitiesOptional):
-    """A list of what sessions did."""
+    """A list of what was done."""
 
     completeSince: int
     rows: "List[Activity]"
 
 
 class _ActivityOptional(TypedDict, total=False):
+    begun: "Optional[Clock]"
+    doubt: Optional[bool]
+    files: Optional[int]
     label: Optional[str]
     lost: "Optional[Clock]"
+    name: Optional[str]
     path: "Optional[RelPath]"
+    paths: "Optional[List[RelPath]]"
+    session: "Optional[SessionId]"
+    text: Optional[str]
     uri: str
     verdict: "Optional[Verdict]"
 
 
 class Activity(_ActivityOptional):
-    """One thing that a session did."""
+    """One thing that was done."""
 
     clock: "Clock"
     kind: "ActivityKind"
-    session: "SessionId"
     time: int
 
 
@@ -272,6 +280,7 @@ class _CheckpointRowOptional(TypedDict, total=False):
     label: Optional[str]
     message: Optional[str]
     step: Optional[int]
+    text: Optional[str]
 
 
 class CheckpointRow(_CheckpointRowOptional):
@@ -290,6 +299,13 @@ class CheckpointRows(_CheckpointRowsOptional):
     """A list of checkpoints."""
 
     checkpoints: "List[CheckpointRow]"
+
+
+class Claimed(TypedDict):
+    """What a claim has corrected."""
+
+    lines: int
+    versions: int
 
 
 class _CommandBegunOptional(TypedDict, total=False):
@@ -994,6 +1010,7 @@ class RetentionRanked(TypedDict):
 
 
 class _ReviewFileOptional(TypedDict, total=False):
+    command: Optional[str]
     mode: "Optional[FileMode]"
     modeBefore: "Optional[FileMode]"
     target: Optional[str]
@@ -1013,8 +1030,10 @@ class ReviewFile(_ReviewFileOptional):
 
 
 class _ReviewHunkOptional(TypedDict, total=False):
+    command: Optional[str]
     created: Optional[bool]
     deleted: Optional[bool]
+    likely: Optional[bool]
     uri: str
 
 
@@ -1307,6 +1326,20 @@ class UndoConflict(TypedDict):
     lines: "LineRange"
 
 
+class _UndoLeftOptional(TypedDict, total=False):
+    command: Optional[str]
+    lines: "Optional[LineRange]"
+
+
+class UndoLeft(_UndoLeftOptional):
+    """A change that stays, and why."""
+
+    cause: "LeftCause"
+    removed: int
+    text: str
+    why: str
+
+
 class _UndoRowOptional(TypedDict, total=False):
     redoOf: Optional[str]
 
@@ -1327,6 +1360,7 @@ class UndoRows(TypedDict):
 
 
 class _UndoneOptional(TypedDict, total=False):
+    commands: "Optional[List[CommandRow]]"
     undo: Optional[str]
 
 
@@ -1339,7 +1373,9 @@ class Undone(_UndoneOptional):
 
 class _UndoneFileOptional(TypedDict, total=False):
     cause: Optional[str]
+    changes: "Optional[List[UndoneLines]]"
     conflicts: "Optional[List[UndoConflict]]"
+    left: "Optional[List[UndoLeft]]"
     to: "Optional[RelPath]"
     uri: str
 
@@ -1350,6 +1386,14 @@ class UndoneFile(_UndoneFileOptional):
     hunks: int
     outcome: "UndoOutcome"
     path: "RelPath"
+
+
+class UndoneLines(TypedDict):
+    """Lines that an undo would change."""
+
+    after: str
+    before: str
+    start: int
 
 
 _VersionWords = TypedDict("_VersionWords", {"from": "Optional[RelPath]"}, total=False)
@@ -1369,6 +1413,7 @@ class _VersionOptional(_VersionWords, total=False):
     modeBefore: "Optional[FileMode]"
     overwritten: Optional[bool]
     provisional: Optional[bool]
+    real: "Optional[RelPath]"
     unobserved: Optional[bool]
     uri: str
 
@@ -1608,6 +1653,7 @@ __all__ = [
     "CheckpointDetected",
     "CheckpointRow",
     "CheckpointRows",
+    "Claimed",
     "ClientPath",
     "Clock",
     "CommandBegun",
@@ -1662,6 +1708,7 @@ __all__ = [
     "HookPrinted",
     "Initialized",
     "KeptContents",
+    "LeftCause",
     "LineCounts",
     "LineKind",
     "LineRange",
@@ -1732,11 +1779,13 @@ __all__ = [
     "TextEncoding",
     "Truncated",
     "UndoConflict",
+    "UndoLeft",
     "UndoOutcome",
     "UndoRow",
     "UndoRows",
     "Undone",
     "UndoneFile",
+    "UndoneLines",
     "Validity",
     "Verdict",
     "Version",

@@ -1,25 +1,31 @@
-//! Reads commits with git. A repository may be untrusted, so no program, filter
-//! or hook from its configuration is run, and nothing is fetched (SEC-7).
+//! Reads commits, and reads and writes their notes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::io;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
 
-use touchmark_client::proto::native;
+use touchmark_client::find::Workspace;
 
-use crate::commands::daemon::git;
+use crate::commands::daemon::{Git, Limits, Object, Objects, WorkTree};
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, escaped};
 
-/// The largest file content that is read, in bytes.
-const LARGEST: u64 = 64 << 20;
+/// The limits of one file's content, and of a commit.
+const LIMITS: Limits = Limits {
+    bytes: 64 << 20,
+    time: Duration::from_secs(20),
+};
+
+/// How long git may take for one answer, and how many bytes that may have.
+const TIME: Duration = Duration::from_secs(120);
+const PRINTED: u64 = 256 << 20;
 
 /// The repository that contains a workspace.
 #[derive(Debug)]
 pub(crate) struct Repository {
-    /// The top directory of its work tree, as a canonical path.
-    pub(crate) top: PathBuf,
+    tree: WorkTree,
 }
 
 /// A commit.
@@ -44,61 +50,51 @@ pub(crate) struct Brought {
 }
 
 impl Repository {
-    /// Finds the repository that contains a directory.
-    pub(crate) fn of(directory: &Path) -> Outcome<Self> {
-        let found = output(git(directory).args(["rev-parse", "--show-toplevel"]))?;
-        if !found.status.success() {
-            return Err(Failure::No(format!(
-                "the workspace is in no work tree of git: {}",
-                said(&found)
-            )));
+    /// Finds the repository that contains a workspace.
+    pub(crate) fn of(workspace: &Workspace) -> Outcome<Self> {
+        match WorkTree::of(&workspace.root, &workspace.places) {
+            Some(tree) => Ok(Self { tree }),
+            None => Err(Failure::No(
+                "the workspace is in no work tree of git that you own: see SEC-6 in docs/semantics.md"
+                    .into(),
+            )),
         }
-        let top = found.stdout.strip_suffix(b"\n").unwrap_or(&found.stdout);
-        let top = PathBuf::from(&*native::name(top));
-        Ok(Self {
-            top: top.canonicalize()?,
-        })
+    }
+
+    /// Returns the top directory of the work tree, a canonical path.
+    pub(crate) fn top(&self) -> &Path {
+        &self.tree.top
+    }
+
+    fn git(&self) -> Outcome<Git> {
+        let git = self.tree.git(&self.tree.top).map_err(no_git)?;
+        Ok(git.within(TIME, PRINTED))
+    }
+
+    fn objects(&self) -> Outcome<Objects> {
+        let objects = Objects::open(&self.tree, &self.tree.top, LIMITS);
+        objects.ok_or_else(|| Failure::No("git cannot be run".into()))
     }
 
     /// Returns the commits that `named` selects: one for `REV`, several for
     /// `A..B`, the oldest first.
     pub(crate) fn commits(&self, named: &str) -> Outcome<Vec<Commit>> {
-        let mut git = git(&self.top);
-        match named.contains("..") {
+        let git = self.git()?;
+        let git = match named.contains("..") {
             true => git.args(["rev-list", "--reverse", "--end-of-options", named, "--"]),
             false => git
                 .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
                 .arg(format!("{named}^{{commit}}")),
         };
-        let found = output(&mut git)?;
+        let found = git.output().map_err(no_git)?;
         let name = escaped(named, MAX_NAME);
         if !found.status.success() {
             return Err(Failure::No(format!("git has no commit {name}")));
         }
         let ids = String::from_utf8_lossy(&found.stdout).into_owned();
-        let ids = ids.lines().map(|id| self.commit(id.to_owned()));
+        let mut objects = self.objects()?;
+        let ids = ids.lines().map(|id| commit(&mut objects, id.to_owned()));
         ids.collect()
-    }
-
-    fn commit(&self, id: String) -> Outcome<Commit> {
-        let object = asked(git(&self.top).args(["cat-file", "commit", &id]))?;
-        let text = String::from_utf8_lossy(&object);
-        let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
-        let field = |name: &'static str| {
-            let lines = head.lines();
-            lines.filter_map(move |line| line.strip_prefix(name)?.strip_prefix(' '))
-        };
-        let seconds = field("committer").next().and_then(|line| {
-            let mut words = line.rsplit(' ').skip(1);
-            words.next()?.parse().ok()
-        });
-        let time = seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-        Ok(Commit {
-            parents: field("parent").map(str::to_owned).collect(),
-            time: time.unwrap_or_default(),
-            subject: message.lines().next().unwrap_or_default().to_owned(),
-            id,
-        })
     }
 
     /// Returns the lines that a commit has and none of its parents, by file.
@@ -107,11 +103,9 @@ impl Repository {
             return self.compared(&["--root", &commit.id]);
         }
         let mut all: Option<BTreeMap<Vec<u8>, Brought>> = None;
+        let mut objects = self.objects()?;
         for parent in &commit.parents {
-            if !output(git(&self.top).args(["cat-file", "-e", parent]))?
-                .status
-                .success()
-            {
+            if let Some(Object::Missing) | None = objects.object(parent.as_bytes()) {
                 return Err(Failure::No(format!(
                     "the parent of {} is missing, so the changes of this commit are not known: fetch \
                      more of the history (`git fetch --deepen=1`)",
@@ -128,12 +122,13 @@ impl Repository {
     }
 
     fn compared(&self, trees: &[&str]) -> Outcome<BTreeMap<Vec<u8>, Brought>> {
-        let mut git = git(&self.top);
-        git.args(["diff-tree", "-r", "-M", "-z", "-p", "--raw", "-U0"])
+        let git = self.git()?;
+        let git = git
+            .args(["diff-tree", "-r", "-M", "-z", "-p", "--raw", "-U0"])
             .args(["--no-commit-id", "--full-index", "--no-abbrev"])
             .args(["--no-ext-diff", "--no-textconv", "--no-color"])
-            .args(trees);
-        Ok(read(&asked(&mut git)?))
+            .args(trees.iter().copied());
+        Ok(read(&asked(git)?))
     }
 
     /// Returns the contents of blobs, without those that are too large.
@@ -142,52 +137,23 @@ impl Repository {
         blobs: impl Iterator<Item = &'a str>,
     ) -> Outcome<HashMap<String, Vec<u8>>> {
         let ids: BTreeSet<&str> = blobs.collect();
-        let list: String = ids.iter().flat_map(|id| [*id, "\n"]).collect();
-        let mut git = git(&self.top)
-            .args(["cat-file", "--batch"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let (input, output) = (git.stdin.take(), git.stdout.take());
-        // Git answers while requests are still written, so neither pipe may
-        // fill up.
-        let asking = std::thread::spawn(move || match input {
-            Some(mut input) => input.write_all(list.as_bytes()),
-            None => Ok(()),
-        });
+        let mut objects = self.objects()?;
         let mut contents = HashMap::new();
-        if let Some(output) = output {
-            let mut output = BufReader::new(output);
-            for _ in &ids {
-                let mut head = String::new();
-                output.read_line(&mut head)?;
-                let mut words = head.split_whitespace();
-                let (id, size) = (words.next(), words.nth(1));
-                let size = size.and_then(|size| size.parse::<u64>().ok());
-                let (Some(id), Some(size)) = (id, size) else {
-                    continue;
-                };
-                let mut body = (&mut output).take(size + 1);
-                if size > LARGEST {
-                    io::copy(&mut body, &mut io::sink())?;
-                    continue;
-                }
-                let mut bytes = Vec::new();
-                body.read_to_end(&mut bytes)?;
-                bytes.pop();
-                contents.insert(id.to_owned(), bytes);
+        for id in ids {
+            match objects.object(id.as_bytes()) {
+                Some(Object::Whole(id, bytes)) => drop(contents.insert(id, bytes)),
+                Some(_) => {}
+                // Git answers nothing more.
+                None => objects = self.objects()?,
             }
         }
-        let _it_read_what_it_wanted = asking.join();
-        git.wait()?;
         Ok(contents)
     }
 
     /// Returns the note of a commit; `None` if it has none.
     pub(crate) fn note(&self, reference: &str, commit: &str) -> Outcome<Option<Vec<u8>>> {
-        let mut git = git(&self.top);
-        let found = output(git.args(["notes", reference, "show", commit]))?;
+        let git = self.git()?.args(["notes", reference, "show", commit]);
+        let found = git.output().map_err(no_git)?;
         Ok(found.status.success().then_some(found.stdout))
     }
 
@@ -200,23 +166,40 @@ impl Repository {
         note: &str,
         force: bool,
     ) -> Outcome {
-        let mut git = git(&self.top);
-        git.args(["notes", reference, "add", "-F", "-"])
+        let git = self.tree.git_as_user(&self.tree.top).map_err(no_git)?;
+        let git = git
+            .args(["notes", reference, "add", "-F", "-"])
             .args(force.then_some("-f"))
-            .arg(commit)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut git = git.spawn()?;
-        if let Some(mut input) = git.stdin.take() {
-            input.write_all(note.as_bytes())?;
-        }
-        let done = git.wait_with_output()?;
+            .args([commit]);
+        let done = git.input(note).output().map_err(no_git)?;
         match done.status.success() {
             true => Ok(()),
             false => Err(Failure::No(format!("git wrote no note: {}", said(&done)))),
         }
     }
+}
+
+fn commit(objects: &mut Objects, id: String) -> Outcome<Commit> {
+    let Some(Object::Whole(_, object)) = objects.object(id.as_bytes()) else {
+        return Err(Failure::No(format!("git cannot read {}", short(&id))));
+    };
+    let text = String::from_utf8_lossy(&object);
+    let (head, message) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let field = |name: &'static str| {
+        let lines = head.lines();
+        lines.filter_map(move |line| line.strip_prefix(name)?.strip_prefix(' '))
+    };
+    let seconds = field("committer").next().and_then(|line| {
+        let mut words = line.rsplit(' ').skip(1);
+        words.next()?.parse().ok()
+    });
+    let time = seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    Ok(Commit {
+        parents: field("parent").map(str::to_owned).collect(),
+        time: time.unwrap_or_default(),
+        subject: message.lines().next().unwrap_or_default().to_owned(),
+        id,
+    })
 }
 
 /// Returns a commit's abbreviated hash.
@@ -302,18 +285,17 @@ fn added(head: &[u8]) -> impl Iterator<Item = u32> + use<> {
     new.unwrap_or(0..0)
 }
 
-fn output(git: &mut Command) -> Outcome<Output> {
-    git.output()
-        .map_err(|error| Failure::No(format!("git cannot be run: {error}")))
-}
-
 /// Returns git's output, or an error if git fails.
-fn asked(git: &mut Command) -> Outcome<Vec<u8>> {
-    let output = output(git)?;
+fn asked(git: Git) -> Outcome<Vec<u8>> {
+    let output = git.output().map_err(no_git)?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(Failure::No(format!("git: {}", said(&output)))),
     }
+}
+
+fn no_git(error: io::Error) -> Failure {
+    Failure::No(format!("git cannot be run: {error}"))
 }
 
 /// Returns the first line of git's error message.

@@ -18,7 +18,7 @@ use crate::pager::Page;
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
 use crate::table::{Step, Table};
-use crate::text::{MAX_NAME, author, count, escaped, path};
+use crate::text::{MAX_NAME, author, count, cut, escaped, path};
 use crate::trace::model;
 use crate::versions::colour;
 
@@ -58,7 +58,7 @@ enum Written {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let workspace = context.workspace()?;
-    let repository = Repository::of(&workspace.root)?;
+    let repository = Repository::of(&workspace)?;
     let mut commits = Vec::new();
     for named in &options.commits {
         commits.extend(repository.commits(named)?);
@@ -181,7 +181,8 @@ fn show(
     let head = format!("commit {}", short(&attested.commit));
     page.line(&format!("{}  {subject}", paint(style::BOLD, &head)))?;
     for file in &attested.files {
-        page.line(&path(&file.path))?;
+        let room = columns().unwrap_or(usize::MAX);
+        page.line(&cut(&path(&file.path), room))?;
         let rows: Vec<_> = file
             .ranges
             .iter()

@@ -6,7 +6,7 @@ use anstream::adapter::strip_str;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
-use touchmark_client::proto::history::{Blame, FileBlame};
+use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_client::proto::{LineRange, Reply};
 
 use crate::commands::call::result_json;
@@ -46,7 +46,7 @@ enum Format {
     AgentTrace,
 }
 
-fn range(text: &str) -> Result<LineRange, String> {
+pub(crate) fn range(text: &str) -> Result<LineRange, String> {
     let wrong = || "lines are 10,20 or 10,+5".to_owned();
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
     let (start, end) = match text.split_once(',') {
@@ -83,12 +83,21 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         range: options.lines,
     })?;
     if options.format == Format::AgentTrace {
-        return context.json(&trace::record(&client, &workspace.root, &blame)?);
+        return context.json(&trace::record(&client, &workspace, &blame)?);
     }
     if context.global.json {
         return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));
     }
     show(&mut Page::open(context), &blame)
+}
+
+/// Returns a line's author, with a question mark if the author is only likely.
+fn likely_who(line: &BlameLine) -> String {
+    let mark = match line.evidence.is_likely(line.command.is_some()) {
+        true => "?",
+        false => "",
+    };
+    format!("{}{mark}", who(&line.author))
 }
 
 fn show(page: &mut Page, blame: &Blame) -> Outcome {
@@ -102,7 +111,7 @@ fn show(page: &mut Page, blame: &Blame) -> Outcome {
         .map(|(line, number)| {
             vec![
                 (style::BOLD, name(line.clock)),
-                (colour(&line.author), who(&line.author)),
+                (colour(&line.author), likely_who(line)),
                 (style::DIM, view.ago(line.time)),
                 (style::DIM, format!("{number:>digits$}")),
                 (Style::new(), String::new()),

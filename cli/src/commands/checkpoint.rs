@@ -1,31 +1,32 @@
 //! `touchmark checkpoint`: moments of a session, and which files were changed
 //! since.
 
+use std::collections::BTreeSet;
+
 use anstyle::Style;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::checkpoints::{
     CheckpointCreate, CheckpointDelete, CheckpointDetect, CheckpointDetected, CheckpointRow,
     CheckpointRows, EditedFile,
 };
-use touchmark_client::proto::{Reply, SessionId};
+use touchmark_client::proto::history::FileLog;
+use touchmark_client::proto::{At, LineCounts, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::commands::warning;
+use crate::complete;
 use crate::context::{self, Context, pages};
 use crate::output::{self, Failure, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{MAX_NAME, authors, count, escaped, path};
-use crate::versions::{checkpoints, name};
+use crate::text::{MAX_NAME, authors, called, count, cut, escaped, path};
+use crate::versions::{WHO, checkpoints};
 
-/// Id, time, clock, label, message.
-const LIST: Table = Table::new(&[
-    Step::Start(4, 8),
-    Step::Out(4),
-    Step::Out(2),
-    Step::Middle(3, 12),
-]);
+/// Id, time, session, what it changed, and the prompt.
+const LIST: Table =
+    Table::new(&[Step::Middle(2, 8), Step::Middle(1, 8), Step::Out(3)]).with_remarks();
 
 /// Time, path, whether the content differs, versions, authors.
 const DETECTED: Table =
@@ -52,7 +53,7 @@ enum Action {
         #[arg(long, value_name = "ID")]
         message: Option<String>,
     },
-    /// List the checkpoints, oldest first
+    /// List the checkpoints, as `touchmark checkpoints` does
     List,
     /// Delete a checkpoint
     Delete {
@@ -69,11 +70,28 @@ enum Action {
     },
 }
 
+/// List prompts and other checkpoints, oldest first: what was asked, and what
+/// the session changed until its next one.
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// Only this session's [default: all sessions]
+    #[arg(value_name = "SESSION", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
+    session: Option<SessionId>,
+}
+
+pub(crate) fn list(context: &Context, options: &ListOptions) -> Outcome {
+    checkpoints_of(context, options.session.as_ref())
+}
+
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
+    if matches!(options.action, Action::List) {
+        let session = context::named(options.session).ok();
+        return checkpoints_of(context, session.as_ref());
+    }
     let session = context::named(options.session)?;
     match options.action {
         Action::Create { label, message } => create(context, session, label, message),
-        Action::List => list(context, session),
+        Action::List => Ok(()),
         Action::Delete { checkpoint } => delete(context, session, checkpoint),
         Action::Detect { checkpoint, warn } => detect(context, session, checkpoint, warn),
     }
@@ -91,6 +109,7 @@ fn create(
         label,
         message,
         step: None,
+        text: None,
     })?;
     if context.global.json {
         let reply = Reply::CheckpointCreate(created);
@@ -99,37 +118,150 @@ fn create(
     output::line(&escaped(&created.checkpoint, MAX_NAME))
 }
 
-fn list(context: &Context, session: SessionId) -> Outcome {
+/// A checkpoint of a session, with what the session changed until its next one.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) session: SessionId,
+    /// The session's label; `None` if it has none.
+    pub(crate) label: Option<String>,
+    pub(crate) row: CheckpointRow,
+    pub(crate) files: BTreeSet<RelPath>,
+    pub(crate) lines: LineCounts,
+}
+
+fn checkpoints_of(context: &Context, session: Option<&SessionId>) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
-    let checkpoints = checkpoints(&client, &session)?;
-    if context.global.json {
+    let meant = session
+        .map(|session| context::meant(&client, session))
+        .transpose()?;
+    if let (true, Some(session)) = (context.global.json, &meant) {
         let rows = CheckpointRows {
-            checkpoints,
+            checkpoints: checkpoints(&client, session)?,
             more: None,
         };
         return context.json(&result_json(Reply::CheckpointList(rows), &workspace.root));
     }
-    if checkpoints.is_empty() {
+    let mut prompts = Vec::new();
+    for row in context::all_sessions(&client)? {
+        if meant.as_ref().is_some_and(|meant| *meant != row.session) {
+            continue;
+        }
+        for checkpoint in checkpoints(&client, &row.session)? {
+            prompts.push(Prompt {
+                session: row.session.clone(),
+                label: row.label.clone(),
+                row: checkpoint,
+                files: BTreeSet::new(),
+                lines: LineCounts {
+                    added: 0,
+                    removed: 0,
+                },
+            });
+        }
+    }
+    if context.global.json {
+        let rows = CheckpointRows {
+            checkpoints: prompts.into_iter().map(|prompt| prompt.row).collect(),
+            more: None,
+        };
+        return context.json(&result_json(Reply::CheckpointList(rows), &workspace.root));
+    }
+    if prompts.is_empty() {
         return context.say("no checkpoints");
     }
-    let lines = list_lines(&checkpoints, &View::here());
+    prompts.sort_by_key(|prompt| prompt.row.clock.n);
+    count_changes(&client, &mut prompts)?;
+    let lines = list_lines(&prompts, &View::here());
     lines.iter().try_for_each(|line| output::line(line))
 }
 
-/// Returns one line for each checkpoint.
-pub(crate) fn list_lines(checkpoints: &[CheckpointRow], view: &View) -> Vec<String> {
-    let text = |text: &Option<String>| escaped(text.as_deref().unwrap_or_default(), 120);
-    let rows = checkpoints.iter().map(|row| {
+/// Counts what each session changed after each of its checkpoints. `prompts` are
+/// the oldest first.
+fn count_changes(client: &Client, prompts: &mut [Prompt]) -> Outcome {
+    let oldest = prompts.first().map(|prompt| prompt.row.clock);
+    let mut ask = FileLog {
+        since: oldest.map(|clock| At::Clock {
+            epoch: Some(clock.epoch),
+            n: clock.n,
+        }),
+        lines: true,
+        ..FileLog::default()
+    };
+    loop {
+        let answer = client.call(ask.clone())?;
+        for entry in answer.entries {
+            let version = &entry.version;
+            let Some(by) = &version.author.session else {
+                continue;
+            };
+            let own = prompts.iter_mut().rev().find(|prompt| {
+                let below = by.as_str().strip_prefix(prompt.session.as_str());
+                let is_own = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                is_own && prompt.row.clock.n < version.clock.n
+            });
+            if let Some(prompt) = own {
+                prompt.files.insert(version.path.clone());
+                if let Some(lines) = entry.lines {
+                    prompt.lines.added += lines.added;
+                    prompt.lines.removed += lines.removed;
+                }
+            }
+        }
+        ask.before = answer.more;
+        if ask.before.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns one text for each checkpoint.
+pub(crate) fn list_lines(prompts: &[Prompt], view: &View) -> Vec<String> {
+    let rows = prompts.iter().map(|prompt| {
+        let row = &prompt.row;
+        let changed = match prompt.files.len() {
+            0 => String::new(),
+            files => format!(
+                "{}, +{} -{}",
+                count(files as u64, "file"),
+                prompt.lines.added,
+                prompt.lines.removed
+            ),
+        };
+        let said = row.label.as_ref().or(row.text.as_ref());
+        let said = said.or(row.message.as_ref());
         vec![
-            (style::AGENT, escaped(&row.checkpoint, MAX_NAME)),
+            (style::BOLD, escaped(&row.checkpoint, MAX_NAME)),
             (style::DIM, view.ago(row.time)),
-            (style::DIM, name(Some(row.clock))),
-            (Style::new(), text(&row.label)),
-            (style::DIM, text(&row.message)),
+            (
+                style::AGENT,
+                cut(&called(&prompt.session, prompt.label.as_deref()), WHO),
+            ),
+            (style::DIM, changed),
+            (Style::new(), escaped(said.map_or("", String::as_str), 120)),
         ]
     });
     LIST.lines(rows.collect(), view.columns)
+}
+
+/// Returns the id of the checkpoint of any session that a person means, by its
+/// id or label.
+///
+/// # Errors
+/// If several checkpoints have that label.
+pub(crate) fn meant_of_any(client: &Client, said: String) -> Outcome<String> {
+    let mut found: Vec<String> = Vec::new();
+    for row in context::all_sessions(client)? {
+        for checkpoint in checkpoints(client, &row.session)? {
+            if checkpoint.checkpoint == said {
+                return Ok(said);
+            }
+            if checkpoint.label.as_deref() == Some(&said) {
+                found.push(checkpoint.checkpoint);
+            }
+        }
+    }
+    one(said, &found)
 }
 
 /// Returns the id of the checkpoint that a person means, by its id or label.
@@ -142,13 +274,18 @@ pub(crate) fn meant(client: &Client, session: &SessionId, said: String) -> Outco
         return Ok(said);
     }
     let labelled = rows
-        .iter()
+        .into_iter()
         .filter(|row| row.label.as_deref() == Some(&said));
-    let ids: Vec<&str> = labelled.map(|row| row.checkpoint.as_str()).collect();
-    match ids.as_slice() {
+    let ids: Vec<String> = labelled.map(|row| row.checkpoint).collect();
+    one(said, &ids)
+}
+
+/// Returns the checkpoint that a person means by a label that these have.
+fn one(said: String, ids: &[String]) -> Outcome<String> {
+    match ids {
         // The daemon's error says that there is no such checkpoint.
         [] => Ok(said),
-        [only] => Ok((*only).to_owned()),
+        [only] => Ok(only.clone()),
         several => Err(Failure::Usage(format!(
             "several checkpoints have the label {}: {}",
             escaped(&said, MAX_NAME),

@@ -9,7 +9,7 @@ use touchmark_client::find::Workspace;
 use touchmark_client::proto::Places;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::fleet_limits;
-pub(crate) use touchmark_daemon::git::git;
+pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, stored};
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 use touchmark_daemon::{DaemonOptions, life, main_daemon};

@@ -143,5 +143,6 @@ pub(crate) fn evidence(evidence: Evidence) -> &'static str {
         Evidence::Process => "seen by the kernel",
         Evidence::Unmarked => "unmarked",
         Evidence::Gap => "while not watched",
+        Evidence::Claimed => "you said so",
     }
 }

@@ -1,34 +1,24 @@
-//! `touchmark log`: the versions of all files, or of some, newest first.
+//! `touchmark log`: what was done, newest first; or the versions of some files.
 
 use std::path::PathBuf;
 
-use anstyle::Style;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::activity::{Activities, Activity, ActivityKind, ActivityList};
 use touchmark_client::proto::history::{FileDiff, FileLog, LogEntries, LogEntry};
 use touchmark_client::proto::{At, ClientPath, Clock, Reply, native};
 
 use crate::commands::call::result_json;
-use crate::commands::history::remarks;
-use crate::commands::modified::verb;
 use crate::complete;
 use crate::context::Context;
 use crate::hunks;
 use crate::output::Outcome;
 use crate::pager::Page;
-use crate::style;
-use crate::table::{Step, Table, View};
-use crate::text::path;
-use crate::versions::{By, Said, colour, files, name, version, who};
-
-/// Clock, time, author, what happened, path, lines.
-const TABLE: Table = Table::new(&[
-    Step::Middle(4, 24),
-    Step::Middle(2, 10),
-    Step::Middle(4, 12),
-]);
+use crate::table::View;
+use crate::timeline::{Row, Timeline, lines};
+use crate::versions::{By, Said, files, version};
 
 /// How versions are named, for the help of each command that takes one.
 pub(crate) const VERSIONS: &str = "Versions (V):
@@ -44,7 +34,11 @@ pub(crate) const VERSIONS: &str = "Versions (V):
 /// The number of versions in one request.
 const PAGE: u32 = 200;
 
-/// Who changed which file, newest first.
+/// What was done, and who changed which file, newest first.
+///
+/// Listed are commands (`c5`), undos and redos (`u1`), prompts (`k2`), restores, kept reviews, git's
+/// operations, and each other change of a file with its clock (`17`) and edit (`e7`). What a command
+/// or an undo did to files is folded into its row. With PATHS, only versions of files are listed.
 #[derive(Debug, Args)]
 #[command(after_help = VERSIONS)]
 pub(crate) struct Options {
@@ -65,6 +59,9 @@ pub(crate) struct Options {
     /// Also how many lines each version changed, and how its author is known
     #[arg(long)]
     stat: bool,
+    /// Also each file that a command or an undo changed
+    #[arg(long)]
+    files: bool,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
@@ -78,26 +75,31 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         limit: Some(PAGE),
         ..FileLog::default()
     };
+    let actions = match ask.paths {
+        None => actions(&client, ActivityKind::OF_PEOPLE, ask.since.as_ref())?,
+        Some(_) => Vec::new(),
+    };
+    let mut timeline = Timeline::new(actions, options.files || options.patch);
     let mut left = options.limit.unwrap_or(usize::MAX);
-    let mut all = Vec::new();
+    let mut all: Vec<Row> = Vec::new();
     let mut page: Option<Page> = None;
     loop {
         let answer = client.call(ask.clone())?;
-        let mut entries = answer.entries;
+        let more = answer.more;
+        let mut rows = timeline.take(answer.entries, more.is_none());
         if let Some(by) = &by {
-            entries.retain(|entry| by.is(&entry.version.author, entry.version.evidence));
+            rows.retain(|row| row.is_by(by));
         }
-        entries.truncate(left);
-        left -= entries.len();
-        let more = answer.more.filter(|_| left > 0);
+        rows.truncate(left);
+        left -= rows.len();
         if context.global.json {
-            all.extend(entries);
-        } else if !entries.is_empty() {
+            all.extend(rows);
+        } else if !rows.is_empty() {
             let page = page.get_or_insert_with(|| Page::open(context));
-            show(page, &client, options, &entries)?;
+            show(page, &client, options, &rows)?;
         }
-        ask.before = more;
-        if more.is_none() {
+        ask.before = more.filter(|_| left > 0);
+        if ask.before.is_none() {
             break;
         }
     }
@@ -110,35 +112,33 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     Ok(())
 }
 
-/// Returns one text for each version. With `stat` it has the number of lines
-/// that changed, and how the author is known.
-pub(crate) fn lines(entries: &[LogEntry], stat: bool, view: &View) -> Vec<String> {
-    let rows = entries.iter().map(|LogEntry { version, lines }| {
-        let mut row = vec![
-            (style::BOLD, name(Some(version.clock))),
-            (style::DIM, view.ago(version.time)),
-            (colour(&version.author), who(&version.author)),
-            (Style::new(), verb(version.kind).to_owned()),
-            (Style::new(), path(&version.path)),
-        ];
-        if stat {
-            let lines = lines.map_or_else(String::new, |lines| {
-                format!("+{} -{}", lines.added, lines.removed)
-            });
-            row.push((Style::new(), lines));
-            row.push((style::DIM, remarks(version)));
+/// Returns what was done of some kinds since a moment, the newest first.
+pub(crate) fn actions(
+    client: &Client,
+    kinds: &[ActivityKind],
+    since: Option<&At>,
+) -> Outcome<Vec<Activity>> {
+    let mut ask = ActivityList {
+        kinds: Some(kinds.to_vec()),
+        since: since.cloned(),
+        ..ActivityList::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let answer = client.call(ask.clone())?;
+        all.extend(answer.rows);
+        ask.before = answer.more;
+        if ask.before.is_none() {
+            return Ok(all);
         }
-        row
-    });
-    let table = if stat { TABLE.with_remarks() } else { TABLE };
-    table.lines(rows.collect(), view.columns)
+    }
 }
 
-fn show(page: &mut Page, client: &Client, options: &Options, entries: &[LogEntry]) -> Outcome {
-    let lines = lines(entries, options.stat, &View::here());
-    for (line, entry) in lines.iter().zip(entries) {
+fn show(page: &mut Page, client: &Client, options: &Options, rows: &[Row]) -> Outcome {
+    let lines = lines(rows, options.stat, &View::here());
+    for (line, row) in lines.iter().zip(rows) {
         page.line(line)?;
-        if options.patch {
+        if let (true, Row::Version(entry)) = (options.patch, row) {
             if let Ok(mut diff) = client.call(of_version(entry)) {
                 for file in &diff.files {
                     hunks::show(page, file, &diff.hunks.take().unwrap_or_default())?;
@@ -174,9 +174,23 @@ fn json(
     context: &Context,
     client: &Client,
     patch: bool,
-    entries: Vec<LogEntry>,
+    rows: Vec<Row>,
     root: &std::path::Path,
 ) -> Outcome {
+    let mut entries = Vec::new();
+    let mut done = Vec::new();
+    for row in rows {
+        match row {
+            Row::Version(entry) => entries.push(entry),
+            Row::Action(action) => {
+                let mut row = action.row;
+                row.files = row.files.or(action.files);
+                done.push(row);
+                entries.extend(action.made);
+            }
+        }
+    }
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.version.clock.n));
     let diffs: Vec<Option<Value>> = match patch {
         false => Vec::new(),
         true => entries
@@ -197,5 +211,11 @@ fn json(
             value["entries"][at]["hunks"] = hunks;
         }
     }
+    let done = Activities {
+        rows: done,
+        complete_since: 0,
+        more: None,
+    };
+    value["actions"] = result_json(Reply::ActivityList(done), root)["rows"].take();
     context.json(&value)
 }

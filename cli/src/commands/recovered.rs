@@ -51,6 +51,9 @@ enum Action {
     Restore {
         /// Its id, as `list` shows it
         id: String,
+        /// Write also where the present content cannot be kept, and so cannot be brought back
+        #[arg(long)]
+        no_redo: bool,
     },
     /// Delete the content
     Delete {
@@ -64,7 +67,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     match action.unwrap_or(Action::List { id: None }) {
         Action::List { id } => list(context, id),
         Action::Show { id } => show(context, id),
-        Action::Restore { id } => restore(context, id),
+        Action::Restore { id, no_redo } => restore(context, id, no_redo),
         Action::Delete { id } => delete(context, id),
     }
 }
@@ -140,9 +143,10 @@ fn show(context: &Context, id: String) -> Outcome {
     Ok(out.flush()?)
 }
 
-fn restore(context: &Context, id: String) -> Outcome {
+fn restore(context: &Context, id: String, no_redo: bool) -> Outcome {
     let workspace = context.workspace()?;
-    let restored = context.connect(&workspace)?.call(RecoveryRestore { id })?;
+    let client = context.connect(&workspace)?;
+    let restored = client.call(RecoveryRestore { id, no_redo })?;
     if context.global.json {
         let reply = Reply::RecoveryRestore(restored);
         return context.json(&result_json(reply, &workspace.root));

@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
+    /// Write also where the present content cannot be kept, and so cannot be brought back
+    #[arg(long)]
+    no_redo: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -79,8 +82,12 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         let file = path(&changed.path);
         // A long name is on a separate line.
         let gap = if file.len() > 40 { "\n" } else { " " };
+        let lost = match options.no_redo {
+            true => "; what it has now is not stored and cannot be brought back",
+            false => "",
+        };
         let question = format!(
-            "{file}:{gap}back to version {} ({what})?",
+            "{file}:{gap}back to version {} ({what}{lost})?",
             name(changed.to_clock)
         );
         let instead = "use --yes, or --dry-run to see what would change";
@@ -88,7 +95,11 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             return Err(Failure::No("nothing was restored".into()));
         }
     }
-    let restored = client.call(FileRestore { path: file, at })?;
+    let restored = client.call(FileRestore {
+        path: file,
+        at,
+        no_redo: options.no_redo,
+    })?;
     if context.global.json {
         return context.json(&result_json(Reply::FileRestore(restored), &workspace.root));
     }
@@ -101,6 +112,8 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         })?;
         if !file.recovered.is_empty() {
             context.say("the previous content is stored: touchmark recovered")?;
+        } else if options.no_redo && file.outcome != Restoration::Unchanged {
+            context.say("the previous content is not stored")?;
         }
     }
     Ok(())

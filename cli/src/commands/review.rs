@@ -1,7 +1,7 @@
 //! `touchmark review`: goes through agents' changes one by one, as `git add -p`
 //! does.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,24 +15,34 @@ use touchmark_client::proto::review::{
 use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
+use crate::commands::undo;
 use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
-use crate::text::{authors, count, escaped, path};
+use crate::table::View;
+use crate::text::{MAX_NAME, authors, count, cut, escaped, folded, path, width};
 
 /// The maximum number of lines of each side of a change that are shown. `?`
 /// shows how to see more.
 const SHOWN: usize = 40;
 
+/// The maximum number of files of an entry that are named.
+const NAMED: usize = 6;
+
 /// The maximum number of characters of a line that are shown.
 const WIDTH: usize = 200;
+
+/// The least number of files that one command has changed, from which on its
+/// changes are one entry.
+const MANY: usize = 8;
 
 const HELP: &str = "k  keep the change; it is not shown again
 u  undo the change; `touchmark redo` reverses that
 l  later: the change stays in the queue
 e  edit the file in $EDITOR, then continue
 f  keep the rest of this file
+s  of an entry with many files: show them one by one
 q  quit; the answers so far are kept";
 
 /// Go through agents' changes that were neither kept nor undone.
@@ -44,12 +54,21 @@ pub(crate) struct Options {
     /// Only changes of this session
     #[arg(value_name = "SESSION", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
     session: Option<SessionId>,
+    /// Only changes that this command made, such as `c5`
+    #[arg(long, value_name = "C")]
+    command: Option<String>,
     /// Only list the queue
     #[arg(long)]
     list: bool,
-    /// Keep all changes in the queue
+    /// Also list each file of a command that changed many
+    #[arg(long)]
+    files: bool,
+    /// Keep all changes in the queue, or all that were selected
     #[arg(long, conflicts_with = "list")]
     keep_all: bool,
+    /// Undo all changes in the queue, or all that were selected
+    #[arg(long, conflicts_with_all = ["list", "keep_all"])]
+    undo_all: bool,
     /// Only these files, and files below these directories
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -63,6 +82,7 @@ enum Answer {
     Later,
     Edit,
     KeepFile,
+    Single,
     Quit,
 }
 
@@ -84,6 +104,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         session,
         paths,
         limit: None,
+        command: options.command.clone(),
     };
     let queue = client.call(ask.clone())?;
     if options.keep_all {
@@ -94,6 +115,14 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         }
         return context.say(&format!("kept: {}", count(u64::from(kept.kept), "change")));
     }
+    if options.undo_all {
+        let hunks = changes(&queue).iter().map(Change::named).collect();
+        let undone = client.call(ReviewUndo {
+            hunks,
+            no_redo: false,
+        })?;
+        return undo::tell(context, &workspace.root, Reply::Undo(undone), false);
+    }
     if context.global.json {
         return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
     }
@@ -101,9 +130,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.say("nothing is left to review");
     }
     if options.list || !io::stdin().is_terminal() {
-        return list(&queue);
+        return list(&queue, options.files);
     }
-    walk(context, &client, &ask, &workspace.root)
+    walk(context, &client, &ask, options.files, &workspace.root)
 }
 
 /// A change in the queue.
@@ -137,12 +166,111 @@ impl Change<'_> {
         }
     }
 
+    fn command(&self) -> Option<&str> {
+        match self {
+            Self::Lines(hunk) => hunk.command.as_deref(),
+            Self::File(file) => file.command.as_deref(),
+        }
+    }
+
+    fn authors(&self) -> &[Author] {
+        match self {
+            Self::Lines(hunk) => &hunk.authors,
+            Self::File(file) => &file.authors,
+        }
+    }
+
     fn show(&self) -> Outcome {
         match self {
             Self::Lines(hunk) => show(hunk),
             Self::File(file) => show_file(file),
         }
     }
+}
+
+/// What is answered together: one change, or all changes of a command that
+/// changed many files.
+struct Entry<'a> {
+    changes: Vec<Change<'a>>,
+    /// The command; `None` for a single change.
+    command: Option<&'a str>,
+}
+
+impl Entry<'_> {
+    /// Returns the name by which the entry is remembered while the queue is
+    /// gone through.
+    fn id(&self) -> &str {
+        match (self.command, self.changes.first()) {
+            (Some(command), _) => command,
+            (None, Some(change)) => change.id(),
+            (None, None) => "",
+        }
+    }
+
+    fn named(&self) -> Vec<ReviewNamed> {
+        self.changes.iter().map(Change::named).collect()
+    }
+
+    fn show(&self) -> Outcome {
+        let (Some(command), Some(first)) = (self.command, self.changes.first()) else {
+            return self.changes.iter().try_for_each(Change::show);
+        };
+        let paths: BTreeSet<&RelPath> = self.changes.iter().map(Change::path).collect();
+        let hunks = self.changes.iter().filter_map(|change| match change {
+            Change::Lines(hunk) => Some(hunk),
+            Change::File(_) => None,
+        });
+        let (mut added, mut removed) = (0, 0);
+        for hunk in hunks {
+            added += hunk.after.lines().count();
+            removed += hunk.before.lines().count();
+        }
+        let files = count(paths.len() as u64, "file");
+        let head = format!("{}: {files}", escaped(command, MAX_NAME));
+        head_line(&head, &authors(first.authors()))?;
+        let names: Vec<String> = paths.iter().take(NAMED).map(|file| path(file)).collect();
+        let more = match paths.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!("+{added} -{removed} in {}{more}", names.join(" "));
+        let columns = crate::system::terminal::columns().unwrap_or(usize::MAX);
+        for line in folded(&text, columns, "  ") {
+            output::line(&paint(style::DIM, &line))?;
+        }
+        Ok(())
+    }
+}
+
+/// Puts the changes of each command that changed many files into one entry,
+/// unless `single` says otherwise.
+fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'a>> {
+    let mut files: HashMap<&str, BTreeSet<&RelPath>> = HashMap::new();
+    for change in all {
+        if let Some(command) = change.command() {
+            files.entry(command).or_default().insert(change.path());
+        }
+    }
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    for change in all {
+        let command = change.command().filter(|command| {
+            let many = files.get(command).is_some_and(|files| files.len() >= MANY);
+            many && !single(command)
+        });
+        let command = match change {
+            Change::Lines(hunk) => hunk.command.as_deref().filter(|_| command.is_some()),
+            Change::File(file) => file.command.as_deref().filter(|_| command.is_some()),
+        };
+        let known = entries.iter_mut().find(|entry| entry.command == command);
+        match known.filter(|_| command.is_some()) {
+            Some(entry) => entry.changes.push(*change),
+            None => entries.push(Entry {
+                changes: vec![*change],
+                command,
+            }),
+        }
+    }
+    entries
 }
 
 /// Returns all changes of a queue.
@@ -152,9 +280,9 @@ fn changes(queue: &ReviewHunks) -> Vec<Change<'_>> {
     lines.chain(files).collect()
 }
 
-fn list(queue: &ReviewHunks) -> Outcome {
-    for change in changes(queue) {
-        change.show()?;
+fn list(queue: &ReviewHunks, files: bool) -> Outcome {
+    for entry in entries(&changes(queue), |_| files) {
+        entry.show()?;
     }
     if queue.more == Some(true) {
         output::line("and more")?;
@@ -162,36 +290,62 @@ fn list(queue: &ReviewHunks) -> Outcome {
     Ok(())
 }
 
-/// Asks about one change after another. The queue is requested again after each
+/// Asks about one entry after another. The queue is requested again after each
 /// answer that changes a file, so that the current content is shown.
-fn walk(context: &Context, client: &Client, ask: &ReviewList, root: &std::path::Path) -> Outcome {
+fn walk(
+    context: &Context,
+    client: &Client,
+    ask: &ReviewList,
+    files: bool,
+    root: &std::path::Path,
+) -> Outcome {
     let mut later: HashSet<String> = HashSet::new();
+    // The commands whose files are shown one by one.
+    let mut single: HashSet<String> = HashSet::new();
     let (mut kept, mut undone) = (0, 0);
     loop {
         let queue = client.call(ask.clone())?;
         let all = changes(&queue);
-        let left = all.iter().filter(|change| !later.contains(change.id()));
-        let Some(change) = left.clone().next() else {
+        let entries = entries(&all, |command| files || single.contains(command));
+        let left = entries.iter().filter(|entry| !later.contains(entry.id()));
+        let Some(entry) = left.clone().next() else {
             break;
         };
-        change.show()?;
+        entry.show()?;
         match answer(left.count())? {
-            Answer::Keep => kept += keep(client, vec![change.named()])?,
+            Answer::Keep => kept += keep(client, entry.named())?,
             Answer::KeepFile => {
-                let same = all.iter().filter(|other| other.path() == change.path());
+                let first = entry.changes.first().map(Change::path);
+                let same = all.iter().filter(|other| Some(other.path()) == first);
                 kept += keep(client, same.map(Change::named).collect())?;
             }
             Answer::Undo => {
+                let hunks = entry.named();
+                let count = hunks.len();
                 let undo = ReviewUndo {
-                    hunks: vec![change.named()],
+                    hunks,
+                    no_redo: false,
                 };
                 match client.call(undo) {
-                    Ok(_) => undone += 1,
+                    Ok(done) if done.undo.is_some() => undone += count,
+                    Ok(done) => {
+                        for line in undo::lines(&done.files, false, false, &View::here()) {
+                            output::line(&line)?;
+                        }
+                        later.insert(entry.id().to_owned());
+                    }
                     Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
                 }
             }
-            Answer::Later => drop(later.insert(change.id().to_owned())),
-            Answer::Edit => edit(root, *change)?,
+            Answer::Later => drop(later.insert(entry.id().to_owned())),
+            Answer::Single => {
+                single.extend(entry.command.map(str::to_owned));
+            }
+            Answer::Edit => {
+                if let Some(change) = entry.changes.first() {
+                    edit(root, *change)?;
+                }
+            }
             Answer::Quit => break,
         }
     }
@@ -220,7 +374,16 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         _ if lines.start == lines.end => format!("line {}", lines.start),
         _ => format!("lines {}-{}", lines.start, lines.end),
     };
-    head(&hunk.path, &what, &hunk.authors)?;
+    let mark = if hunk.likely == Some(true) {
+        " or you"
+    } else {
+        ""
+    };
+    head(
+        &hunk.path,
+        &what,
+        &format!("{}{mark}", authors(&hunk.authors)),
+    )?;
     show_text(&hunk.before, &hunk.after)
 }
 
@@ -240,20 +403,25 @@ fn show_file(file: &ReviewFile) -> Outcome {
         }
         _ => "content".to_owned(),
     };
-    head(&file.path, &what, &file.authors)?;
+    head(&file.path, &what, &authors(&file.authors))?;
     let target = |target: &Option<String>| target.clone().unwrap_or_default();
     show_text(&target(&file.target_before), &target(&file.target))
 }
 
 /// Prints the first line of a change.
-fn head(file: &RelPath, what: &str, by: &[Author]) -> Outcome {
-    let head = format!("{}: {what}", path(file));
-    let by = format!("by {}", authors(by));
+fn head(file: &RelPath, what: &str, by: &str) -> Outcome {
+    let room = crate::system::terminal::columns().unwrap_or(usize::MAX);
+    let file = cut(&path(file), room.saturating_sub(width(what) + 2));
+    head_line(&format!("{file}: {what}"), by)
+}
+
+fn head_line(head: &str, by: &str) -> Outcome {
+    let by = format!("by {by}");
     let columns = crate::system::terminal::columns();
-    let fits = columns.is_none_or(|most| head.chars().count() + 2 + by.chars().count() <= most);
+    let fits = columns.is_none_or(|most| width(head) + 2 + width(&by) <= most);
     output::line(&format!(
         "{}{}{}",
-        paint(style::BOLD, &head),
+        paint(style::BOLD, head),
         if fits { "  " } else { "\n  " },
         paint(style::DIM, &by)
     ))?;
@@ -262,11 +430,14 @@ fn head(file: &RelPath, what: &str, by: &[Author]) -> Outcome {
 
 /// Prints the two sides of a change.
 fn show_text(before: &str, after: &str) -> Outcome {
+    let columns = crate::system::terminal::columns().unwrap_or(usize::MAX);
     for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {
         let all = text.lines().count();
         for line in text.lines().take(SHOWN) {
             let line = format!("{sign}{}", escaped(line, WIDTH));
-            output::line(&paint(colour, &line))?;
+            for part in folded(&line, columns, "  ") {
+                output::line(&paint(colour, &part))?;
+            }
         }
         if all > SHOWN {
             output::line(&paint(
@@ -294,6 +465,7 @@ fn answer(left: usize) -> Outcome<Answer> {
             "l" | "later" => Answer::Later,
             "e" | "edit" => Answer::Edit,
             "f" | "file" => Answer::KeepFile,
+            "s" | "single" => Answer::Single,
             "q" | "quit" => Answer::Quit,
             _ => {
                 output::line(HELP)?;

@@ -1,32 +1,36 @@
 //! `touchmark undo`, `touchmark redo`: undoes an author's changes, and restores them.
 
+mod likely;
+
 use std::path::PathBuf;
 
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::activity::ActivityKind;
 use touchmark_client::proto::undo::{
-    Conflicts, Redo, Undo, UndoConflict, UndoList, UndoOutcome, UndoRow, Undone, UndoneFile,
+    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoLeft, UndoList, UndoOutcome, Undone,
+    UndoneFile, UndoneLines,
 };
-use touchmark_client::proto::{Reply, SessionId};
+use touchmark_client::proto::{LineRange, Reply, SessionId};
 
 use crate::commands::call::result_json;
 use crate::commands::checkpoint;
+use crate::commands::log;
 use crate::complete;
 use crate::confirm;
 use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
-use crate::style;
+use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, author, authors, count, cut, escaped, path};
-use crate::versions::{Said, version};
+use crate::text::{MAX_NAME, author, authors, count, cut, escaped, folded, path, wrapped};
+use crate::timeline::{self, Row};
+use crate::versions::{Said, files, version};
 
 /// What was done, path, remarks.
 const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
-
-/// Id, time, what was undone, files.
-const UNDOS: Table = Table::new(&[Step::Middle(2, 16), Step::Middle(2, 8)]);
 
 /// The verb of the question before an undo.
 const UNDO: &str = "Undo";
@@ -34,11 +38,15 @@ const UNDO: &str = "Undo";
 /// The maximum number of lines of a conflict that are shown.
 const SHOWN: usize = 4;
 
+/// The maximum number of lines of each side of a planned change that are shown.
+const PLANNED: usize = 20;
+
 /// Undo one author's changes; all other lines stay.
 ///
 /// Lines that the author wrote are removed, and lines that the author removed are restored. Where
 /// another author has changed the same lines since, the change stays and is listed as a conflict.
-/// Every undo can be reversed with `touchmark redo`.
+/// What appeared while a command of the author's ran may be yours: you are asked, and with --yes it
+/// stays. The exit code is 1 if nothing was undone. Every undo can be reversed with `touchmark redo`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The author: a session's id or label; or a single version, as PATH@CLOCK
@@ -62,9 +70,15 @@ pub(crate) struct Options {
     /// Even if the session is in the middle of a turn
     #[arg(long)]
     now: bool,
+    /// Write also where the present content cannot be kept, and so cannot be brought back
+    #[arg(long)]
+    no_redo: bool,
     /// What to do with changes whose lines another author has changed since
     #[arg(long, value_enum, default_value_t = Conflict::Keep)]
     conflicts: Conflict,
+    /// Also text that appeared while a command ran, and may be yours
+    #[arg(long)]
+    likely: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -85,6 +99,32 @@ enum Conflict {
     Markers,
 }
 
+/// Undo what agents did since a prompt; lines of other people stay.
+///
+/// `touchmark checkpoints` lists the prompts. The conversation is not taken back: the agents are
+/// told what was undone. `touchmark redo` reverses it.
+#[derive(Debug, Args)]
+pub(crate) struct RewindOptions {
+    /// The prompt, as `touchmark checkpoints` names it (`k2`), or a checkpoint's label
+    #[arg(value_name = "PROMPT", add = ArgValueCompleter::new(complete::checkpoint))]
+    prompt: String,
+    /// Only changes of this session [default: all agents]
+    #[arg(long, short, value_name = "S", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
+    session: Option<SessionId>,
+    /// Only show which lines would be undone
+    #[arg(long)]
+    dry_run: bool,
+    /// Even if a session is in the middle of a turn
+    #[arg(long)]
+    now: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Only these files, and files below these directories
+    #[arg(last = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
 /// Reverse an undo.
 #[derive(Debug, Args)]
 pub(crate) struct RedoOptions {
@@ -94,6 +134,9 @@ pub(crate) struct RedoOptions {
     /// Only show what would be restored
     #[arg(long)]
     dry_run: bool,
+    /// Write also where the present content cannot be kept, and so cannot be brought back
+    #[arg(long)]
+    no_redo: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -111,6 +154,8 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         edit: options.edit,
         last: options.last,
         now: options.now,
+        likely: options.likely,
+        no_redo: options.no_redo,
         conflicts: Some(match options.conflicts {
             Conflict::Keep => Conflicts::Keep,
             Conflict::Markers => Conflicts::Markers,
@@ -143,23 +188,71 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
         None => {}
     }
-    if !options.paths.is_empty() {
-        let paths = options
-            .paths
-            .iter()
-            .map(|file| context.path(&workspace, file));
-        ask.paths = Some(paths.collect::<Outcome<_>>()?);
-    }
+    ask.paths = files(context, &workspace, &options.paths)?;
+    carry_out(
+        context,
+        &workspace,
+        &client,
+        ask,
+        options.dry_run,
+        options.yes,
+    )
+}
+
+pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
+    let workspace = context.workspace()?;
+    let client = context.connect(&workspace)?;
+    let session = match &options.session {
+        Some(said) => Some(context::meant(&client, said)?),
+        None => None,
+    };
+    let prompt = options.prompt.clone();
+    let since = match &session {
+        Some(session) => checkpoint::meant(&client, session, prompt)?,
+        None => checkpoint::meant_of_any(&client, prompt)?,
+    };
+    let ask = Undo {
+        session,
+        since: Some(since),
+        now: options.now,
+        paths: files(context, &workspace, &options.paths)?,
+        ..Undo::default()
+    };
+    carry_out(
+        context,
+        &workspace,
+        &client,
+        ask,
+        options.dry_run,
+        options.yes,
+    )
+}
+
+/// Undoes what a request selects, after a question unless `yes` is set.
+fn carry_out(
+    context: &Context,
+    workspace: &Workspace,
+    client: &Client,
+    ask: Undo,
+    dry_run: bool,
+    yes: bool,
+) -> Outcome {
     let plan = Undo {
         dry_run: true,
         ..ask.clone()
     };
-    if options.dry_run {
+    if dry_run {
         let planned = client.call(plan)?;
         return tell(context, &workspace.root, Reply::Undo(planned), true);
     }
-    if !options.yes && !is_agreed(context, &client.call(plan)?, UNDO)? {
-        return Err(Failure::No("nothing was undone".into()));
+    if !yes {
+        let mut planned = client.call(plan.clone())?;
+        if likely::ask(client, &planned)? {
+            planned = client.call(plan)?;
+        }
+        if !is_agreed(context, &planned, UNDO)? {
+            return Err(Failure::No("nothing was undone".into()));
+        }
     }
     let undone = client.call(ask)?;
     tell(context, &workspace.root, Reply::Undo(undone), false)
@@ -171,6 +264,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
     let ask = Redo {
         undo: options.undo.clone(),
         dry_run: false,
+        no_redo: options.no_redo,
     };
     let plan = Redo {
         dry_run: true,
@@ -189,7 +283,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
 
 fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     if !context.global.json {
-        show(planned, true, verb != UNDO)?;
+        show(planned, true, verb != UNDO, false)?;
     }
     let by = authors(&planned.authors);
     let files = count(planned.files.len() as u64, "file");
@@ -200,32 +294,56 @@ fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     )
 }
 
-fn tell(context: &Context, root: &std::path::Path, reply: Reply, planned: bool) -> Outcome {
-    if context.global.json {
-        return context.json(&result_json(reply, root));
-    }
+/// Prints the result of an undo or a redo, or of a dry run of one.
+pub(crate) fn tell(
+    context: &Context,
+    root: &std::path::Path,
+    reply: Reply,
+    planned: bool,
+) -> Outcome {
     let is_redo = matches!(reply, Reply::Redo(_));
-    let (Reply::Undo(undone) | Reply::Redo(undone)) = reply else {
+    let (Reply::Undo(undone) | Reply::Redo(undone)) = &reply else {
         return Ok(());
     };
-    show(&undone, planned, is_redo)?;
-    match undone.undo {
-        Some(name) => context.say(&format!(
-            "reverse it with: touchmark redo {}",
-            escaped(&name, MAX_NAME)
-        )),
-        None if planned => context.say("nothing was written"),
-        None => context.say("there was nothing to write"),
+    let is_nothing = undone.undo.is_none();
+    if context.global.json {
+        context.json(&result_json(reply, root))?;
+    } else {
+        show(undone, planned, is_redo, planned)?;
+        match &undone.undo {
+            Some(name) => context.say(&format!(
+                "reverse it with: touchmark redo {}",
+                escaped(name, MAX_NAME)
+            ))?,
+            None if planned => context.say("nothing was written")?,
+            None if is_redo => context.say("nothing was put back")?,
+            None => context.say("nothing was undone")?,
+        }
+        if likely::any(undone) {
+            context
+                .say("take what may be yours with --likely; or say whose it is: touchmark claim")?;
+        }
+    }
+    match is_nothing && !planned {
+        true => Err(Failure::Ended { code: 1 }),
+        false => Ok(()),
     }
 }
 
-/// Prints a line for each file, and lines for each change that stays.
-fn show(undone: &Undone, planned: bool, is_redo: bool) -> Outcome {
+/// Prints a line for each file, and lines for each change that stays. With
+/// `texts`, also the lines that would change.
+fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -> Outcome {
     let lines = lines(&undone.files, planned, is_redo, &View::here());
     for (line, file) in lines.iter().zip(&undone.files) {
         output::line(line)?;
+        for change in file.changes.iter().flatten().filter(|_| texts) {
+            show_planned(change)?;
+        }
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
+        }
+        for left in file.left.iter().flatten() {
+            show_left(left, undone)?;
         }
     }
     Ok(())
@@ -263,6 +381,8 @@ fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {
         UndoOutcome::NotKept => ("not kept", style::WARN),
         UndoOutcome::Changed => ("busy", style::WARN),
         UndoOutcome::Failed => ("failed", style::WARN),
+        UndoOutcome::Partly => ("partly", style::WARN),
+        UndoOutcome::Left => ("left", style::WARN),
     }
 }
 
@@ -283,14 +403,33 @@ fn about(file: &UndoneFile) -> String {
     about.join(", ")
 }
 
+/// Prints the lines that an undo would change.
+fn show_planned(change: &UndoneLines) -> Outcome {
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    output::line(&paint(style::DIM, &format!("    line {}", change.start)))?;
+    for (sign, colour, text) in [
+        ("-", style::WARN, &change.before),
+        ("+", style::GOOD, &change.after),
+    ] {
+        let all = text.lines().count();
+        for line in text.lines().take(PLANNED) {
+            let line = format!("    {sign}{}", escaped(line, MAX_NAME));
+            for part in folded(&line, columns, "      ") {
+                output::line(&paint(colour, &part))?;
+            }
+        }
+        if all > PLANNED {
+            let more = format!("      and {} lines more", all - PLANNED);
+            output::line(&paint(style::DIM, &more))?;
+        }
+    }
+    Ok(())
+}
+
 fn show_conflict(conflict: &UndoConflict) -> Outcome {
-    let lines = conflict.lines;
-    let place = match lines.start == lines.end {
-        true => format!("line {}", lines.start),
-        false => format!("lines {}-{}", lines.start, lines.end),
-    };
+    let place = place(Some(conflict.lines));
     output::line(&format!(
-        "    {place} stays: {} changed it since",
+        "    {place}: stays, since {} changed it later",
         author(&conflict.by)
     ))?;
     let before: Vec<&str> = conflict.before.lines().collect();
@@ -305,34 +444,53 @@ fn show_conflict(conflict: &UndoConflict) -> Outcome {
     Ok(())
 }
 
+/// Returns the lines of a change, in words.
+fn place(lines: Option<LineRange>) -> String {
+    match lines {
+        None => "a change".to_owned(),
+        Some(lines) if lines.start >= lines.end => format!("line {}", lines.start),
+        Some(lines) => format!("lines {}-{}", lines.start, lines.end),
+    }
+}
+
+/// Prints a change that stays, with the cause and its first lines.
+fn show_left(left: &UndoLeft, undone: &Undone) -> Outcome {
+    let mut commands = undone.commands.iter().flatten();
+    let command = commands.find(|row| Some(&row.command) == left.command.as_ref());
+    let why = match (left.cause, command) {
+        (LeftCause::Likely, Some(command)) => {
+            format!(
+                "may be yours, it appeared while {} ran",
+                likely::name(command)
+            )
+        }
+        _ => escaped(&left.why, 2000),
+    };
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    let line = format!("{}: stays, {why}", place(left.lines));
+    for line in wrapped(&line, columns.saturating_sub(4), "") {
+        output::line(&format!("    {line}"))?;
+    }
+    for line in left.text.lines().take(SHOWN) {
+        output::line(&cut(&format!("      {}", escaped(line, 500)), columns))?;
+    }
+    Ok(())
+}
+
 fn list(context: &Context, client: &Client) -> Outcome {
-    let undos = client.call(UndoList {})?;
     if context.global.json {
+        let undos = client.call(UndoList {})?;
         return context.json(&result_json(
             Reply::UndoList(undos),
             &context.workspace()?.root,
         ));
     }
-    if undos.undos.is_empty() {
+    let kinds = [ActivityKind::Undo, ActivityKind::Redo];
+    let undos = log::actions(client, &kinds, None)?.into_iter();
+    let rows: Vec<Row> = undos.map(|row| Row::Action(row.into())).collect();
+    if rows.is_empty() {
         return context.say("nothing was undone");
     }
-    let lines = list_lines(&undos.undos, &View::here());
+    let lines = timeline::lines(&rows, false, &View::here());
     lines.iter().try_for_each(|line| output::line(line))
-}
-
-/// Returns one line for each undo.
-pub(crate) fn list_lines(undos: &[UndoRow], view: &View) -> Vec<String> {
-    let rows = undos.iter().map(|undo| {
-        let what = match &undo.redo_of {
-            Some(of) => format!("redo of {}", escaped(of, MAX_NAME)),
-            None => escaped(&undo.what, MAX_NAME),
-        };
-        vec![
-            (style::AGENT, escaped(&undo.undo, MAX_NAME)),
-            (style::DIM, view.ago(undo.time)),
-            (Style::new(), what),
-            (style::DIM, count(undo.paths.len() as u64, "file")),
-        ]
-    });
-    UNDOS.lines(rows.collect(), view.columns)
 }

@@ -263,7 +263,7 @@ pub(crate) fn marks(version: &Version) -> impl Iterator<Item = Note> + use<> {
         Evidence::Editor => Some(Note::Editor),
         Evidence::Process => Some(Note::Process),
         Evidence::Gap => Some(Note::Gap),
-        Evidence::Declared | Evidence::Unmarked | Evidence::Command => None,
+        Evidence::Declared | Evidence::Unmarked | Evidence::Command | Evidence::Claimed => None,
     };
     let back = restore_command(&version.path, version.clock);
     let marks = [

@@ -141,6 +141,7 @@ fn version(n: u64, words: &[String]) -> Happening {
         mode: None,
         mode_before: None,
         before_unknown: None,
+        real: None,
     };
     let mut lines: Option<LineCounts> = None;
     for word in &words[3..] {

@@ -281,6 +281,7 @@ impl Server {
                     label: asked.label.clone(),
                     message: None,
                     step: None,
+                    text: None,
                 })
                 .await
             }

@@ -74,6 +74,7 @@ const ALLOWED: &[(&str, Does, &str)] = &[
     ("review/keep", Changes, "takes hunks out of the queue"),
     ("review/undo", Changes, "takes hunks out of their files"),
     ("undo", Changes, "undoes a session, a command or a version"),
+    ("claim", Changes, "says who wrote a change"),
     ("undo/list", Reads, "what can be redone"),
     ("redo", Changes, "takes an undo back"),
     ("recovery/list", Reads, "bytes that lost their name"),
@@ -226,7 +227,14 @@ mod tests {
     fn these_may_change_something_and_no_others() {
         let changing = ALLOWED.iter().filter(|(_, does, _)| *does == Changes);
         let names: Vec<&str> = changing.map(|(name, ..)| *name).collect();
-        let expected = ["file/restore", "review/keep", "review/undo", "undo", "redo"];
+        let expected = [
+            "file/restore",
+            "review/keep",
+            "review/undo",
+            "undo",
+            "claim",
+            "redo",
+        ];
         assert_eq!(names, expected);
         for (name, does, _) in ALLOWED.iter().filter(|(_, does, _)| *does == Reads) {
             let verb = name.rsplit('/').next().unwrap_or_default();

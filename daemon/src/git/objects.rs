@@ -1,23 +1,53 @@
 //! Reads objects of a repository, as they are, without filters or other
 //! programs (SEC-7).
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use touchmark_engine::history::Step;
 use touchmark_engine::text::lines::MAX_BYTES;
 use touchmark_proto::{Millis, RelPath};
 
-use super::git;
+use super::WorkTree;
+use super::call::{Git, Patient, Running};
+
+/// The longest line that git prints before an object: a name that was asked
+/// for, and a word.
+const LINE: u64 = 64 << 10;
+
+/// The limits of one object.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest object that is returned, in bytes.
+    pub bytes: u64,
+    /// How long git may take.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    /// The limits of a content that is compared by line.
+    fn default() -> Self {
+        Self {
+            bytes: MAX_BYTES as u64,
+            time: Duration::from_secs(5),
+        }
+    }
+}
 
 /// Git's answer for an object.
-pub(crate) enum Object {
+#[derive(Debug)]
+pub enum Object {
     /// The object's id, and its bytes.
     Whole(String, Vec<u8>),
+    /// There is none with this name.
     Missing,
+    /// It is larger than the limit.
     TooLarge,
+    /// It is a directory or a tag.
+    Other,
 }
 
 /// A commit that has a parent.
@@ -27,31 +57,39 @@ pub(crate) struct Commit {
     pub(crate) time: Millis,
     /// The id of the first parent.
     pub(crate) parent: String,
+    /// The ids of the other parents.
+    pub(crate) merged: Vec<String>,
+    /// The author, with the time when the commit was made first. It stays the
+    /// same when the commit is made again, as by an amend or a rebase.
+    pub(crate) author: String,
 }
 
 /// A git process that prints objects on request (`cat-file --batch`).
 #[derive(Debug)]
-pub(crate) struct Objects {
-    git: Child,
+pub struct Objects {
+    _git: Running,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    output: BufReader<Patient<ChildStdout>>,
+    limits: Limits,
 }
 
 impl Objects {
-    /// Starts git for the repository of a directory. `None` if that fails.
-    pub(crate) fn open(root: &Path) -> Option<Self> {
-        let mut git = git(root)
-            .args(["cat-file", "--batch"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
+    /// Starts git. Paths are relative to `directory`. `None` if that fails.
+    pub fn open(tree: &WorkTree, directory: &Path, limits: Limits) -> Option<Self> {
+        let git = tree.git(directory);
+        let git = git.map(|git| git.args(["cat-file", "--batch"]));
+        git.and_then(|git| Self::of(git, limits))
             .inspect_err(|error| tracing::debug!("git: {error}"))
-            .ok()?;
-        Some(Self {
-            input: git.stdin.take()?,
-            output: BufReader::new(git.stdout.take()?),
-            git,
+            .ok()
+    }
+
+    fn of(git: Git, limits: Limits) -> io::Result<Self> {
+        let pipes = git.start(Stdio::null())?;
+        Ok(Self {
+            _git: pipes.child,
+            input: pipes.input,
+            output: BufReader::new(Patient::new(pipes.output, Instant::now())),
+            limits,
         })
     }
 
@@ -64,10 +102,13 @@ impl Objects {
         let head = text.split("\n\n").next().unwrap_or_default();
         let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
         let time = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
+        let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
         Some(Commit {
             id,
             time,
             parent: field("parent ")?.to_owned(),
+            merged: parents.skip(1).map(str::to_owned).collect(),
+            author: field("author ")?.to_owned(),
         })
     }
 
@@ -78,42 +119,108 @@ impl Objects {
         match self.object(&name) {
             Some(Object::Whole(_, bytes)) => Step::Held(Arc::from(bytes)),
             Some(Object::Missing) => Step::Absent,
-            Some(Object::TooLarge) | None => Step::NotKept,
+            Some(Object::TooLarge | Object::Other) | None => Step::NotKept,
         }
     }
 
-    /// Returns an object, or `None` if git does not answer.
-    pub(crate) fn object(&mut self, name: &[u8]) -> Option<Object> {
+    /// Returns an object, or `None` if git does not answer. Git answers no
+    /// later request then.
+    pub fn object(&mut self, name: &[u8]) -> Option<Object> {
         if name.contains(&b'\n') {
             return None;
         }
         self.input.write_all(&[name, b"\n"].concat()).ok()?;
+        self.output.get_mut().until = Instant::now() + self.limits.time;
         let mut head = Vec::new();
-        self.output.read_until(b'\n', &mut head).ok()?;
+        let mut line = (&mut self.output).take(LINE);
+        line.read_until(b'\n', &mut head).ok()?;
         let head = String::from_utf8_lossy(&head);
         let words: Vec<&str> = head.split_whitespace().collect();
-        let known = match words.as_slice() {
-            [id, "blob" | "commit", size] => size.parse::<u64>().ok().map(|size| (id, size)),
-            _ => None,
+        // Git prints a name unchanged; it may have spaces.
+        if head.ends_with(" missing\n") {
+            return Some(Object::Missing);
+        }
+        let [id, kind, size] = words.as_slice() else {
+            return None;
         };
-        let Some((id, size)) = known else {
-            return head.ends_with(" missing\n").then_some(Object::Missing);
-        };
-        let mut body = (&mut self.output).take(size + 1);
-        if size > MAX_BYTES as u64 {
-            std::io::copy(&mut body, &mut std::io::sink()).ok()?;
-            return Some(Object::TooLarge);
+        let size: u64 = size.parse().ok()?;
+        let mut body = (&mut self.output).take(size.checked_add(1)?);
+        let is_content = matches!(*kind, "blob" | "commit");
+        if !is_content || size > self.limits.bytes {
+            // The next answer follows it.
+            let skipped = io::copy(&mut body, &mut io::sink()).ok()?;
+            return (skipped == size + 1).then_some(match is_content {
+                true => Object::TooLarge,
+                false => Object::Other,
+            });
         }
         let mut bytes = Vec::new();
         body.read_to_end(&mut bytes).ok()?;
-        bytes.pop();
-        Some(Object::Whole((*id).to_owned(), bytes))
+        // Git may have exited in the middle.
+        (bytes.len() as u64 == size + 1).then(|| {
+            bytes.pop();
+            Object::Whole((*id).to_owned(), bytes)
+        })
     }
 }
 
-impl Drop for Objects {
-    fn drop(&mut self) {
-        let _it_has_ended = self.git.kill();
-        let _ = self.git.wait();
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::call::shell;
+    use super::*;
+
+    /// Returns the answers to some requests, if git prints this.
+    fn answers(printed: &str, requests: usize) -> Vec<String> {
+        let limits = Limits {
+            bytes: 8,
+            time: Duration::from_millis(100),
+        };
+        // What is printed is the same however much was read.
+        let script = format!("printf '{printed}'; exec sleep 100");
+        let mut objects = Objects::of(shell(&script), limits).unwrap();
+        let answers = (0..requests).map(|_| match objects.object(b"HEAD") {
+            Some(Object::Whole(id, bytes)) => {
+                format!("{id} {}", String::from_utf8_lossy(&bytes))
+            }
+            Some(other) => format!("{other:?}"),
+            None => "none".into(),
+        });
+        answers.collect()
+    }
+
+    #[test]
+    fn what_follows_an_object_is_the_next_one() {
+        let content = "b blob 3\\nabc\\n";
+        let cases = [
+            (content, "b abc"),
+            ("HEAD missing\\n", "Missing"),
+            ("a b missing\\n", "Missing"),
+            ("c blob 9\\n123456789\\n", "TooLarge"),
+            // A directory, with an entry that looks like an answer.
+            ("t tree 12\\nb blob 2\\nab\\n\\n", "Other"),
+            ("t tag 2\\nab\\n", "Other"),
+        ];
+        for (printed, expected) in cases {
+            let both = format!("{printed}{content}");
+            assert_eq!(answers(&both, 2), [expected, "b abc"], "{printed}");
+        }
+    }
+
+    #[test]
+    fn answers_that_are_none_end_in_time() {
+        let long = "x".repeat(100_000);
+        for printed in [
+            "",
+            "b blob 3\\nab",
+            "b blob 18446744073709551615\\nab",
+            "b blob -1\\nab\\n",
+            "b blob 99999999999999999999\\n",
+            "t tree 400\\nab",
+            "HEAD ambiguous\\n",
+            &long,
+        ] {
+            assert_eq!(answers(printed, 1), ["none"], "{printed}");
+        }
     }
 }

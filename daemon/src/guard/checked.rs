@@ -44,7 +44,7 @@ impl Guard {
         // A copy that has to stay exists already. A secret is copied into
         // memory only (SEC-3).
         let made = if job.copy.is_none() && !self.is_secret(job.paths(place)) {
-            Some(self.keep_copy(job, &old.file)?)
+            Some(self.keep_copy(job, place, &old.file)?)
         } else {
             None
         };

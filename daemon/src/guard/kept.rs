@@ -1,14 +1,12 @@
 //! `recovery/*`: lists, shows, restores and deletes stored bytes.
 
 use base64::Engine as _;
-use rustix::fs::OFlags;
-use touchmark_engine::{WriteOrder, WriteOutcome};
+use touchmark_engine::WriteOutcome;
 use touchmark_proto::files::TextEncoding;
 use touchmark_proto::writes::{RecoveryItem, RecoveryItems, RecoveryRestored, RecoveryShown};
-use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
+use touchmark_proto::{Error, ErrorCode, ErrorData};
 
-use super::place::refused;
-use super::{Guard, Umask, found, recovery};
+use super::{Guard, Name, Replacer, Storage, Written, recovery};
 
 impl Guard {
     /// Answers `recovery/list`.
@@ -47,16 +45,45 @@ impl Guard {
         })
     }
 
-    /// Answers `recovery/restore`: writes stored bytes back. The file's current
-    /// content is stored first. Also returns whether anything was written:
-    /// false if the file had these bytes already.
+    /// Answers `recovery/delete`.
     ///
     /// # Errors
-    /// `notFound` for an unknown id, and the errors of a guarded write.
-    pub fn restore(&self, id: &str, umask: Umask) -> Result<(RecoveryRestored, bool), Error> {
+    /// `notFound` for an unknown id, `storage`.
+    pub fn delete(&self, id: &str) -> Result<RecoveryItems, Error> {
         let item = self.item(id)?;
+        self.recovery.delete(id).map_err(storage)?;
+        Ok(RecoveryItems { items: vec![item] })
+    }
+
+    pub(super) fn item(&self, id: &str) -> Result<RecoveryItem, Error> {
+        self.recovery.get(id).ok_or_else(|| {
+            Error::new(ErrorCode::NotFound, format!("nothing is kept as {id:.40?}"))
+                .hint("see `recovery/list`")
+        })
+    }
+}
+
+impl Replacer {
+    /// Answers `recovery/restore`: writes stored bytes back. The file's present
+    /// content is stored first, unless `no_redo` is set. Also returns whether
+    /// anything was written: false if the file had these bytes already.
+    ///
+    /// # Errors
+    /// `notFound` for an unknown id, `notKept` if the present content may not be
+    /// stored, and the errors of a guarded write.
+    pub fn restore(&self, id: &str, no_redo: bool) -> Result<(RecoveryRestored, bool), Error> {
+        let item = self.guard().item(id)?;
         let bytes = std::fs::read(&item.file).map_err(storage)?;
-        let base = found(&self.find(&item.path, Some(umask))?);
+        let name = Name {
+            path: item.path.clone(),
+            real: self.guard().recovery.real(id),
+        };
+        match self.check(&name) {
+            // The directory is created.
+            Err(error) if error.code != ErrorCode::NotFound => return Err(error),
+            _ => {}
+        }
+        let base = self.holds(&name);
         if base == Some(item.hash) {
             let unchanged = RecoveryRestored {
                 items: vec![item],
@@ -64,20 +91,21 @@ impl Guard {
             };
             return Ok((unchanged, false));
         }
-        let order = WriteOrder {
-            path: item.path.clone(),
-            ticket: 0,
-            base,
-            hash: Hash::of(&bytes),
-            bytes: bytes.into(),
-            keep_base: base.is_some(),
-            base_author: None,
-            create_directories: true,
+        let storage = match no_redo {
+            true => Storage::Nowhere,
+            false => Storage::Recovery(None),
         };
-        match self.write(&order, umask) {
-            WriteOutcome::Done { recovered, .. } => {
+        let stored = self.store(&name, false, base, storage);
+        let stored = stored.map_err(|error| error.error(&item.path))?;
+        let Written { outcome, .. } = self.write(&name, &stored, bytes.into(), None);
+        let is_written = matches!(outcome, WriteOutcome::Done { .. });
+        let copy = self.settle(stored, is_written);
+        match outcome {
+            WriteOutcome::Done { mut recovered, .. } => {
+                recovered.extend(copy);
                 let items = vec![item];
-                Ok((RecoveryRestored { items, recovered }, true))
+                let restored = RecoveryRestored { items, recovered };
+                Ok((restored, true))
             }
             WriteOutcome::Conflict {
                 found,
@@ -93,57 +121,6 @@ impl Guard {
             ),
             WriteOutcome::Failed(error) => Err(error),
         }
-    }
-
-    /// Removes a file with the content `base`, after storing that content. A
-    /// secret must not be stored, so a file with a secret is not removed.
-    pub fn remove_and_keep(
-        &self,
-        path: &RelPath,
-        base: Hash,
-        author: Option<Author>,
-    ) -> WriteOutcome {
-        let kept = self.find(path, None).and_then(|place| {
-            if self.is_secret((path, &place.real)) {
-                let error = Error::path(
-                    ErrorCode::NotKept,
-                    path,
-                    "contents of secrets are not kept, so it could not be restored",
-                );
-                return Err(error.hint("remove it by other means"));
-            }
-            let file = place.open(&place.name, OFlags::RDONLY);
-            let file = file.map_err(|errno| refused(path, errno))?;
-            let kept = self.recovery.keep(path, &file, author, &self.time);
-            kept.map_err(storage)
-        });
-        let kept = match kept {
-            Ok(kept) => kept,
-            Err(error) => return WriteOutcome::Failed(error),
-        };
-        let mut outcome = self.remove(path, base);
-        match &mut outcome {
-            WriteOutcome::Done { recovered, .. } if kept.hash == base => recovered.push(kept.file),
-            _ => self.drop_copy(Some(&kept)),
-        }
-        outcome
-    }
-
-    /// Answers `recovery/delete`.
-    ///
-    /// # Errors
-    /// `notFound` for an unknown id, `storage`.
-    pub fn delete(&self, id: &str) -> Result<RecoveryItems, Error> {
-        let item = self.item(id)?;
-        self.recovery.delete(id).map_err(storage)?;
-        Ok(RecoveryItems { items: vec![item] })
-    }
-
-    fn item(&self, id: &str) -> Result<RecoveryItem, Error> {
-        self.recovery.get(id).ok_or_else(|| {
-            Error::new(ErrorCode::NotFound, format!("nothing is kept as {id:.40?}"))
-                .hint("see `recovery/list`")
-        })
     }
 }
 

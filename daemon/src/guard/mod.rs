@@ -10,6 +10,7 @@
 //! - [`intent`]: what the next start completes or reverts.
 //! - [`recovery`], [`moved`]: storing contents that would be lost; [`kept`]:
 //!   the requests about them.
+//! - [`stored`]: writing earlier contents, once the present one is stored.
 
 mod checked;
 mod content;
@@ -27,6 +28,7 @@ mod recovery;
 mod remove;
 mod settings;
 mod standing;
+mod stored;
 mod temporary;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -41,13 +43,13 @@ use rustix::io::Errno;
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::writes::{Guard as Way, RecoveryItem};
-use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, Hash, RelPath};
 
 use self::exchange::Old;
 use self::intent::{Intent, Intents, Phase};
 use self::moved::{Moved, Net};
 use self::other_names::is_protected_by_another;
-use self::place::{Place, is_missing, refused};
+use self::place::{Follow, Place, is_missing, refused};
 use self::recovery::Recovery;
 use self::temporary::{Like, Temporary};
 use crate::content::Reader;
@@ -57,6 +59,9 @@ use crate::time::Timeline;
 pub use self::names::is_temporary;
 pub use self::recovery::kept;
 pub use self::settings::{Keep, KeptBytes, Settings};
+pub use self::stored::{
+    Name, NotStored, Present, RIGHTS, Replacer, SPECIAL, Storage, Stored, Written, over_budget,
+};
 pub use crate::system::process::Umask;
 
 const CHANGED: &str = "another process has changed the file";
@@ -73,6 +78,7 @@ pub struct Guard {
     net: Net,
     durable: bool,
     protected: Patterns,
+    contents_total: u64,
     time: Timeline,
     /// Held during a write.
     gate: Mutex<()>,
@@ -161,6 +167,7 @@ impl Guard {
             durable,
             writable,
             protected,
+            contents_total,
         } = settings;
         let guard = Self {
             net: Net::new(&root),
@@ -170,6 +177,7 @@ impl Guard {
             intents: Intents::open(state.join("intents"), durable)?,
             durable,
             protected,
+            contents_total,
             time,
             gate: Mutex::new(()),
             late: Mutex::default(),
@@ -184,25 +192,27 @@ impl Guard {
     /// Replaces a file's base by a new content. A new file or directory gets
     /// the permissions that this mask leaves. Blocks on the disk.
     pub fn write(&self, order: &WriteOrder, umask: Umask) -> WriteOutcome {
-        self.write_with_mode(order, umask, None)
+        self.write_with(order, umask, None, Follow::Any)
     }
 
-    /// Replaces a file's base by a new content. A new file gets the permissions
-    /// `mode`, if given, instead of those that the mask leaves.
-    pub fn write_with_mode(
+    /// Replaces a file's base by a new content, through the symlinks that may
+    /// be followed. A new file gets the permissions `mode`, if given, instead of
+    /// those that the mask leaves.
+    fn write_with(
         &self,
         order: &WriteOrder,
         umask: Umask,
         mode: Option<u32>,
+        follow: Follow<'_>,
     ) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut result = self.attempt(order, umask, mode);
+        let mut result = self.attempt(order, umask, mode, follow);
         if let Err(Stop::Failed(error)) = &result
             && error.code == ErrorCode::Storage
             && self.net.give_up(|moved| self.changed(moved))
         {
             // The files that were released may have used the missing space.
-            result = self.attempt(order, umask, mode);
+            result = self.attempt(order, umask, mode, follow);
         }
         result.unwrap_or_else(WriteOutcome::from)
     }
@@ -212,8 +222,10 @@ impl Guard {
         order: &WriteOrder,
         umask: Umask,
         mode: Option<u32>,
+        follow: Follow<'_>,
     ) -> Result<WriteOutcome, Stop> {
-        let place = self.find(&order.path, order.create_directories.then_some(umask))?;
+        let umask_above = order.create_directories.then_some(umask);
+        let place = self.find(&order.path, umask_above, follow)?;
         let mut job = Job {
             order,
             durable: self.durable,
@@ -232,7 +244,7 @@ impl Guard {
             self.check_other_names(&order.path, &old.file.metadata()?)?;
         }
         if order.keep_base {
-            let copy = self.keep_copy(&job, &old.file)?;
+            let copy = self.keep_copy(&job, &place, &old.file)?;
             if Some(copy.hash) != order.base {
                 self.drop_copy(Some(&copy));
                 return Err(Stop::Changed(Some(copy.hash)));
@@ -351,10 +363,16 @@ impl Guard {
     }
 
     /// Returns where a file is or will be. Fails if its name is protected or
-    /// resolves to a protected one (SEC-10).
-    fn find(&self, path: &RelPath, create_directories: Option<Umask>) -> Result<Place, Error> {
+    /// resolves to a protected one (SEC-10), or if a symlink on the path is not
+    /// to be followed.
+    fn find(
+        &self,
+        path: &RelPath,
+        create_directories: Option<Umask>,
+        follow: Follow<'_>,
+    ) -> Result<Place, Error> {
         let may_be = |name: &RelPath| match self.protected.has(name) {
-            false => Ok(()),
+            false => follow.check(path, name),
             true => Err(Error::path(ErrorCode::Protected, path, "it is protected")),
         };
         may_be(path)?;
@@ -377,10 +395,29 @@ impl Guard {
         self.reader.is_secret(path) || self.reader.is_secret(real)
     }
 
-    fn keep_copy(&self, job: &Job<'_>, file: &File) -> std::io::Result<RecoveryItem> {
+    fn keep_copy(
+        &self,
+        job: &Job<'_>,
+        place: &Place,
+        file: &File,
+    ) -> std::io::Result<RecoveryItem> {
         let author = job.order.base_author.clone();
         self.recovery
-            .keep(&job.order.path, file, author, &self.time)
+            .keep(job.paths(place), file, author, &self.time)
+    }
+
+    /// Stores what stands at a name. The outer error is that of the file, the
+    /// inner one that of the copy.
+    fn keep_at(
+        &self,
+        name: &Name,
+        author: Option<Author>,
+    ) -> Result<std::io::Result<RecoveryItem>, Error> {
+        let place = self.find(&name.path, None, Follow::To(name.real.as_ref()))?;
+        let file = place.open(&place.name, OFlags::RDONLY);
+        let file = file.map_err(|errno| refused(&name.path, errno))?;
+        let paths = (&name.path, &place.real);
+        Ok(self.recovery.keep(paths, &file, author, &self.time))
     }
 
     fn drop_copy(&self, copy: Option<&RecoveryItem>) {
@@ -404,7 +441,7 @@ impl Guard {
         if let Some(file) = file
             && !self.is_secret(paths)
         {
-            match self.recovery.keep(paths.0, file, None, &self.time) {
+            match self.recovery.keep(paths, file, None, &self.time) {
                 Ok(item) => {
                     failpoint::pass("guard: what came out is kept");
                     place.unlink(aside);
@@ -434,10 +471,7 @@ impl Guard {
     fn changed(&self, moved: &Moved) {
         let paths = (&moved.path, &moved.real);
         if !self.is_secret(paths) {
-            match self
-                .recovery
-                .keep(&moved.path, &moved.file, None, &self.time)
-            {
+            match self.recovery.keep(paths, &moved.file, None, &self.time) {
                 Ok(item) => return self.late([(moved.path.clone(), item.file)]),
                 Err(error) => {
                     tracing::error!(path = %moved.path, "{}: not kept: {error}", moved.path);
@@ -468,12 +502,6 @@ impl Guard {
             tracing::warn!(%path, "bytes of {path} are kept in {file}");
             late.push((path, file));
         }
-    }
-
-    /// Returns the hash of a file's current content; `None` if there is no
-    /// readable file.
-    pub fn holds(&self, path: &RelPath) -> Option<Hash> {
-        self.find(path, None).ok().and_then(|place| found(&place))
     }
 
     /// Looks again at the files of one path that lost their name.

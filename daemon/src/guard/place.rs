@@ -17,6 +17,11 @@ use crate::system::process::Umask;
 /// The permissions of a new file, before the mask.
 pub(super) const NEW_FILE: u32 = 0o666;
 
+/// The permissions that a file may get. What lets a file run with its owner's
+/// or its group's rights is never given: the owner or the bytes may be others
+/// than those it was given to.
+pub(super) const PLAIN: u32 = 0o777;
+
 /// The permissions of a new directory, before the mask.
 const NEW_DIRECTORY: u32 = 0o777;
 
@@ -37,6 +42,44 @@ pub(super) struct Place {
     pub(super) name: Vec<u8>,
     absolute: PathBuf,
 }
+
+/// Which symlinks a write may follow.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Follow<'a> {
+    /// Any within the workspace: who writes has named the path.
+    Any,
+    /// None. The path may also lead to this name behind symlinks, as it did
+    /// before.
+    To(Option<&'a RelPath>),
+}
+
+impl Follow<'_> {
+    /// Checks where a path leads, by the part of its real name that exists or
+    /// is to be created.
+    ///
+    /// # Errors
+    /// `notAFile` if it leads through a symlink that is not to be followed.
+    pub(super) fn check(self, path: &RelPath, real: &RelPath) -> Result<(), Error> {
+        let is_on_way = |to: &RelPath| real == to || to.below(real).is_some();
+        let may = match self {
+            Self::Any => true,
+            Self::To(to) => is_on_way(path) || to.is_some_and(is_on_way),
+        };
+        if may {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::NotAFile, LINK)
+            .with(ErrorData {
+                path: Some(path.clone()),
+                file_type: Some("symlink".into()),
+                ..ErrorData::default()
+            })
+            .hint("name the file behind the link"))
+    }
+}
+
+/// Why nothing is written through a symlink.
+const LINK: &str = "a symbolic link that was not there before stands in its place or above it";
 
 /// Identifies an inode while it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,6 +27,9 @@ const LONGEST_NAME: usize = 80;
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
     path: RelPath,
+    /// The name behind the symlinks on the path; `None` if there were none.
+    #[serde(default)]
+    real: Option<RelPath>,
     hash: Hash,
     author: Option<Author>,
     time: Millis,
@@ -56,21 +59,22 @@ impl Recovery {
         })
     }
 
-    /// Stores the content of an open file. The file's offset stays.
+    /// Stores the content of an open file, by its name and the name behind
+    /// symlinks. The file's offset stays.
     pub(super) fn keep(
         &self,
-        path: &RelPath,
+        paths: (&RelPath, &RelPath),
         file: &File,
         author: Option<Author>,
         time: &Timeline,
     ) -> io::Result<RecoveryItem> {
         let oldest = time.before(self.keep.age);
-        self.keep_at(path, file, author, (time.now(), oldest))
+        self.keep_at(paths, file, author, (time.now(), oldest))
     }
 
     fn keep_at(
         &self,
-        path: &RelPath,
+        (path, real): (&RelPath, &RelPath),
         file: &File,
         author: Option<Author>,
         (now, oldest): (Millis, Millis),
@@ -85,6 +89,7 @@ impl Recovery {
         let kept = copy(file, &data).and_then(|(hash, size)| {
             let description = Description {
                 path: path.clone(),
+                real: (real != path).then(|| real.clone()),
                 hash,
                 author,
                 time: now,
@@ -123,6 +128,14 @@ impl Recovery {
     /// Returns one item, or `None` for an unknown id.
     pub(super) fn get(&self, id: &str) -> Option<RecoveryItem> {
         self.get_number(number_of(id)?)
+    }
+
+    /// Returns the name behind the symlinks on an item's path, as they were when
+    /// it was stored; `None` if there were none.
+    pub(super) fn real(&self, id: &str) -> Option<RelPath> {
+        let text = fs::read(self.description(number_of(id)?)).ok()?;
+        let description: Description = serde_json::from_slice(&text).ok()?;
+        description.real
     }
 
     /// Removes one item.
@@ -301,7 +314,12 @@ mod tests {
         let path = RelPath::new(name.as_bytes()).unwrap();
         let oldest = now.saturating_sub(recovery.keep.age);
         recovery
-            .keep_at(&path, &File::open(file).unwrap(), None, (now, oldest))
+            .keep_at(
+                (&path, &path),
+                &File::open(file).unwrap(),
+                None,
+                (now, oldest),
+            )
             .unwrap()
     }
 

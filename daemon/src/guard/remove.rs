@@ -7,30 +7,26 @@ use std::sync::PoisonError;
 
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::writes::Guard as Way;
-use touchmark_proto::{Error, ErrorCode, Hash, RelPath};
+use touchmark_proto::{Hash, RelPath};
 
 use super::exchange::Old;
 use super::intent::{Intent, Phase};
 use super::lease::Lease;
 use super::leased::{Kind, Refused};
-use super::place::{Place, refused};
+use super::place::{Follow, Place, refused};
 use super::{Guard, Job, Stop, found, step, temporary};
 
 impl Guard {
     /// Removes a file with the content `base`. A file that another process
     /// saves there meanwhile stays, or is restored. Blocks on the disk.
-    pub fn remove(&self, path: &RelPath, base: Hash) -> WriteOutcome {
+    pub(super) fn remove(&self, path: &RelPath, base: Hash) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.take_away(path, base)
             .unwrap_or_else(WriteOutcome::from)
     }
 
     fn take_away(&self, path: &RelPath, base: Hash) -> Result<WriteOutcome, Stop> {
-        let place = self.find(path, None)?;
-        if place.real != *path {
-            let error = Error::path(ErrorCode::NotAFile, path, "a symbolic link leads there");
-            return Err(error.hint("name the file itself").into());
-        }
+        let place = self.find(path, None, Follow::To(None))?;
         place.check_writable(path)?;
         let order = WriteOrder {
             base: Some(base),

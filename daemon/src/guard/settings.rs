@@ -34,4 +34,6 @@ pub struct Settings {
     pub writable: bool,
     /// Paths that are never written to (SEC-10).
     pub protected: Patterns,
+    /// The maximum size of all stored contents, in bytes (`contents.total`).
+    pub contents_total: u64,
 }

@@ -11,7 +11,7 @@ use touchmark_proto::writes::Guard as Way;
 use touchmark_proto::{Error, ErrorCode, FileMode, Hash, RelPath};
 
 use super::intent::Intent;
-use super::place::{Place, refused};
+use super::place::{Follow, PLAIN, Place, refused};
 use super::{Guard, Stop, found, step, temporary};
 use crate::system::process::Umask;
 use crate::system::stat;
@@ -28,7 +28,7 @@ const DONE: WriteOutcome = WriteOutcome::Done {
 impl Guard {
     /// Returns the hash of the content at a name, and its mode. The content of
     /// a link is the path that it points to.
-    pub fn stands(&self, path: &RelPath) -> (Option<Hash>, Option<FileMode>) {
+    pub(super) fn stands(&self, path: &RelPath) -> (Option<Hash>, Option<FileMode>) {
         let Ok(place) = Place::at(&self.root, path) else {
             return (None, None);
         };
@@ -43,8 +43,15 @@ impl Guard {
         (hash, mode)
     }
 
+    /// Returns where the symlink at a name points to.
+    pub(super) fn link(&self, path: &RelPath) -> Result<Vec<u8>, Error> {
+        let place = self.itself(path)?;
+        let to = place.link_to(&place.name);
+        to.ok_or_else(|| refused(path, Errno::NOENT))
+    }
+
     /// Removes a symlink that points to `base`.
-    pub fn remove_link(&self, path: &RelPath, base: Hash) -> WriteOutcome {
+    pub(super) fn remove_link(&self, path: &RelPath, base: Hash) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.unlink(path, base).unwrap_or_else(WriteOutcome::from)
     }
@@ -79,14 +86,11 @@ impl Guard {
     }
 
     /// Creates a symlink at a name that does not exist.
-    pub fn make_link(&self, path: &RelPath, to: &[u8], umask: Umask) -> WriteOutcome {
+    pub(super) fn make_link(&self, path: &RelPath, to: &[u8], umask: Umask) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || -> Result<WriteOutcome, Stop> {
             // Missing directories are created.
-            let place = self.find(path, Some(umask))?;
-            if place.real != *path {
-                return Err(Stop::Changed(None));
-            }
+            let place = self.find(path, Some(umask), Follow::To(None))?;
             step("guard: about to make a link");
             match place.make_link(to) {
                 Ok(()) => {}
@@ -103,10 +107,16 @@ impl Guard {
     }
 
     /// Gives a file the permissions `mode`, if it has the permissions `was`.
-    pub fn permit(&self, path: &RelPath, was: FileMode, mode: FileMode) -> WriteOutcome {
+    pub(super) fn permit(
+        &self,
+        path: &RelPath,
+        was: FileMode,
+        mode: FileMode,
+        follow: Follow<'_>,
+    ) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let permitted = || -> Result<WriteOutcome, Stop> {
-            let place = self.find(path, None)?;
+            let place = self.find(path, None, follow)?;
             let failed = |errno| Stop::from(refused(path, errno));
             let file = place.open(&place.name, OFlags::RDONLY).map_err(failed)?;
             let now = rustix::fs::fstat(&file).map_err(failed)?;
@@ -114,7 +124,7 @@ impl Guard {
                 return Err(Stop::Changed(found(&place)));
             }
             step("guard: about to permit");
-            let bits = Mode::from_raw_mode(mode.permissions() as RawMode);
+            let bits = Mode::from_raw_mode((mode.permissions() & PLAIN) as RawMode);
             rustix::fs::fchmod(&file, bits).map_err(failed)?;
             step("guard: permitted");
             Ok(DONE)
@@ -124,7 +134,7 @@ impl Guard {
 
     /// Removes an empty directory, and empty ones in it, at a name where a file
     /// has to be written.
-    pub fn make_room(&self, path: &RelPath) {
+    pub(super) fn make_room(&self, path: &RelPath) {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(place) = self.itself(path) {
             let emptied = place.remove_empty(&place.name, DEEPEST);

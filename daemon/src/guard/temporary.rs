@@ -9,7 +9,7 @@ use rustix::fs::{Gid, Mode, RawMode, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::names::{PREFIX, SUFFIX};
-use super::place::{NEW_FILE, Place};
+use super::place::{NEW_FILE, PLAIN, Place};
 use crate::system::process::Umask;
 
 /// The largest attribute, in bytes, that is copied. No file system has larger
@@ -27,7 +27,8 @@ pub(super) fn new_name() -> String {
 /// Which permissions a file gets.
 #[derive(Clone, Copy)]
 pub(super) enum Like<'a> {
-    /// The owner, the attributes and the mode of the file that it replaces.
+    /// The owner, the attributes and the permissions of the file that it
+    /// replaces.
     Old(&'a File, &'a Metadata),
     /// The permissions that this mask leaves; the file is new.
     New(Umask),
@@ -67,7 +68,7 @@ impl<'p> Temporary<'p> {
             Like::Old(old, metadata) => take_over(&file, old, metadata, place)?,
             Like::New(umask) => place.permit(&file, NEW_FILE, umask)?,
             Like::Mode(mode) => {
-                rustix::fs::fchmod(&file, Mode::from_raw_mode((mode & 0o7777) as RawMode))?;
+                rustix::fs::fchmod(&file, Mode::from_raw_mode((mode & PLAIN) as RawMode))?;
             }
         }
         if durable {
@@ -100,7 +101,7 @@ impl Drop for Temporary<'_> {
 fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Result<(), Errno> {
     let own = file.metadata().ok();
     let (user, group) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
-    let mut mode = metadata.mode() & 0o7777;
+    let mode = metadata.mode() & PLAIN;
     if own.is_none_or(|own| (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()))
         && rustix::fs::fchown(file, Some(user), Some(group)).is_err()
     {
@@ -109,8 +110,6 @@ fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Res
         if !group_kept && place.may_write() {
             return Err(Errno::PERM);
         }
-        // The new owner must not pass on another user's rights.
-        mode &= if group_kept { !0o4000 } else { !0o6000 };
     }
     copy_attributes(file, old);
     // Last, since a change of owner or of an access list changes the mode.

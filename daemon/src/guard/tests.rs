@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod interleaved;
+mod replacing;
 
 pub(super) use interleaved::at_step;
 
@@ -13,13 +14,14 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use touchmark_engine::patterns::{PROTECTED, SECRETS};
 use touchmark_tests::children;
 
 struct World {
     base: tempfile::TempDir,
-    guard: Guard,
+    guard: Arc<Guard>,
 }
 
 fn open(base: &Path) -> Guard {
@@ -40,6 +42,7 @@ fn open(base: &Path) -> Guard {
         durable: false,
         writable: true,
         protected: Patterns::new(PROTECTED.iter().copied()).unwrap(),
+        contents_total: 4 << 20,
     };
     Guard::open(settings, reader, Timeline::start()).unwrap()
 }
@@ -49,7 +52,7 @@ impl World {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("ws")).unwrap();
         crate::life::private_directory(&base.path().join("state")).unwrap();
-        let guard = open(base.path());
+        let guard = Arc::new(open(base.path()));
         Self { base, guard }
     }
 
@@ -64,6 +67,10 @@ impl World {
 
     fn write(&self, name: &str, base: Option<&str>, new: &str) -> WriteOutcome {
         self.guard.write(&order(name, base, new), UMASK)
+    }
+
+    fn replacer(&self) -> Replacer {
+        Replacer::new(Arc::clone(&self.guard), UMASK, |_| false)
     }
 
     /// Returns the contents of all stored bytes, sorted.
@@ -415,19 +422,19 @@ fn kept_bytes_get_their_name_back() {
     let id = world.guard.list(None).unwrap().items[0].id.clone();
     let shown = world.guard.show(&id, 3).unwrap();
     assert_eq!((shown.text.as_str(), shown.truncated), ("uns", true));
-    let (restored, is_written) = world.guard.restore(&id, UMASK).unwrap();
+    let (restored, is_written) = world.replacer().restore(&id, false).unwrap();
     assert!(is_written);
     assert_eq!(fs::read(&path).unwrap(), b"unseen");
     assert_eq!(fs::read(&restored.recovered[0]).unwrap(), b"new");
     fs::remove_file(&path).unwrap();
-    world.guard.restore(&id, UMASK).unwrap();
+    world.replacer().restore(&id, false).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"unseen");
-    let (_, is_written) = world.guard.restore(&id, UMASK).unwrap();
+    let (_, is_written) = world.replacer().restore(&id, false).unwrap();
     assert!(!is_written, "the file has these bytes already");
     world.guard.delete(&id).unwrap();
     assert_eq!(world.kept(), ["new"]);
     assert_eq!(
-        world.guard.restore(&id, UMASK).unwrap_err().code,
+        world.replacer().restore(&id, false).unwrap_err().code,
         ErrorCode::NotFound
     );
 }

@@ -3,7 +3,7 @@
 use touchmark_engine::ledger::session_memory::Note;
 use touchmark_engine::{Fact, Record, Refusal};
 use touchmark_proto::activity::{Activities, Activity, ActivityKind, ActivityList};
-use touchmark_proto::{Clock, Error};
+use touchmark_proto::{Clock, Error, Millis};
 
 use super::Past;
 use super::at::Moment;
@@ -23,29 +23,50 @@ impl Past {
             return Err(Error::invalid("`before` is of another life of the state"));
         }
         let limit = ask.limit.map_or(MOST, |limit| limit as usize);
+        let kinds = ask.kinds.as_deref().unwrap_or(ActivityKind::OF_FILES);
+        let kinds = kinds.to_vec();
+        let before = ask.before.map_or(u64::MAX, |before| before.n);
+        let of_session = move |row: &Activity| {
+            let session = ask.session.as_ref();
+            session.is_none_or(|session| row.session.as_ref() == Some(session))
+        };
+        let mut actions = self.actions(&kinds).await?;
+        actions.retain(|row| {
+            of_session(row)
+                && row.clock.n < before
+                && since.is_none_or(|since| since.precedes(row.clock.n, row.time))
+                && until.is_none_or(|until| !until.precedes(row.clock.n, row.time))
+        });
+        let is_of_files = ActivityKind::OF_FILES
+            .iter()
+            .any(|kind| kinds.contains(kind));
         let (epoch, now) = (self.epoch, self.now);
         let answer = self.look(move |log| {
             let mut rows: Vec<Activity> = Vec::new();
-            let mut at = ask.before.map_or(u64::MAX, |before| before.n);
+            let mut at = before;
             let oldest = log.untrimmed()?;
-            'found: while rows.len() <= limit {
+            'found: while is_of_files && rows.len() <= limit {
                 let records = log.other_facts_before(at, STEP)?;
                 let Some(last) = records.last().map(|record| record.n) else {
                     break;
                 };
                 for record in &records {
-                    if since.is_some_and(|since| !since.is_before(record)) {
+                    if since.is_some_and(|since| !since.precedes(record.n, record.time)) {
                         break 'found;
                     }
-                    let wanted = until.is_none_or(|until| !until.is_before(record));
-                    let row = row(epoch, record).filter(|row| {
-                        let session = ask.session.as_ref();
-                        wanted && session.is_none_or(|session| *session == row.session)
-                    });
-                    rows.extend(row);
+                    let wanted = until.is_none_or(|until| !until.precedes(record.n, record.time));
+                    let row = row(epoch, record);
+                    rows.extend(
+                        row.filter(|row| wanted && of_session(row) && kinds.contains(&row.kind)),
+                    );
                 }
                 at = last;
             }
+            rows.extend(actions);
+            // Git tells the second only, so its operations come after the facts
+            // of that second.
+            let is_git = |row: &Activity| row.kind == ActivityKind::Git;
+            rows.sort_by_key(|row| std::cmp::Reverse((row.clock.n, is_git(row), row.time)));
             let more = match rows.len() > limit {
                 true => rows.get(limit.saturating_sub(1)).map(|row| row.clock),
                 false => None,
@@ -62,11 +83,12 @@ impl Past {
 }
 
 impl Moment {
-    /// Returns whether a fact was recorded after this moment.
-    fn is_before(self, record: &Record) -> bool {
+    /// Returns whether the fact `n` of the time `at` was recorded after this
+    /// moment.
+    fn precedes(self, n: u64, at: Millis) -> bool {
         match self {
-            Self::Fact(n) => n < record.n,
-            Self::Time(time) => time < record.time,
+            Self::Fact(fact) => fact < n,
+            Self::Time(time) => time < at,
         }
     }
 }
@@ -114,11 +136,17 @@ fn row(epoch: u64, record: &Record) -> Option<Activity> {
     Some(Activity {
         clock: clock(record.n),
         time: record.time,
-        session: session.clone(),
+        session: Some(session.clone()),
         label: None,
         kind,
         path: path.cloned(),
         verdict,
         lost,
+        name: None,
+        text: None,
+        files: None,
+        paths: None,
+        begun: None,
+        doubt: None,
     })
 }

@@ -11,6 +11,7 @@ use touchmark_proto::{
 };
 
 use super::Past;
+use crate::inside::Inside;
 
 /// A moment in the history of the whole workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,12 @@ pub(super) enum Place {
 impl Moment {
     /// Returns the version that a file had at this moment.
     fn place(self, versions: &[Version]) -> Place {
+        // A version that was overwritten unread may be recorded after the one
+        // that overwrote it.
+        let named = |version: &Version| version.clock.n > 0 && Self::Fact(version.clock.n) == self;
+        if let Some(at) = versions.iter().position(named) {
+            return Place::Version(at);
+        }
         let had = versions.iter().rposition(|version| match self {
             // An unrecorded version has no known time.
             _ if version.clock.n == 0 => false,
@@ -155,7 +162,7 @@ impl Past {
                 Moment::Time(time.ok_or_else(|| Error::invalid("there is no such time"))?)
             }
             At::Checkpoint { session, number } => {
-                Moment::Fact(self.checkpoint(session.as_ref(), *number).await?)
+                Moment::Fact(checkpoint(&self.inside, session.as_ref(), *number).await?)
             }
         }))
     }
@@ -171,48 +178,6 @@ impl Past {
                 "`{field}` is a time, a clock or a checkpoint"
             ))),
         }
-    }
-
-    /// Returns the fact at which a checkpoint was made. A checkpoint's number
-    /// is unique in the workspace.
-    async fn checkpoint(&self, session: Option<&SessionId>, number: u64) -> Result<u64, Error> {
-        if let Some(session) = session {
-            let found = self.checkpoint_of(session, number).await?;
-            return found.ok_or_else(|| {
-                missing(format!("session {session:?} has no checkpoint k{number}"))
-                    .hint("`checkpoint/list` has them")
-            });
-        }
-        let mut cursor = None;
-        loop {
-            let limit = None;
-            let page = self.inside.ask(SessionList { limit, cursor }).await?;
-            for row in page.sessions {
-                if let Some(n) = self.checkpoint_of(&row.session, number).await? {
-                    return Ok(n);
-                }
-            }
-            cursor = page.more;
-            if cursor.is_none() {
-                return Err(missing(format!("no session has a checkpoint k{number}"))
-                    .hint("`checkpoint/list` has a session's"));
-            }
-        }
-    }
-
-    async fn checkpoint_of(&self, session: &SessionId, number: u64) -> Result<Option<u64>, Error> {
-        let ask = CheckpointList {
-            session: session.clone(),
-            limit: Some(1),
-            cursor: number.checked_sub(1).map(|before| before.to_string()),
-        };
-        let page = self.inside.ask(ask).await?;
-        let name = format!("k{number}");
-        let row = page
-            .checkpoints
-            .into_iter()
-            .find(|row| row.checkpoint == name);
-        Ok(row.map(|row| row.clock.n))
     }
 
     /// Returns the hash that a session saw of a file last; `None` if the
@@ -235,6 +200,56 @@ impl Past {
             ))),
         }
     }
+}
+
+/// Returns the fact at which a checkpoint was made. A checkpoint's number
+/// is unique in the workspace.
+pub(crate) async fn checkpoint(
+    inside: &Inside,
+    session: Option<&SessionId>,
+    number: u64,
+) -> Result<u64, Error> {
+    if let Some(session) = session {
+        let found = checkpoint_of(inside, session, number).await?;
+        return found.ok_or_else(|| {
+            missing(format!("session {session:?} has no checkpoint k{number}"))
+                .hint("`checkpoint/list` has them")
+        });
+    }
+    let mut cursor = None;
+    loop {
+        let limit = None;
+        let page = inside.ask(SessionList { limit, cursor }).await?;
+        for row in page.sessions {
+            if let Some(n) = checkpoint_of(inside, &row.session, number).await? {
+                return Ok(n);
+            }
+        }
+        cursor = page.more;
+        if cursor.is_none() {
+            return Err(missing(format!("no session has a checkpoint k{number}"))
+                .hint("`checkpoint/list` has a session's"));
+        }
+    }
+}
+
+async fn checkpoint_of(
+    inside: &Inside,
+    session: &SessionId,
+    number: u64,
+) -> Result<Option<u64>, Error> {
+    let ask = CheckpointList {
+        session: session.clone(),
+        limit: Some(1),
+        cursor: number.checked_sub(1).map(|before| before.to_string()),
+    };
+    let page = inside.ask(ask).await?;
+    let name = format!("k{number}");
+    let row = page
+        .checkpoints
+        .into_iter()
+        .find(|row| row.checkpoint == name);
+    Ok(row.map(|row| row.clock.n))
 }
 
 fn missing(message: String) -> Error {
@@ -302,6 +317,11 @@ mod tests {
         let and_unrecorded = [versions[0].clone(), version(0, 100, "c")];
         let of_any = Moment::Fact(99).place(&and_unrecorded);
         assert_eq!(of_any, Place::Version(0));
+        // Recorded as 9, but overwritten by 5: each is named by its own number.
+        let other_way = [versions[1].clone(), versions[0].clone()];
+        let at = |n| Moment::Fact(n).place(&other_way);
+        assert_eq!((at(5), at(9)), (Place::Version(1), Place::Version(0)));
+        assert_eq!((at(8), at(99)), (Place::Version(1), Place::Version(1)));
     }
 
     #[test]

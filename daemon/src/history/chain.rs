@@ -1,13 +1,12 @@
 //! The versions of one file, with their contents.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_engine::history::{Step, Undos, Weave};
+use touchmark_engine::history::{Claim, Step, Undos, Weave};
 use touchmark_engine::recall;
-use touchmark_engine::{Marks, within};
-use touchmark_proto::files::{FileHistory, FileSnapshot};
+use touchmark_engine::{Carriage, Fact, Marks, within};
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind,
     native,
@@ -15,19 +14,15 @@ use touchmark_proto::{
 
 use super::aside;
 use crate::inside::Inside;
-use crate::past::{Lineage, Lineages};
+use crate::past::versions::{
+    Joins, OneFile, PAGE, Sources, Which, corrected, follow, pages, unrecorded, versions,
+};
 use crate::store::Reader;
 use crate::system::stat::{MetadataExt as _, modified_ms};
-
-/// The number of versions in one request.
-const PAGE: u32 = 1_000;
 
 /// The most bytes of contents that one history reads, newest first. Older
 /// contents count as not stored, so their lines have no known author.
 const MOST: usize = 256 << 20;
-
-/// The most names that a file is followed through.
-const NAMES: usize = 1_000;
 
 /// A file's history.
 #[derive(Debug, Default)]
@@ -39,50 +34,24 @@ pub(crate) struct Chain {
     pub(crate) versions: Vec<Version>,
     /// The content of each version.
     pub(crate) steps: Vec<Step>,
+    /// What git brought (HIST-8), by the index of the version.
+    brought: BTreeMap<usize, Carriage>,
     /// The mode of the current file; `None` if there is none.
     pub(crate) mode: Option<FileMode>,
     /// Where the file got another name: the index of its first version under the
     /// new name, and the name before, the oldest first.
     pub(crate) moves: Vec<(usize, RelPath)>,
+    /// The lines whose author the user has named, oldest first (ATTR-18).
+    claims: Vec<Claimed>,
 }
 
-/// The versions of one file under all its names.
-#[derive(Debug, Default)]
-pub(crate) struct OneFile {
-    /// The versions, oldest first.
-    pub(crate) versions: Vec<Version>,
-    /// As [`Chain::moves`].
-    pub(crate) moves: Vec<(usize, RelPath)>,
-}
-
-/// Chooses a file among those that a name stood for: given all versions of the
-/// name, the number of one that the file has; `u64::MAX` for the file that has
-/// the name now.
-pub(crate) type Which<'a> = &'a (dyn Fn(&[Version]) -> u64 + Send + Sync);
-
-/// Decides whether a file and the one before it at its name are looked at
-/// together, given the last version of the one before and the first of the file.
-pub(crate) type Joins<'a> = &'a (dyn Fn(&Version, u64) -> bool + Send + Sync);
-
-/// The parts of the daemon from which histories are read.
-#[derive(Clone, Copy)]
-pub(crate) struct Sources<'a> {
-    pub(crate) inside: &'a Inside,
-    /// The log and the stored contents.
-    pub(crate) log: &'a Arc<Mutex<Reader>>,
-    pub(crate) lineages: &'a Lineages,
-    /// The workspace's canonical path.
-    pub(crate) root: &'a Path,
-}
-
-/// The file that has the name now.
-pub(crate) fn current(_: &[Version]) -> u64 {
-    u64::MAX
-}
-
-/// No file is looked at together with the one before it.
-pub(crate) fn alone(_: &Version, _: u64) -> bool {
-    false
+/// Lines of one version whose author the user has named.
+#[derive(Debug)]
+struct Claimed {
+    /// The version, with the author that the user named, and the number of the
+    /// claim's fact as its clock.
+    version: Version,
+    lines: Claim,
 }
 
 impl Chain {
@@ -127,33 +96,27 @@ impl Chain {
             }
         };
         let OneFile { versions, moves } = file;
-        let newest = versions.last().map_or(&name, |newest| &newest.path);
-        let place = root.join(native::name(newest.as_bytes()));
+        sources.inside.looked().await?;
         let contents = Arc::clone(contents);
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let brought = brought(&contents, &versions);
             let mut steps = steps(&contents, &versions);
             // The current content was read from disk, so it need not be stored.
             if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
                 *last = Step::Held(now.into());
             }
-            // So is a content that is not recorded.
-            if let (Some(last @ Step::NotKept), Some(newest)) = (steps.last_mut(), versions.last())
-                && newest.clock.n == 0
-                && newest.size <= MOST as u64
-                && let Ok(bytes) = std::fs::read(place)
-                && Some(Hash::of(&bytes)) == newest.hash
-            {
-                *last = Step::Held(bytes.into());
-            }
-            (steps, versions)
+            let claims = claims(&contents, &versions);
+            (steps, versions, brought, claims)
         });
-        let (steps, versions) = read.await?;
+        let (steps, versions, brought, claims) = read.await?;
         Ok(Self {
             versions,
             steps,
+            brought,
             mode,
             moves,
+            claims,
         })
     }
 
@@ -200,16 +163,43 @@ impl Chain {
         let contents = Arc::clone(contents);
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let brought = brought(&contents, &versions);
             let steps = steps(&contents, &versions);
-            (versions, steps)
+            let claims = claims(&contents, &versions);
+            (versions, steps, brought, claims)
         });
-        let (versions, steps) = read.await?;
+        let (versions, steps, brought, claims) = read.await?;
         Ok(Self {
             versions,
             steps,
+            brought,
             mode: None,
             moves: Vec::new(),
+            claims,
         })
+    }
+
+    /// Returns the version with this index in the chain's weave: one of the
+    /// file's versions, or the version of a claim's lines with the author that
+    /// the user named.
+    pub(crate) fn version(&self, step: usize) -> &Version {
+        match step.checked_sub(self.versions.len()) {
+            Some(claim) => &self.claims[claim].version,
+            None => &self.versions[step],
+        }
+    }
+
+    /// Returns the indexes that [`version`](Self::version) takes.
+    pub(crate) fn all_steps(&self) -> std::ops::Range<usize> {
+        0..self.versions.len() + self.claims.len()
+    }
+
+    /// Returns the index in the chain's weave of the version or claim with this
+    /// number.
+    pub(crate) fn step_of(&self, n: u64) -> Option<usize> {
+        let claims = self.claims.iter().map(|claim| &claim.version);
+        let mut all = self.versions.iter().chain(claims);
+        all.position(|version| version.clock.n == n)
     }
 
     /// Returns whether there was a symlink at this name at any time (SCOPE-7).
@@ -255,11 +245,51 @@ impl Chain {
         }
     }
 
+    /// Returns why the change of a version cannot be distinguished from other
+    /// changes, as clauses for people: why its content is not stored, and the
+    /// contents of the versions directly before it. `largest` is the size
+    /// limit of stored contents, in bytes.
+    pub(crate) fn why_not_kept(&self, at: usize, log: &Reader, largest: u64) -> Vec<&'static str> {
+        let earlier = (0..at).rev();
+        let unstored = earlier.take_while(|step| self.steps[*step] == Step::NotKept);
+        let steps = std::iter::once(at).chain(unstored);
+        let causes = steps.filter_map(|step| {
+            let version = &self.versions[step];
+            let is_secret = || version.hash.is_some_and(|hash| log.is_secret(&hash));
+            if version.before_unknown == Some(true) {
+                return Some("the content before it was never read");
+            }
+            if self.steps[step] != Step::NotKept {
+                return None;
+            }
+            Some(match version {
+                _ if version.unobserved == Some(true) => "a content of it was never read",
+                _ if is_secret() => "it had a secret, and secrets are not stored",
+                _ if version.size > largest => "it is over the size limit of stored contents",
+                _ => "its previous content is no longer stored",
+            })
+        });
+        causes.collect()
+    }
+
     /// Returns the lines of all versions. `undos` has those of the versions that
-    /// are undos and redos.
-    pub(crate) fn weave(&self, undos: &Undos) -> Weave {
+    /// are undos and redos. `asked` selects the versions whose changes are to be
+    /// undone or reviewed. They count as changes of their authors.
+    pub(crate) fn weave(&self, undos: &Undos, asked: impl Fn(usize) -> bool) -> Weave {
         let mixed = (0..self.versions.len()).filter(|at| self.is_mixed(*at));
-        Weave::with_undos(&self.steps, undos).mixed(mixed)
+        let claims: Vec<Claim> = self.claims.iter().map(|one| one.lines.clone()).collect();
+        let brought = self.brought.iter();
+        let carried = brought.filter(|(at, how)| match how {
+            Carriage::Carried | Carriage::Wiped => !asked(**at),
+            Carriage::TakenBack | Carriage::Unclear => false,
+        });
+        let undos = Undos {
+            carried: carried.map(|(at, _)| *at).collect(),
+            ..undos.clone()
+        };
+        Weave::with_undos(&self.steps, &undos)
+            .mixed(mixed)
+            .claimed(&claims)
     }
 
     /// Returns whether a version may include changes of others than its author:
@@ -276,6 +306,44 @@ impl Chain {
             version.before_unknown == Some(true) || came
         })
     }
+
+    /// Returns whether a version is nobody's change: git carried its content
+    /// from one whole state to another (HIST-8).
+    pub(crate) fn is_carried(&self, at: usize) -> bool {
+        self.brought.get(&at) == Some(&Carriage::Carried)
+    }
+
+    /// Returns whether the lines that a version was the first to have are from
+    /// git, not from the version's author.
+    pub(crate) fn is_from_git(&self, at: usize) -> bool {
+        let how = self.brought.get(&at);
+        how.is_some_and(|how| *how != Carriage::Unclear)
+    }
+}
+
+/// Returns what git brought, by the index of the version. What a session has
+/// declared, or an editor reported, is not git's.
+fn brought(log: &Reader, versions: &[Version]) -> BTreeMap<usize, Carriage> {
+    let names: BTreeSet<&RelPath> = versions.iter().map(|version| &version.path).collect();
+    let mut found: HashMap<u64, Carriage> = HashMap::new();
+    for name in names {
+        let records = log.carriages(name);
+        let records = records.inspect_err(|error| tracing::debug!("{name}: {error}"));
+        for record in records.unwrap_or_default() {
+            if let Fact::GitBrought { version, how, .. } = record.fact {
+                found.insert(version, how);
+            }
+        }
+    }
+    let doubtful = versions.iter().enumerate().filter(|(_, version)| {
+        matches!(
+            version.evidence,
+            Evidence::Command | Evidence::Unmarked | Evidence::Gap
+        )
+    });
+    doubtful
+        .filter_map(|(at, version)| Some((at, *found.get(&version.clock.n)?)))
+        .collect()
 }
 
 fn is_link(version: &Version) -> bool {
@@ -334,225 +402,43 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
     Some((versions, bytes))
 }
 
-/// Returns all versions of a file up to now, under all its names, oldest first.
-/// Corrections are merged into the versions that they correct. The last has the
-/// clock 0 if it is not recorded.
-///
-/// # Errors
-/// Those of `file/history`.
-pub(crate) async fn versions(
-    sources: Sources<'_>,
-    path: &ClientPath,
-    which: Which<'_>,
-    joins: Joins<'_>,
-) -> Result<OneFile, Error> {
-    let Sources {
-        inside,
-        log,
-        lineages,
-        root,
-    } = sources;
-    let rows = of_one_name(inside, path).await?;
-    // The removal of the earlier name may be recorded a little later. It is
-    // recorded before an answer about that name.
-    let came = rows.iter().rfind(|version| version.from.is_some());
-    if let Some(from) = came.and_then(|came| came.from.as_ref())
-        && came.is_some_and(|came| lineages.is_recent(came.time))
+/// Returns the lines of these versions whose author the user has named.
+fn claims(log: &Reader, versions: &[Version]) -> Vec<Claimed> {
+    let paths: BTreeSet<&RelPath> = versions.iter().map(|version| &version.path).collect();
+    let mut found = Vec::new();
+    for record in paths
+        .iter()
+        .flat_map(|path| log.claims(Some(path)).unwrap_or_default())
     {
-        let ask = FileHistory {
-            path: from.into(),
-            before: None,
-            limit: Some(1),
-            sync: None,
-            verify: None,
-        };
-        if let Err(error) = inside.ask(ask).await {
-            tracing::debug!("an earlier name: {error}");
-        }
-    }
-    let name = match rows.last() {
-        Some(last) => last.path.clone(),
-        None => {
-            let name = within(path, &native::bytes(root))?;
-            lineages.adopt(sources, name.clone()).await?;
-            name
-        }
-    };
-    let lineage = lineages.now(inside, log).await?;
-    let (is_unknown, at) = (rows.is_empty(), which(&rows));
-    let mut file = follow(inside, rows, name.clone(), at, &lineage, joins).await?;
-    // A name without versions stands for a file that had another name.
-    if let (true, Some(last)) = (is_unknown, file.versions.last()) {
-        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
-        let mut found = unrecorded(last, now.hash, now.size);
-        // Whoever moved it while the daemon ran has written it since: what an
-        // agent writes, and what a command does, is recorded.
-        let earlier = pages(inside, &(&last.path).into(), None).await?;
-        if let Some(removed) = earlier.last().filter(|removed| removed.hash.is_none()) {
-            found.author = removed.author.clone();
-            found.evidence = removed.evidence;
-        }
-        found.path = name;
-        file.versions.push(found);
-    }
-    Ok(file)
-}
-
-/// Returns the versions of the file that has version `at` of a name, whose
-/// versions are `rows`.
-async fn follow(
-    inside: &Inside,
-    mut rows: Vec<Version>,
-    mut name: RelPath,
-    mut at: u64,
-    lineage: &Lineage,
-    joins: Joins<'_>,
-) -> Result<OneFile, Error> {
-    // A version that is not recorded yet has the number 0, and is the newest.
-    let number = |version: &Version| match version.clock.n {
-        0 => u64::MAX - 1,
-        n => n,
-    };
-    let end = lineage.end(&name, at);
-    if end.is_none() && lineage.begin(&name, at).is_none() {
-        return Ok(OneFile {
-            versions: rows,
-            moves: Vec::new(),
-        });
-    }
-    let mut until = end.unwrap_or(u64::MAX);
-    // The newest first: the versions under each name, and the name.
-    let mut parts: Vec<(Vec<Version>, RelPath)> = Vec::new();
-    loop {
-        let begin = lineage.begin(&name, at);
-        let first = begin.map_or(0, |begin| begin.version);
-        let own = rows
-            .iter()
-            .filter(|version| (first..until).contains(&number(version)));
-        parts.push((own.cloned().collect(), name.clone()));
-        // What put an earlier file of the name back is looked at together with
-        // the file that it replaced.
-        let before = rows.iter().rfind(|version| number(version) < first);
-        let is_joined = begin.is_some() && before.is_some_and(|before| joins(before, first));
-        match begin.map(|begin| &begin.from) {
-            None => break,
-            Some(Some((from, _))) if *from == name && is_joined => {
-                (until, at) = (first, first.saturating_sub(1));
-            }
-            Some(Some((from, end))) => {
-                (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
-                rows = pages(inside, &(&name).into(), Some(false)).await?;
-            }
-            Some(None) => {
-                if !is_joined {
-                    break;
-                }
-                (until, at) = (first, first.saturating_sub(1));
-            }
-        }
-        if parts.len() > NAMES {
-            break;
-        }
-    }
-    let mut file = OneFile::default();
-    let mut before: Option<RelPath> = None;
-    for (versions, name) in parts.into_iter().rev() {
-        if let Some(before) = before.filter(|before| *before != name) {
-            file.moves.push((file.versions.len(), before));
-        }
-        file.versions.extend(versions);
-        before = Some(name);
-    }
-    Ok(file)
-}
-
-/// Returns all versions of a name up to now, as [`versions`] does for a file.
-async fn of_one_name(inside: &Inside, path: &ClientPath) -> Result<Vec<Version>, Error> {
-    let mut versions = pages(inside, path, None).await?;
-    // The file may not have been tracked lately.
-    if let Some(last) = versions.last() {
-        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
-        if last.hash != now.hash {
-            versions.push(unrecorded(last, now.hash, now.size));
-        }
-    }
-    Ok(versions)
-}
-
-/// Returns the recorded versions of a file, oldest first. Corrections are merged
-/// into the versions that they correct. `sync` is that of the first request.
-async fn pages(
-    inside: &Inside,
-    path: &ClientPath,
-    sync: Option<bool>,
-) -> Result<Vec<Version>, Error> {
-    let mut all: Vec<Version> = Vec::new();
-    let mut before: Option<Clock> = None;
-    loop {
-        let page = inside
-            .ask(FileHistory {
-                path: path.clone(),
-                before,
-                limit: Some(PAGE),
-                sync: before.map_or(sync, |_| Some(false)),
-                verify: None,
-            })
-            .await?;
-        all.extend(page.versions);
-        before = page.more;
-        if before.is_none() {
-            break;
-        }
-    }
-    Ok(corrected(all))
-}
-
-/// Returns the versions in their order, each with the author of its newest
-/// correction.
-fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
-    let mut corrections: HashMap<Clock, Version> = HashMap::new();
-    let mut versions = Vec::with_capacity(newest_first.len());
-    for mut version in newest_first {
-        if let Some(of) = version.amends {
-            corrections.entry(of).or_insert(version);
+        let Fact::Claimed {
+            version: n,
+            lines,
+            session,
+            ..
+        } = record.fact
+        else {
             continue;
-        }
-        if let Some(by) = corrections.remove(&version.clock) {
-            version.author = by.author;
-            version.evidence = by.evidence;
-            version.edit = by.edit;
-            version.command = by.command;
-            version.candidates = by.candidates;
-            version.formatted = by.formatted;
-        }
-        versions.push(version);
+        };
+        let step = versions.iter().position(|version| version.clock.n == n);
+        let Some((step, version)) = step.map(|step| (step, &versions[step])) else {
+            continue;
+        };
+        let version = Version {
+            clock: Clock {
+                n: record.n,
+                ..version.clock
+            },
+            author: session.map_or(Author::USER, Author::agent),
+            evidence: Evidence::Claimed,
+            edit: None,
+            candidates: None,
+            ..version.clone()
+        };
+        let lines = Claim { step, lines };
+        found.push(Claimed { version, lines });
     }
-    versions.reverse();
-    versions
-}
-
-/// Returns the version for a content that was written while the file was not
-/// tracked. Its clock is 0, since no fact has that number.
-fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
-    Version {
-        clock: Clock { n: 0, ..last.clock },
-        kind: match hash {
-            Some(_) => VersionKind::Modified,
-            None => VersionKind::Deleted,
-        },
-        from: None,
-        hash,
-        size,
-        author: Author::UNKNOWN,
-        evidence: Evidence::Gap,
-        edit: None,
-        command: None,
-        candidates: None,
-        mode: None,
-        mode_before: None,
-        before_unknown: None,
-        ..last.clone()
-    }
+    found.sort_by_key(|claim| claim.version.clock.n);
+    found
 }
 
 /// Returns the contents of versions, as far as they are stored and within
@@ -567,7 +453,7 @@ fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
         if let Some(step) = known.get(&hash) {
             return step.clone();
         }
-        let step = match held(contents, version, &hash) {
+        let step = match held(contents, &hash) {
             Some(bytes) if bytes.len() <= left => {
                 left -= bytes.len();
                 Step::Held(bytes)
@@ -583,10 +469,12 @@ fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
 }
 
 /// Returns the content of a version; `None` if it is not stored.
-pub(crate) fn held(contents: &Reader, version: &Version, hash: &Hash) -> Option<Arc<[u8]>> {
+pub(crate) fn held(contents: &Reader, hash: &Hash) -> Option<Arc<[u8]>> {
     match contents.content(hash) {
         Ok(Some(bytes)) => Some(bytes),
-        Ok(None) if version.size == 0 => Some(Arc::from([])),
+        // An empty content need not be stored. The size proves nothing: that of
+        // a content that was never read is 0.
+        Ok(None) if *hash == Hash::of(&[]) => Some(Arc::from([])),
         Ok(None) => None,
         Err(error) => {
             tracing::debug!("a kept content: {error}");

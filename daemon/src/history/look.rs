@@ -21,6 +21,7 @@ use super::at::{Moment, Place};
 use super::chain::{self, Chain};
 use super::writers::{Writers, line};
 use super::{Past, aside, clock, spoken};
+use crate::past::versions::current;
 
 /// The most lines in one answer, so that it fits into a message (LIM-1).
 const MOST_LINES: usize = 40_000;
@@ -36,7 +37,7 @@ impl Past {
     pub(crate) async fn content(&self, ask: FileContent) -> Result<ContentAt, Error> {
         let at = ask.at.unwrap_or(At::Now);
         if at == At::Now {
-            let versions = self.versions(&ask.path, &chain::current).await?;
+            let versions = self.versions(&ask.path, &current).await?;
             let (name, hash, bytes, _) = self.on_disk(&ask.path).await?;
             let newest = versions.last();
             let newest = newest.filter(|newest| newest.hash == Some(hash));
@@ -83,9 +84,8 @@ impl Past {
         let Some(hash) = version.hash else {
             return Ok([].into());
         };
-        let of = version.clone();
         let (held, is_secret) = self
-            .look(move |contents| (chain::held(contents, &of, &hash), contents.is_secret(&hash)))
+            .look(move |contents| (chain::held(contents, &hash), contents.is_secret(&hash)))
             .await?;
         if let Some(bytes) = held {
             return Ok(bytes);
@@ -124,7 +124,7 @@ impl Past {
         let (path, clock) = (version.path.clone(), clock(version));
         aside(move || {
             let writers = Writers::of(&chain);
-            let weave = chain.weave(&Undos::default());
+            let weave = chain.weave(&Undos::default(), |_| false);
             let all = weave.blame(step);
             let start = ask.range.map_or(1, |range| range.start.max(1));
             let end = ask.range.map_or(u32::MAX, |range| range.end);
@@ -136,7 +136,7 @@ impl Past {
                 .take(MOST_LINES + 1)
                 .map(|((step, text), _)| {
                     let (text, base64, _) = line(text);
-                    let writer = writers.of_step(*step);
+                    let writer = writers.of_line(*step);
                     BlameLine {
                         text,
                         base64,
@@ -355,7 +355,7 @@ impl Past {
         to: &At,
         context: usize,
     ) -> Result<Result<Option<FileDifference>, Error>, Error> {
-        let chain = match self.chain(path, &chain::current).await {
+        let chain = match self.chain(path, &current).await {
             Ok(chain) => chain,
             Err(error) if error.code == ErrorCode::ShuttingDown => return Err(error),
             Err(error) => return Ok(Err(error)),
@@ -449,7 +449,7 @@ fn difference(
         found.binary = Some(true);
         return Ok(Some(found));
     }
-    let weave: Weave = chain.weave(&Undos::default());
+    let weave: Weave = chain.weave(&Undos::default(), |_| false);
     let writers = Writers::of(&chain);
     let hunks = hunks(weave.compare(from, to), context);
     if hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>() > MOST_LINES {

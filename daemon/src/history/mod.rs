@@ -16,17 +16,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use touchmark_engine::history::Step;
 use touchmark_engine::{Found, ReadOrder, within};
 use touchmark_proto::{
-    Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, RelPath,
-    Version, VersionKind, native,
+    Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, Places,
+    RelPath, Version, VersionKind, native,
 };
 
 use crate::content;
-use crate::guard::{Guard, Umask};
+use crate::guard::Replacer;
 use crate::inside::Inside;
 use crate::past::Lineages;
+use crate::past::versions::{self, Sources, Which, alone};
 use crate::store;
 
-pub(crate) use chain::{Chain, Joins, Sources, alone, current};
+pub(crate) use at::checkpoint;
+pub(crate) use chain::Chain;
 
 /// What is needed to answer a request about earlier contents of files.
 pub(crate) struct Past {
@@ -39,9 +41,7 @@ pub(crate) struct Past {
     /// Reads files from disk.
     pub(crate) files: content::Reader,
     /// Writes restored contents.
-    pub(crate) guard: Arc<Guard>,
-    /// The mask for the mode of new files.
-    pub(crate) umask: Umask,
+    pub(crate) replacer: Replacer,
     /// The workspace's canonical path.
     pub(crate) root: Arc<[u8]>,
     /// The current time.
@@ -50,13 +50,15 @@ pub(crate) struct Past {
     pub(crate) epoch: u64,
     /// The size limit of stored contents, in bytes.
     pub(crate) largest: u64,
+    /// Where the daemon keeps its files, and which repositories are trusted.
+    pub(crate) places: Places,
 }
 
 impl Past {
     /// Returns a file's versions with their contents. The newest is the current
     /// content. For a file that was never tracked it is the only version, and
     /// has no clock ([`clock`]).
-    async fn chain(&self, path: &ClientPath, which: chain::Which<'_>) -> Result<Chain, Error> {
+    async fn chain(&self, path: &ClientPath, which: Which<'_>) -> Result<Chain, Error> {
         let root = Path::new("").join(native::name(&self.root));
         let mut chain = Chain::of(self.sources(&root), path, which, &alone).await?;
         let newest = chain.versions.last().map(|version| version.hash);
@@ -80,13 +82,9 @@ impl Past {
     }
 
     /// Returns the versions of a file under all its names.
-    async fn versions(
-        &self,
-        path: &ClientPath,
-        which: chain::Which<'_>,
-    ) -> Result<Vec<Version>, Error> {
+    async fn versions(&self, path: &ClientPath, which: Which<'_>) -> Result<Vec<Version>, Error> {
         let root = Path::new("").join(native::name(&self.root));
-        let file = chain::versions(self.sources(&root), path, which, &alone).await?;
+        let file = versions::versions(self.sources(&root), path, which, &alone).await?;
         Ok(file.versions)
     }
 
@@ -143,7 +141,7 @@ impl Past {
 
     /// Runs a lookup in the log or the stored contents, on a thread that may
     /// block.
-    async fn look<T: Send + 'static>(
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&store::Reader) -> T + Send + 'static,
     ) -> Result<T, Error> {
@@ -158,6 +156,11 @@ impl Past {
             (
                 "it is a secret, and secrets are never kept".to_owned(),
                 "`contents.exclude` in the configuration names what is a secret",
+            )
+        } else if version.unobserved == Some(true) {
+            (
+                "it was overwritten before it could be read".to_owned(),
+                "name another version; `touchmark log PATH` lists them",
             )
         } else if version.size > self.largest {
             (
@@ -189,13 +192,15 @@ impl Past {
 }
 
 /// Runs work that blocks, on a separate thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
 
 /// Returns the version for the content of a file that was never tracked.
-fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
+pub(crate) fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
     Version {
         clock: Clock { epoch: 0, n: 0 },
         path,
@@ -218,6 +223,7 @@ fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
         mode: None,
         mode_before: None,
         before_unknown: None,
+        real: None,
     }
 }
 

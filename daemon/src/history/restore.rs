@@ -1,32 +1,31 @@
 //! `file/restore`: gives a file an earlier content (HIST-4).
 
-use std::sync::Arc;
-
 use touchmark_engine::text::lines;
-use touchmark_engine::{Fact, WriteOrder, WriteOutcome};
+use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
 use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
-use super::{Past, aside, chain, clock};
+use super::{Past, aside, clock};
+use crate::guard::{Name, Storage, Written};
+use crate::past::versions::current;
 
 /// The most attempts, if the file is saved meanwhile.
 const TRIES: usize = 5;
 
 impl Past {
-    /// Answers `file/restore`. The current content is stored first, whoever
-    /// wrote it.
+    /// Answers `file/restore`. The present content is stored first, whoever wrote
+    /// it, unless the request says `noRedo`.
     pub(crate) async fn restore(&self, ask: FileRestore) -> Result<Restored, Error> {
         let name = self.name(&ask.path)?;
         let mut tries = 0;
         loop {
             tries += 1;
-            let current = self.versions(&ask.path, &chain::current).await?;
-            let now = current.into_iter().next_back();
+            let now = self.versions(&ask.path, &current).await?.pop();
             let meant = self.meant(&ask.at).await?;
             let versions = self.versions(&ask.path, &|all| meant.number(all)).await?;
             let version = self.version(&versions, &ask.path, &ask.at).await?.clone();
             let (n, author) = (version.clock.n, version.author.clone());
-            match self.restored(&name, version, now).await? {
+            match self.restored(&name, version, now, ask.no_redo).await? {
                 Ok(file) => {
                     if file.outcome == Restoration::Restored {
                         self.inside.record(vec![Fact::BroughtBack {
@@ -50,6 +49,7 @@ impl Past {
         name: &RelPath,
         version: Version,
         now: Option<Version>,
+        no_redo: bool,
     ) -> Result<Result<RestoredFile, Error>, Error> {
         let base = now.as_ref().and_then(|now| now.hash);
         let mut file = RestoredFile {
@@ -68,7 +68,6 @@ impl Past {
                     .hint("undo the command that changed it: `touchmark undo --command C`"),
             );
         }
-        let mode = version.mode.map(FileMode::permissions);
         let bytes = self.kept(version.clone()).await?;
         if let Some(now) = &now
             && let Ok(before) = self.kept(now.clone()).await
@@ -76,24 +75,35 @@ impl Past {
             let places = lines::places(&before, &bytes).map_or(0, |places| places.len());
             file.hunks = u32::try_from(places).unwrap_or(u32::MAX);
         }
-        let order = WriteOrder {
-            path: name.clone(),
-            ticket: 0,
-            base,
-            hash: touchmark_proto::Hash::of(&bytes),
-            bytes,
-            keep_base: base.is_some(),
-            base_author: now.map(|now| now.author),
-            create_directories: true,
+        // A file with several names is written by its own (FILE-1).
+        let own = now.as_ref().map(|now| &now.path);
+        let own = own.filter(|own| **own == version.path);
+        let to = Name {
+            path: own.unwrap_or(name).clone(),
+            real: version.real.clone(),
         };
-        let (guard, umask) = (Arc::clone(&self.guard), self.umask);
+        let storage = match no_redo {
+            true => Storage::Nowhere,
+            false => Storage::Recovery(now.map(|now| now.author)),
+        };
+        let replacer = self.replacer.clone();
         let removes = version.hash.is_none();
-        let outcome = aside(move || match order.base.filter(|_| removes) {
-            Some(base) => guard.remove_and_keep(&order.path, base, order.base_author),
-            // A file that exists keeps its mode.
-            None => guard.write_with_mode(&order, umask, mode),
+        let outcome = aside(move || {
+            let stored = replacer.store(&to, false, base, storage);
+            let stored = stored.map_err(|error| error.error(&to.path))?;
+            let Written { outcome, .. } = match removes {
+                true => replacer.remove(&to, &stored).into(),
+                // A file that exists keeps its mode.
+                false => replacer.write(&to, &stored, bytes, version.mode),
+            };
+            let is_written = matches!(outcome, WriteOutcome::Done { .. });
+            Ok((outcome, replacer.settle(stored, is_written)))
         })
         .await?;
+        let (outcome, copy) = match outcome {
+            Ok(done) => done,
+            Err(error) => return Ok(Err(error)),
+        };
         Ok(match outcome {
             WriteOutcome::Done { recovered, .. } => {
                 file.outcome = match removes {
@@ -101,6 +111,7 @@ impl Past {
                     false => Restoration::Restored,
                 };
                 file.recovered = recovered;
+                file.recovered.extend(copy);
                 Ok(file)
             }
             WriteOutcome::Conflict {

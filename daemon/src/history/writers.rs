@@ -12,8 +12,11 @@ use super::{Chain, clock};
 /// not stored counts as part of the next newer version, whose author is then
 /// named only if all of these changes are by that author (HIST-2).
 pub(super) struct Writers<'a> {
-    versions: &'a [Version],
+    chain: &'a Chain,
     known: Vec<bool>,
+    /// For each version, whether git brought the lines that it was the first to
+    /// have.
+    from_git: Vec<bool>,
 }
 
 /// The author of one version.
@@ -30,21 +33,36 @@ impl<'a> Writers<'a> {
         let mut before: Vec<&Author> = Vec::new();
         for (at, (version, step)) in chain.versions.iter().zip(&chain.steps).enumerate() {
             let is_own = before.iter().all(|author| **author == version.author);
-            known.push(is_own && !chain.is_mixed(at));
+            known.push(is_own && !chain.is_carried(at) && !chain.is_mixed(at));
             match step {
                 Step::NotKept => before.push(&version.author),
                 _ => before.clear(),
             }
         }
+        let from_git = (0..known.len()).map(|at| chain.is_from_git(at)).collect();
         Self {
-            versions: &chain.versions,
+            chain,
             known,
+            from_git,
         }
     }
 
+    /// Returns the author of a line that a version was the first to have. Lines
+    /// that git brought are not from who ran it (HIST-8).
+    pub(super) fn of_line(&self, step: usize) -> Writer<'a> {
+        let mut writer = self.of_step(step);
+        if self.from_git.get(step) == Some(&true) {
+            writer.author = Author::UNKNOWN;
+            writer.evidence = Evidence::Gap;
+            writer.is_known = false;
+        }
+        writer
+    }
+
     pub(super) fn of_step(&self, step: usize) -> Writer<'a> {
-        let version = &self.versions[step];
-        let is_known = self.known[step];
+        let version = self.chain.version(step);
+        // What the user has said is known.
+        let is_known = self.known.get(step).copied().unwrap_or(true);
         Writer {
             version,
             author: match is_known {
@@ -61,7 +79,10 @@ impl<'a> Writers<'a> {
 
     pub(super) fn hunk(&self, hunk: Hunk<'_>) -> DiffHunk {
         let lines = hunk.lines.into_iter().map(|compared| {
-            let writer = self.of_step(compared.step);
+            let writer = match compared.kind {
+                Kind::Context => self.of_line(compared.step),
+                Kind::Added | Kind::Removed => self.of_step(compared.step),
+            };
             let (text, base64, no_newline) = line(compared.text);
             DiffLine {
                 kind: match compared.kind {

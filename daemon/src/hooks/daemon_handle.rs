@@ -74,6 +74,12 @@ pub(crate) enum Consult {
     /// Counts a hook's event that was not understood, for this session if it is
     /// known.
     NotUnderstood(Option<SessionId>),
+    /// Waits until it is known of all recorded versions whether git brought them
+    /// (HIST-8).
+    Looked {
+        /// Where the answer goes.
+        answer: oneshot::Sender<()>,
+    },
     /// Requests a connection to the log and the stored contents.
     Log {
         /// Where the answer goes.

@@ -17,6 +17,7 @@ use super::last_events::LastEvents;
 use super::named::Named;
 use super::running::Commands;
 use super::scopes::Scopes;
+use super::undone::Undone;
 use super::{Change, Happened, What, odd, twice};
 use crate::inside::Inside;
 
@@ -107,6 +108,7 @@ pub(crate) struct Memory {
     calls: Mutex<Calls>,
     commands: Mutex<Commands>,
     scopes: Mutex<Scopes>,
+    undone: Mutex<Undone>,
     /// The sessions that are between a prompt and the end of its turn.
     turns: Mutex<BTreeSet<SessionId>>,
     /// Locked while stored events are replayed, so that two hooks never replay
@@ -144,6 +146,7 @@ impl Memory {
             let texts = session.memory.to_say.iter();
             kept.late
                 .extend(texts.map(|text| (id.clone(), text.clone())));
+            memory.undone(|undone| undone.restore(id, &session.memory.undos_to_say));
         }
         drop((turns, kept));
         memory
@@ -346,6 +349,26 @@ impl Memory {
             left -= usize::from(said);
             !said
         });
+    }
+
+    /// Sets what a session is to be told about an undo or a redo of its
+    /// changes; `None` withdraws it.
+    pub(crate) fn say_of_undo(
+        &self,
+        inside: &Inside,
+        session: &SessionId,
+        undo: u64,
+        text: Option<String>,
+    ) {
+        if self.undone(|undone| undone.set(session, undo, text.as_deref())) {
+            inside.note(session, Note::UndoToSay { undo, text });
+        }
+    }
+
+    /// Accesses what sessions are told about changes of theirs that were taken
+    /// away, and that are back.
+    pub(crate) fn undone<T>(&self, with: impl FnOnce(&mut Undone) -> T) -> T {
+        with(&mut self.undone.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that a session edits a file that it has not read, by naming words

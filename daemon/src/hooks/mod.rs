@@ -33,6 +33,7 @@ mod shell_patch;
 mod shown;
 mod twice;
 mod unanswered;
+mod undone;
 
 use std::path::PathBuf;
 

@@ -360,6 +360,17 @@ fn row(change: &Change, own: bool) -> String {
     }
 }
 
+/// Returns that an edit is in place again of which the session was told that it
+/// was taken back. `by` is the version that put it back.
+pub(super) fn put_back(file: &RelPath, lines: &[LineRange], by: &Version) -> String {
+    format!(
+        "{} (your edit{}, which was taken back, was put back {} and is in place again).",
+        path(file),
+        of_lines(lines),
+        author(&by.author, &[by.evidence])
+    )
+}
+
 /// Returns ` of lines 10-14, 20`; empty if there are no lines.
 fn of_lines(lines: &[LineRange]) -> String {
     let shown: Vec<String> = lines.iter().take(LINES).map(range).collect();
@@ -482,6 +493,7 @@ mod tests {
             mode: None,
             mode_before: None,
             before_unknown: None,
+            real: None,
         };
         let told = |version: &Version| format!("x{}", back(version));
         assert_eq!(

@@ -4,6 +4,7 @@ mod gate;
 mod late;
 mod prints;
 mod reads;
+mod taken_back;
 mod turns;
 mod unsaved;
 mod worktrees;
@@ -152,7 +153,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         What::Prompt { id, text } => {
             abort_left(daemon, &session, &standing).await;
             writes::formatted(daemon, &session, false).await;
-            turns::checkpoint(daemon, &session, &standing, id).await;
+            turns::checkpoint(daemon, &session, &standing, id, &text).await;
             turns::mentions(daemon, &session, cwd, &text).await;
             worktrees::turn(daemon, &session).await;
             tell(daemon, &session, warning, can_tell).await
@@ -289,19 +290,31 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
         }
         return Ok(());
     }
-    // The token begins with the number of late texts that the answer contained.
-    let rest = ack.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let late = ack.strip_suffix(rest).unwrap_or_default();
+    // The token begins with the number of late texts that the answer contained,
+    // and the names of the undos (`u3`).
+    let (late, mut rest) = number(ack);
+    let mut undos = Vec::new();
+    while let Some((Ok(undo), after)) = rest.strip_prefix('u').map(number) {
+        undos.push(undo);
+        rest = after;
+    }
     let mut parts = rest.splitn(3, ' ');
     let (Some(warned), Some(cursor), Some(session)) = (parts.next(), parts.next(), parts.next())
     else {
         return Err(wrong());
     };
     let session = SessionId::new(session).map_err(|_| wrong())?;
-    if let Ok(count) = late.parse() {
+    if let Ok(count) = late
+        && let Ok(count) = usize::try_from(count)
+    {
         daemon.memory.said(&daemon.inside, &session, count);
     }
+    for undo in undos {
+        let memory = &daemon.memory;
+        memory.say_of_undo(&daemon.inside, &session, undo, None);
+    }
     if cursor != "-" {
+        daemon.memory.undone(|undone| undone.told(&session));
         let ack = ModifiedAck {
             session: session.clone(),
             cursor: cursor.to_owned(),
@@ -353,6 +366,7 @@ async fn changed(
     for change in &mut taken.changes {
         notice::without_own(&mut change.changed_by, session);
     }
+    taken_back::note(daemon, session, &taken).await;
     Some(taken)
 }
 
@@ -369,6 +383,7 @@ async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> O
 
 /// Adds one notice of all changes by others.
 async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
+    taken_back::find_put_back(daemon, session).await;
     let Some(taken) = changed(daemon, session, None).await else {
         return;
     };
@@ -519,6 +534,13 @@ async fn attached(
         missed: false,
     };
     let _not_a_file = daemon.ask(mention).await;
+}
+
+/// Splits the digits off the beginning of a text.
+fn number(text: &str) -> (Result<u64, std::num::ParseIntError>, &str) {
+    let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let digits = text.strip_suffix(rest).unwrap_or_default();
+    (digits.parse(), rest)
 }
 
 /// Returns the beginning of a text, at most `most` bytes.

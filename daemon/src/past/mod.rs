@@ -1,9 +1,51 @@
-//! What earlier contents of files mean: to which file a name belonged
-//! ([`lineage`]).
+//! Earlier contents of files, who wrote them, and what was done.
+//!
+//! - [`actions`]: commands, undos, restores, reviews, prompts and git's moves,
+//!   as rows of `activity/list`. [`operations`]: what git did, from its log of
+//!   `HEAD`.
+//! - [`claim`]: the user says who wrote a change.
+//! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
+//!   change. [`markers`]: conflict markers.
+//! - [`versions`]: the versions of one file.
+//!
+//! Which file each name stands for, and stood for before (HIST-9), is decided
+//! once for each burst of changes, from the contents:
+//!
+//! - [`lineage`]: what is decided.
+//! - [`decide`]: the decision about new bursts.
+//! - [`search`]: where files went that nobody saw leave.
+//!
+//! Which versions git brought onto the disk (HIST-8): nobody typed what a
+//! switch, a merge or a `stash pop` writes. Such a content was in git before it
+//! was in the file. So a version is looked at right after it was recorded, in
+//! the background, and the result is a fact
+//! ([`touchmark_engine::Fact::GitBrought`]). Answers about authors wait for the
+//! looks that are pending.
+//!
+//! - [`blobs`]: whether the repository has a content, and since when.
+//! - [`moves`]: which files each move of `HEAD` changed.
+//! - [`stashes`]: what is stashed, and was until lately.
+//! - [`place`]: one repository, and what is cached of it.
+//! - [`judge`]: the decision about one version.
+//! - [`looks`]: the queue of versions to look at.
 
+pub(crate) mod actions;
+mod blobs;
+mod claim;
+mod decide;
+pub(crate) mod entry;
+mod judge;
 pub(crate) mod lineage;
-mod look;
+mod looks;
+pub(crate) mod markers;
+mod moves;
+mod operations;
+mod place;
+pub(crate) mod planned;
 mod search;
+mod stashes;
+pub(crate) mod versions;
 
+pub(crate) use decide::Lineages;
 pub(crate) use lineage::Lineage;
-pub(crate) use look::Lineages;
+pub(crate) use looks::Looks;

@@ -12,8 +12,8 @@ use touchmark_engine::history::lineage::{Change, Gone, Name, decide};
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::{Error, ErrorCode, Hash, RelPath, native};
 
-use super::look::{Known, Last, Lineages};
-use crate::history::Sources;
+use super::decide::{Known, Last, Lineages};
+use super::versions::Sources;
 use crate::store::Reader;
 use crate::system::stat::MetadataExt as _;
 use crate::tools::GIT;

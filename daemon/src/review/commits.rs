@@ -1,41 +1,58 @@
 //! Reads what the user has committed, which counts as kept (REV-2).
 //!
-//! One git process answers for all files. The repository may come from an
-//! untrusted source: nothing is fetched, and objects are read as they are,
-//! without filters or other programs (SEC-7).
+//! One git process answers for all files.
 
-use std::collections::HashMap;
-use std::io::Write as _;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 
-use touchmark_engine::history::{Step, Weave};
+use touchmark_engine::history::{Step, Undos, Weave};
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{FileMode, Millis, RelPath, native};
+use touchmark_proto::{FileMode, Millis, Places, RelPath, native};
 
-use crate::git::{Object, Objects, git};
+use crate::git::{Commit, Limits, Object, Objects, WorkTree};
+use crate::survival::reflog;
 
 /// The maximum number of commits that are searched for those of agents.
 const MOST_COMMITS: usize = 1_000;
+
+/// The maximum number of moves of `HEAD` that are searched for commits that were
+/// made again.
+const MOST_MOVES: usize = 300;
 
 /// The last commit of a workspace, without what agents have committed.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     git: Option<Objects>,
-    /// The ids of agents' commits, the oldest first, each with its parent's id.
-    by_agents: Vec<(String, String)>,
-    /// The indexes in `by_agents` of the commits that changed a file, by its
-    /// path.
+    /// The commits of agents, and the user's commits that agents have made
+    /// again, the oldest first. Also those that are not in the last commit any
+    /// more, since they were made again by an amend, a rebase or the like.
+    made: Vec<Made>,
+    /// The indexes in `made` of the commits that changed a file, by its path.
+    /// At least one of them is an agent's.
     touched: HashMap<Vec<u8>, Vec<usize>>,
     deletions: Deletions,
+}
+
+/// A commit that was made in this work tree.
+#[derive(Clone, Debug)]
+struct Made {
+    id: String,
+    /// The commit that it was made from: the first parent, or the commit that it
+    /// amends.
+    base: String,
+    /// The commits that it merges.
+    merged: Vec<String>,
+    is_agents: bool,
+    /// It makes an earlier commit again, so what both add is the earlier one's.
+    is_again: bool,
 }
 
 /// Which files the user's commits have deleted, as far back as was needed.
 #[derive(Debug, Default)]
 struct Deletions {
-    /// Where commits are made, as git's `-C` takes it.
-    root: PathBuf,
+    /// Where commits are made, and the workspace's path.
+    tree: Option<(WorkTree, PathBuf)>,
     /// When agents' commands ran, in seconds.
     windows: Vec<(Millis, Millis)>,
     /// The first commit that was not looked at; `None` if all were.
@@ -49,8 +66,11 @@ struct Deletions {
 impl Commits {
     /// Reads the repository that contains `root`. A commit counts as an agent's
     /// if it was made while a command of an agent ran.
-    pub(super) fn look(root: &Path, commands: &[CommandRow]) -> Self {
-        let Some(mut git) = Objects::open(root) else {
+    pub(super) fn look(root: &Path, places: &Places, commands: &[CommandRow]) -> Self {
+        let Some(tree) = WorkTree::of(root, places) else {
+            return Self::default();
+        };
+        let Some(mut git) = Objects::open(&tree, root, Limits::default()) else {
             return Self::default();
         };
         if !matches!(git.object(b"HEAD"), Some(Object::Whole(..))) {
@@ -64,17 +84,26 @@ impl Commits {
                 (row.begun_at / 1_000, end)
             })
             .collect();
-        let by_agents = by_agents(&mut git, &windows);
-        let touched = match by_agents.is_empty() {
-            true => HashMap::new(),
-            false => changed(root, &by_agents, &[]).unwrap_or_default(),
+        let made = made(&mut git, &tree, &windows);
+        let pairs: Vec<(String, String)> = made
+            .iter()
+            .map(|made| (made.id.clone(), made.base.clone()))
+            .collect();
+        let touched = match made.is_empty() {
+            true => Some(HashMap::new()),
+            false => changed(&tree, root, &pairs, &[]),
         };
+        // An agent's commit must not count as the user's (REV-2).
+        let Some(mut touched) = touched else {
+            return Self::default();
+        };
+        touched.retain(|_, at| at.iter().any(|at| made[*at].is_agents));
         Self {
             git: Some(git),
-            by_agents,
+            made,
             touched,
             deletions: Deletions {
-                root: root.to_owned(),
+                tree: Some((tree, root.to_owned())),
                 windows,
                 next: Some("HEAD".to_owned()),
                 ..Deletions::default()
@@ -90,9 +119,10 @@ impl Commits {
             return None;
         }
         let name = native::name(path.as_bytes());
-        let mut git = git(&self.deletions.root);
+        let (tree, root) = self.deletions.tree.as_ref()?;
+        let git = tree.git(root).ok()?;
         let git = git.args(["ls-tree", "-z", "HEAD", "--"]).arg(&*name);
-        let listed = git.stderr(Stdio::null()).output().ok()?.stdout;
+        let listed = git.printed()?;
         let mode = listed.split(|byte| *byte == b' ').next()?;
         str::from_utf8(mode).ok()?.parse().ok()
     }
@@ -122,16 +152,32 @@ impl Commits {
         if head == Step::NotKept {
             return head;
         }
-        // The agents' commits are taken out, as an undo would do it (UNDO-1).
+        // The agents' commits are taken out, as an undo would do it (UNDO-1). A
+        // line is of the commit that was the first to add it.
         let mut steps: Vec<Step> = Vec::new();
         let mut is_agents = Vec::new();
+        let mut carried = Vec::new();
         for at in touched {
-            let (commit, parent) = &self.by_agents[*at];
-            steps.extend([git.file(parent, path), git.file(commit, path)]);
-            is_agents.extend([false, true]);
+            let made = &self.made[*at];
+            for base in std::iter::once(&made.base).chain(&made.merged) {
+                carried.push(steps.len());
+                steps.push(git.file(base, path));
+                is_agents.push(false);
+            }
+            if made.is_again || !made.merged.is_empty() || !made.is_agents {
+                carried.push(steps.len());
+            }
+            steps.push(git.file(&made.id, path));
+            is_agents.push(made.is_agents);
         }
+        carried.push(steps.len());
         steps.push(head);
-        let without = Weave::new(&steps).without(|at| is_agents.get(at) == Some(&true));
+        let undos = Undos {
+            carried,
+            ..Undos::default()
+        };
+        let weave = Weave::with_undos(&steps, &undos);
+        let without = weave.without(|at| is_agents.get(at) == Some(&true));
         without
             .bytes
             .map_or(Step::Absent, |bytes| Step::Held(Arc::from(bytes)))
@@ -158,10 +204,11 @@ impl Deletions {
                 times.push(commit.time);
             }
         }
-        if commits.is_empty() {
+        let Some((tree, root)) = self.tree.as_ref().filter(|_| !commits.is_empty()) else {
             return;
-        }
-        for (path, at) in changed(&self.root, &commits, &["--diff-filter=D"]).unwrap_or_default() {
+        };
+        let deleted = changed(tree, root, &commits, &["--diff-filter=D"]);
+        for (path, at) in deleted.unwrap_or_default() {
             let newest = at.into_iter().map(|at| times[at]).max();
             let known = self.found.entry(path).or_default();
             *known = newest.unwrap_or_default().max(*known);
@@ -175,59 +222,101 @@ fn is_during(windows: &[(Millis, Millis)], time: Millis) -> bool {
     windows.any(|(begin, end)| (*begin..=*end).contains(&time))
 }
 
-/// Returns the commits of agents, the oldest first, each with its parent.
-fn by_agents(git: &mut Objects, windows: &[(Millis, Millis)]) -> Vec<(String, String)> {
+/// Returns the commits of agents, and the user's commits that agents have made
+/// again, the oldest first.
+fn made(git: &mut Objects, tree: &WorkTree, windows: &[(Millis, Millis)]) -> Vec<Made> {
     let Some(oldest) = windows.iter().map(|(begin, _)| *begin).min() else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut walked = Vec::new();
     let mut next = "HEAD".to_owned();
     for _ in 0..MOST_COMMITS {
-        let Some(commit) = git.commit(&next) else {
+        let Some(commit) = git.commit(&next).filter(|commit| commit.time >= oldest) else {
             break;
         };
-        if commit.time < oldest {
-            break;
-        }
-        if is_during(windows, commit.time) {
-            found.push((commit.id, commit.parent.clone()));
-        }
-        next = commit.parent;
+        next.clone_from(&commit.parent);
+        walked.push(commit);
     }
-    found.reverse();
-    found
+    walked.reverse();
+    // Git's log of HEAD has the commits that were made again since.
+    let moves = reflog::moves(tree);
+    let moves = &moves[moves.len().saturating_sub(MOST_MOVES)..];
+    let is_any = walked.iter().any(|commit| is_during(windows, commit.time))
+        || moves.iter().any(|one| is_during(windows, one.second));
+    if !is_any {
+        return Vec::new();
+    }
+    let mut known: HashSet<String> = HashSet::new();
+    let mut all: Vec<(Commit, Option<&String>)> = Vec::new();
+    for one in moves {
+        if known.insert(one.id.clone())
+            && let Some(commit) = git.commit(&one.id)
+        {
+            let amends = one.why.starts_with("commit (amend)");
+            all.push((commit, one.before.as_ref().filter(|_| amends)));
+        }
+    }
+    let rest = walked
+        .into_iter()
+        .filter(|commit| !known.contains(&commit.id));
+    all.extend(rest.map(|commit| (commit, None)));
+    // Of the same second, those in the log are in its order.
+    all.sort_by_key(|(commit, _)| commit.time);
+    // Each commit's last version before it: what it amends, or the last commit
+    // with the same author and author's time.
+    let mut last: HashMap<&str, usize> = HashMap::new();
+    let mut again: Vec<Option<usize>> = Vec::with_capacity(all.len());
+    for (at, (commit, amends)) in all.iter().enumerate() {
+        let mut before = all[..at].iter();
+        let amended = amends.and_then(|id| before.position(|(one, _)| one.id == **id));
+        let same = last.get(commit.author.as_str()).copied();
+        again.push(amended.or(same));
+        last.insert(&commit.author, at);
+    }
+    let is_agents = |at: usize| is_during(windows, all[at].0.time);
+    let mut needed: BTreeSet<usize> = (0..all.len()).filter(|at| is_agents(*at)).collect();
+    for at in needed.clone() {
+        let mut of = again[at];
+        while let Some(one) = of.filter(|one| needed.insert(*one)) {
+            of = again[one];
+        }
+    }
+    let commits = needed.into_iter().map(|at| {
+        let (commit, amends) = &all[at];
+        Made {
+            id: commit.id.clone(),
+            base: amends.map_or_else(|| commit.parent.clone(), Clone::clone),
+            merged: commit.merged.clone(),
+            is_agents: is_agents(at),
+            is_again: again[at].is_some(),
+        }
+    });
+    commits.collect()
 }
 
 /// Returns the indexes of the commits that changed each file, each commit
 /// compared with the given parent; `None` if git fails. `only` selects changes,
 /// as options of git's.
 fn changed(
+    tree: &WorkTree,
     root: &Path,
     commits: &[(String, String)],
     only: &[&str],
 ) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
-    let mut git = git(root)
-        .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
-        .args(["--relative", "--no-ext-diff"])
-        .args(only)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
     let asked: String = commits
         .iter()
         .map(|(commit, parent)| format!("{commit} {parent}\n"))
         .collect();
-    let mut input = git.stdin.take()?;
-    // A separate thread writes the input, so that neither pipe blocks when it
-    // is full: git writes output before it has read all of its input.
-    let asking = std::thread::spawn(move || input.write_all(asked.as_bytes()));
-    let output = git.wait_with_output().ok()?;
-    let _it_read_what_it_wanted = asking.join();
+    let git = tree
+        .git(root)
+        .ok()?
+        .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
+        .args(["--relative", "--no-ext-diff"])
+        .args(only.iter().copied());
+    let printed = git.input(asked).printed()?;
     let mut touched: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     let mut at = None;
-    let mut fields = output.stdout.split(|byte| *byte == 0);
+    let mut fields = printed.split(|byte| *byte == 0);
     while let Some(field) = fields.next() {
         if field.starts_with(b":") {
             if let (Some(path), Some(at)) = (fields.next(), at) {

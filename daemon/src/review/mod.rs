@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
+use touchmark_engine::Fact;
 use touchmark_engine::history::{LineName, Reviewed, Step, Weave};
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::daemon::Sync;
@@ -18,10 +19,13 @@ use touchmark_proto::review::{
     ReviewUndo,
 };
 use touchmark_proto::undo::Undone;
-use touchmark_proto::{Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, Version};
+use touchmark_proto::{
+    Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, SessionId, Version,
+};
 
+use crate::guard::Name;
 use crate::history::Chain;
-use crate::undo::{Plan, Undoer, is_below, is_of};
+use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
 use commits::Commits;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
@@ -66,6 +70,7 @@ impl Undoer {
         let limit = ask.limit.unwrap_or(ROWS) as usize;
         // All earlier writes are recorded when this returns (SYNC-1).
         self.inside.ask(Sync {}).await?;
+        self.inside.looked().await?;
         let commits = self.commits().await?;
         let lineage = self.lineage().await?;
         let written = self.written_by_agents(&lineage).await?;
@@ -107,7 +112,10 @@ impl Undoer {
                 let session = ask.session.as_ref();
                 session.is_none_or(|session| authors.iter().any(|author| is_of(author, session)))
             };
-            for hunk in hunks.into_iter().filter(|hunk| is_by(&hunk.authors)) {
+            let has_made =
+                |command: &Option<String>| ask.command.is_none() || *command == ask.command;
+            let meant = |hunk: &ReviewHunk| is_by(&hunk.authors) && has_made(&hunk.command);
+            for hunk in hunks.into_iter().filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break 'files;
@@ -115,7 +123,8 @@ impl Undoer {
                 listed.hunks.push(hunk);
                 rows += 1;
             }
-            if let Some(whole) = whole.filter(|whole| is_by(&whole.authors)) {
+            let meant = |whole: &ReviewFile| is_by(&whole.authors) && has_made(&whole.command);
+            if let Some(whole) = whole.filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break;
@@ -201,7 +210,7 @@ impl Undoer {
         let files = self.named(&ask.hunks).await?;
         for (queued, ids) in &files {
             for (_, hunk) in queued.hunks.iter().filter(|(id, _)| ids.contains(id)) {
-                let n = |step: usize| queued.chain.versions[step].clock.n;
+                let n = |step: usize| queued.chain.version(step).clock.n;
                 let names = hunk
                     .names
                     .iter()
@@ -216,6 +225,7 @@ impl Undoer {
             }
         }
         self.kept.write()?;
+        self.inside.record(facts(&files));
         let paths = files.into_iter().map(|(queued, _)| queued.path);
         self.settle(paths.collect());
         Ok(ReviewKept { kept })
@@ -229,7 +239,7 @@ impl Undoer {
         let _one = self.journal.alone().await;
         let mut plans = Vec::new();
         let mut authors = Vec::new();
-        for (queued, ids) in self.named(&ask.hunks).await? {
+        for (mut queued, ids) in self.named(&ask.hunks).await? {
             let meant: Vec<&Reviewed> = queued
                 .hunks
                 .iter()
@@ -241,7 +251,7 @@ impl Undoer {
             let whole = whole.filter(|whole| ids.contains(&whole.id));
             let steps = meant.iter().flat_map(|hunk| &hunk.steps);
             for step in steps.chain(whole.iter().flat_map(|whole| &whole.steps)) {
-                let author = &queued.chain.versions[*step].author;
+                let author = &queued.chain.version(*step).author;
                 by.insert(author.session.clone());
                 if !authors.contains(author) {
                     authors.push(author.clone());
@@ -251,13 +261,24 @@ impl Undoer {
                 .weave
                 .without_reviewed(meant.iter().copied(), queued.existed());
             let hunks = u32::try_from(meant.len()).unwrap_or(u32::MAX);
-            let mut plan = Plan::of_review(&queued.path, &queued.chain, after, hunks, by);
+            let steps = meant.iter().flat_map(|hunk| &hunk.steps);
+            let steps: BTreeSet<usize> = steps
+                .chain(whole.iter().flat_map(|whole| &whole.steps))
+                .copied()
+                .collect();
+            let name = Name {
+                path: queued.path.clone(),
+                real: real_of(&queued.chain, |at| steps.contains(&at)),
+            };
+            let not_kept = self.look_at_present(&mut queued.chain, &name).await;
+            let mut plan = Plan::of_review(name, &queued.chain, after, hunks, by);
             if let Some(whole) = whole {
                 plan.set_whole(&queued.chain, whole.before.bytes.clone(), whole.modes());
                 if let Some(from) = &whole.from {
                     plan.set_from(from.clone());
                 }
             }
+            plan.check_present(self, not_kept);
             plans.push(plan);
         }
         self.carry_out(plans, "review".into(), authors).await
@@ -294,25 +315,29 @@ impl Undoer {
 
     /// Computes the queue of a file.
     async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
-        let chain = self.chain(path).await?;
+        let mut chain = self.chain(path).await?;
+        if chain.steps.last() == Some(&Step::NotKept) {
+            let agents = |at: usize| chain.versions[at].author.kind == AuthorKind::Agent;
+            let real = real_of(&chain, agents);
+            let name = Name {
+                path: path.clone(),
+                real,
+            };
+            self.look_at_present(&mut chain, &name).await;
+        }
         let names: Vec<RelPath> = chain.names(path).cloned().collect();
         let committed = self.committed(commits, &names).await;
         // Lines that were kept under an earlier name are kept.
-        let given: BTreeSet<LineName> = names
-            .iter()
-            .flat_map(|name| {
-                self.kept.of(name, |n| {
-                    let mut versions = chain.versions.iter();
-                    versions.position(|version| version.clock.n == n)
-                })
-            })
-            .collect();
+        let of_name = |name| self.kept.of(name, |n| chain.step_of(n));
+        let given: BTreeSet<LineName> = names.iter().flat_map(of_name).collect();
         let undos = self.journal.recorded().among(&chain.versions);
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
-            let weave = chain.weave(&undos);
-            let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
+            let is_agents = |step: usize| {
+                chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
+            };
+            let weave = chain.weave(&undos, is_agents);
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),
@@ -371,8 +396,8 @@ impl Undoer {
             limit: Some(COMMANDS),
         };
         let commands = self.inside.ask(commands).await?.commands;
-        let root = self.root.clone();
-        let commits = aside(move || Commits::look(&root, &commands)).await?;
+        let (root, places) = (self.root.clone(), self.places.clone());
+        let commits = aside(move || Commits::look(&root, &places, &commands)).await?;
         Ok(Arc::new(Mutex::new(commits)))
     }
 
@@ -412,8 +437,11 @@ impl Queued {
     /// Returns whether the file existed before agents changed it.
     fn existed(&self) -> bool {
         let steps = self.chain.versions.iter().zip(&self.chain.steps);
-        let mut others = steps.filter(|(version, _)| version.author.kind != AuthorKind::Agent);
-        others.any(|(_, step)| *step != Step::Absent)
+        let mut steps = steps.enumerate();
+        steps.any(|(at, (version, step))| {
+            let is_others = version.author.kind != AuthorKind::Agent || self.chain.is_carried(at);
+            is_others && *step != Step::Absent
+        })
     }
 
     /// Returns the names of all changes.
@@ -424,7 +452,7 @@ impl Queued {
 
     fn told(&self, id: &str, hunk: &Reviewed) -> ReviewHunk {
         let steps = hunk.steps.iter();
-        let versions = steps.map(|step| &self.chain.versions[*step]);
+        let versions = steps.map(|step| self.chain.version(*step));
         let exists = self.chain.steps.last() != Some(&Step::Absent);
         ReviewHunk {
             id: id.to_owned(),
@@ -435,12 +463,24 @@ impl Queued {
             created: (!self.existed()).then_some(true),
             deleted: (!exists).then_some(true),
             authors: authors(versions.clone()),
+            likely: versions.clone().any(Version::is_likely).then_some(true),
             time: versions
+                .clone()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
+            command: command(versions),
         }
     }
+}
+
+/// Returns the command that made all of these versions; `None` if there are
+/// several, or if one of the versions has another origin.
+fn command<'a>(mut versions: impl Iterator<Item = &'a Version>) -> Option<String> {
+    let first = versions.next()?.command.as_ref()?;
+    versions
+        .all(|version| version.command.as_ref() == Some(first))
+        .then(|| first.clone())
 }
 
 /// Returns the authors of versions, each once.
@@ -452,6 +492,34 @@ fn authors<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<Author> {
         }
     }
     authors
+}
+
+/// Returns the facts about changes that were kept: one for each session with
+/// changes among them.
+fn facts(files: &[(Queued, BTreeSet<String>)]) -> Vec<Fact> {
+    let mut counts: BTreeMap<Option<SessionId>, (BTreeSet<&RelPath>, u32)> = BTreeMap::new();
+    for (queued, ids) in files {
+        let hunks = queued.hunks.iter().filter(|(id, _)| ids.contains(id));
+        let whole = queued.whole.iter().filter(|whole| ids.contains(&whole.id));
+        let steps = hunks.map(|(_, hunk)| &hunk.steps);
+        for steps in steps.chain(whole.map(|whole| &whole.steps)) {
+            let author = |step: &usize| queued.chain.version(*step).author.session.clone();
+            let sessions: BTreeSet<Option<SessionId>> = steps.iter().map(author).collect();
+            for session in sessions {
+                let (paths, changes) = counts.entry(session).or_default();
+                paths.insert(&queued.path);
+                *changes += 1;
+            }
+        }
+    }
+    let facts = counts.into_iter();
+    facts
+        .map(|(session, (paths, changes))| Fact::Kept {
+            session,
+            files: u32::try_from(paths.len()).unwrap_or(u32::MAX),
+            changes,
+        })
+        .collect()
 }
 
 /// Returns a change's name: a hash of the path, of the removed lines and of the
@@ -479,10 +547,18 @@ fn is_in(committed: &[u8], now: &[u8], hunk: &Reviewed) -> bool {
     let Some(places) = touchmark_engine::text::lines::places(committed, now) else {
         return false;
     };
+    // A change that only removed lines is between the line before its place and
+    // the next one.
+    let (from, to) = match hunk.after.is_empty() {
+        true => (hunk.lines.start, hunk.lines.end + 1),
+        false => (hunk.lines.start, hunk.lines.end),
+    };
     places.iter().all(|place| {
         let (start, end) = (place.new_start, place.new_start + place.new_lines);
+        // Where the commit has no removed lines, the removal is in it.
+        let removes = !hunk.after.is_empty() || place.old_lines > 0;
         // An empty range touches the line before it.
-        let touches = |from: u32, to: u32| start <= to && from < end.max(start + 1);
-        !touches(hunk.lines.start, hunk.lines.end)
+        let touches = start <= to && from < end.max(start + 1);
+        !(removes && touches)
     })
 }

@@ -94,7 +94,7 @@ impl Undoer {
             let steps = queued.hunks.iter().flat_map(|(_, hunk)| &hunk.steps);
             let steps = steps.chain(queued.whole.iter().flat_map(|whole| &whole.steps));
             let still: BTreeSet<u64> = steps
-                .map(|step| queued.chain.versions[*step].clock.n)
+                .map(|step| queued.chain.version(*step).clock.n)
                 .collect();
             left.insert(path, still);
         }

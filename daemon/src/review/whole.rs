@@ -9,7 +9,7 @@ use touchmark_proto::review::ReviewFile;
 use touchmark_proto::{AuthorKind, FileMode, RelPath};
 
 use super::commits::Commits;
-use super::{authors, hashed};
+use super::{authors, command, hashed};
 use crate::history::Chain;
 
 /// The bits of a mode that git records of a file.
@@ -62,7 +62,9 @@ impl Whole {
     /// Returns what agents have changed of a file besides lines; `None` if
     /// nothing, if it was kept, or if it cannot be told.
     pub(super) fn of(path: &RelPath, chain: &Chain, weave: &Weave, undos: &Undos) -> Option<Self> {
-        let is_agents = |step: usize| chain.versions[step].author.kind == AuthorKind::Agent;
+        let is_agents = |step: usize| {
+            chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
+        };
         let links = chain.has_links();
         let moved = chain.moved_by(undos, is_agents);
         let is_move = |step: usize| moved.is_some_and(|(at, _)| at == step);
@@ -164,9 +166,11 @@ impl Whole {
             target: self.now.target(),
             authors: authors(versions.clone()),
             time: versions
+                .clone()
                 .map(|version| version.time)
                 .max()
                 .unwrap_or_default(),
+            command: command(versions),
         }
     }
 

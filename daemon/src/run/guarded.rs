@@ -1,18 +1,18 @@
 //! Guarded writes and recovery: requests from the loop to the guard, and its
 //! reports.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use touchmark_engine::requests::paths;
 use touchmark_engine::{Hint, Input, Notice, WriteOrder, WriteOutcome};
 use touchmark_proto::events::Happening;
-use touchmark_proto::{Error, Reply, Request, RequestId};
+use touchmark_proto::{Error, Hash, Reply, Request, RequestId};
 
 use super::Daemon;
 use super::say::{Say, storage};
 use crate::event::Event;
-use crate::guard::{Guard, Umask, is_temporary};
+use crate::guard::{Guard, Replacer, Umask, is_temporary};
 use crate::system::proc;
 
 /// Returns an input of the watcher, without the temporary files of guarded
@@ -65,6 +65,20 @@ impl Daemon {
             .and_then(|asked| self.peers.get(&asked.connection)?.process())
             .and_then(proc::umask)
             .unwrap_or(self.options.umask)
+    }
+
+    /// Returns the writer of earlier contents for a request.
+    pub(super) fn replacer(
+        &self,
+        request: RequestId,
+        log: &Arc<Mutex<crate::store::Reader>>,
+    ) -> Replacer {
+        let log = Arc::clone(log);
+        let is_secret = move |hash: &Hash| {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.is_secret(hash)
+        };
+        Replacer::new(Arc::clone(&self.guard), self.umask_of(request), is_secret)
     }
 
     /// Answers `recovery/*` on another thread.

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 use touchmark_engine::requests::ForShell;
-use touchmark_proto::{Error, ErrorCode, Reply, RequestId};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
 use super::Daemon;
 use super::say::storage;
 use crate::event::Event;
 use crate::history::Past;
+use crate::inside::Inside;
 
 /// The number of requests answered at the same time. Each may need a file's
 /// whole history in memory.
@@ -58,21 +59,33 @@ impl Daemon {
         });
     }
 
+    /// Looks in the background whether git brought the queued versions (HIST-8).
+    pub(super) fn look_at_versions(&mut self) {
+        self.last_connection += 1;
+        let inside = Inside {
+            events: self.events.clone(),
+            connection: ConnectionId(self.last_connection),
+            until: None,
+        };
+        tokio::spawn(Arc::clone(&self.looks).run(inside));
+    }
+
     /// Returns what is needed to answer a request about earlier contents.
     fn past(&mut self, request: RequestId) -> Result<Past, Error> {
         let contents = self.store.reader();
         let contents = contents.map_err(|error| storage(&error.to_string()))?;
+        let contents = Arc::new(Mutex::new(contents));
         Ok(Past {
-            umask: self.umask_of(request),
+            replacer: self.replacer(request, &contents),
             inside: self.inside(request),
-            contents: Arc::new(Mutex::new(contents)),
+            contents,
             lineages: Arc::clone(&self.lineages),
             files: self.reader.clone(),
-            guard: Arc::clone(&self.guard),
             root: Arc::clone(&self.hub.root),
             now: self.time.now(),
             epoch: self.engine.state().epoch,
             largest: self.options.config.contents_file,
+            places: self.options.places.clone(),
         })
     }
 }

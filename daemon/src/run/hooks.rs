@@ -231,6 +231,11 @@ impl Daemon {
                 }
             }
             Consult::EndWindow(command) => self.feed(Input::CommandUnheard { command }),
+            Consult::Looked { answer } => {
+                if self.looks.wait(answer) {
+                    self.look_at_versions();
+                }
+            }
             Consult::Log { answer } => {
                 let _nobody_waits = answer.send(self.store.reader());
             }

@@ -1,6 +1,8 @@
 //! Requests about the daemon itself. The engine only decides their place in the
 //! order of requests.
 
+use std::sync::{Arc, Mutex};
+
 use touchmark_engine::Fact;
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{
@@ -43,10 +45,11 @@ impl Daemon {
                 });
             }
             ForShell::RecoveryRestore(ask) => {
-                let umask = self.umask_of(request);
+                let log = self.store.reader();
+                let replacer = log.map(|log| self.replacer(request, &Arc::new(Mutex::new(log))));
                 let inside = self.inside(request);
-                return self.recover(request, move |guard| {
-                    let (restored, is_written) = guard.restore(&ask.id, umask)?;
+                return self.recover(request, move |_| {
+                    let (restored, is_written) = replacer?.restore(&ask.id, ask.no_redo)?;
                     if is_written {
                         let facts = restored.items.iter().map(|item| Fact::BroughtBack {
                             session: item.author.as_ref().and_then(|by| by.session.clone()),
@@ -92,6 +95,7 @@ impl Daemon {
             ForShell::ReviewList(ask) => return self.review_list(request, ask),
             ForShell::ReviewKeep(ask) => return self.review_keep(request, ask),
             ForShell::ReviewUndo(ask) => return self.review_undo(request, ask),
+            ForShell::Claim(ask) => return self.claim(request, ask),
             ForShell::SurvivalList(ask) => return self.survival_list(request, ask),
             ForShell::WorktreeList(ask) => return self.worktree_list(request, ask),
             ask @ (ForShell::FileContent(_)

@@ -30,16 +30,15 @@ use crate::config::{Case, Config, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
 use crate::event::Event;
 use crate::failpoint;
-use crate::guard::{self, Guard};
+use crate::guard::{self, Guard, Replacer};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
-use crate::past::Lineages;
+use crate::past::{Lineages, Looks};
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::survival::Judge;
-use crate::system::open::trust;
 use crate::time::Timeline;
 use crate::undo::{self, Journal};
 use crate::watch::Watcher;
@@ -144,25 +143,29 @@ impl Daemon {
                 durable: config.durability == Durability::Power,
                 writable: refused.is_none(),
                 protected: globs.protected,
+                contents_total: config.contents_total,
             },
             reader.clone(),
             time.clone(),
         )?;
+        let guard = Arc::new(guard);
 
         failpoint::pass("start: writes cut short are settled");
         let journal = Journal::open(&places.state, config.durability == Durability::Power)?;
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
         let worktrees = Worktrees::open(
             workspace,
-            &places.state,
-            places.lock.parent().unwrap_or(&places.state),
-            trust(&places.trusted),
+            places,
             reader.clone(),
             config.durability == Durability::Power,
         );
         worktrees.keep(|session| engine.state().sessions.contains_key(session));
         let undone = match refused {
-            None => undo::resume(&journal, &guard, options.umask),
+            None => {
+                let guard = Arc::clone(&guard);
+                // What the journal has was stored by an earlier daemon.
+                undo::resume(&journal, &Replacer::new(guard, options.umask, |_| false))
+            }
             Some(_) => undo::Resumed::default(),
         };
         let hub = Hub {
@@ -177,7 +180,7 @@ impl Daemon {
             scope::Settings {
                 root: workspace.clone(),
                 reader: reader.clone(),
-                trust: trust(&places.trusted),
+                places: places.clone(),
                 exclude: globs.out_of_scope,
                 keep_file: config.contents_file,
                 keep_total: config.contents_total / 4,
@@ -193,7 +196,7 @@ impl Daemon {
             watcher,
             backlog,
             reader,
-            guard: Arc::new(guard),
+            guard,
             journal: Arc::new(journal),
             kept: Arc::new(kept_lines),
             worktrees: Arc::new(worktrees),
@@ -242,6 +245,7 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
+            looks: Arc::new(Looks::new(options.workspace.clone(), places.clone())),
             judge: Arc::new(Judge::new(&places.state)),
             lineages,
             last_judged: None,

@@ -60,6 +60,7 @@ impl Daemon {
                 until: None,
             },
             root: self.options.workspace.clone(),
+            places: self.options.places.clone(),
             time: self.time.clone(),
             epoch: self.engine.state().epoch,
         }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use touchmark_proto::claim::Claim;
 use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewUndo};
 use touchmark_proto::undo::{Redo, Undo};
 use touchmark_proto::{Error, Reply, RequestId};
@@ -14,14 +15,16 @@ impl Daemon {
     /// Answers `undo`. Once begun it is completed, even if the client
     /// disconnects.
     pub(super) fn undo(&mut self, request: RequestId, ask: Undo) {
-        self.undoing(request, async move |undoer: Undoer| {
+        self.undoing(request, async move |mut undoer: Undoer| {
+            undoer.no_redo = ask.no_redo;
             undoer.undo(&ask).await.map(Reply::Undo)
         });
     }
 
     /// Answers `redo`.
     pub(super) fn redo(&mut self, request: RequestId, ask: Redo) {
-        self.undoing(request, async move |undoer: Undoer| {
+        self.undoing(request, async move |mut undoer: Undoer| {
+            undoer.no_redo = ask.no_redo;
             undoer.redo(&ask).await.map(Reply::Redo)
         });
     }
@@ -47,9 +50,17 @@ impl Daemon {
         });
     }
 
+    /// Answers `claim`.
+    pub(super) fn claim(&mut self, request: RequestId, ask: Claim) {
+        self.undoing(request, async move |undoer: Undoer| {
+            undoer.claim(&ask).await.map(Reply::Claim)
+        });
+    }
+
     /// Answers `review/undo`.
     pub(super) fn review_undo(&mut self, request: RequestId, ask: ReviewUndo) {
-        self.undoing(request, async move |undoer: Undoer| {
+        self.undoing(request, async move |mut undoer: Undoer| {
+            undoer.no_redo = ask.no_redo;
             undoer.review_undo(&ask).await.map(Reply::ReviewUndo)
         });
     }
@@ -72,16 +83,19 @@ impl Daemon {
     fn undoer(&mut self, request: RequestId) -> Result<Undoer, Error> {
         let mut inside = self.inside(request);
         inside.until = None;
+        let log = Arc::new(Mutex::new(self.store.reader()?));
         Ok(Undoer {
             inside,
-            log: Arc::new(Mutex::new(self.store.reader()?)),
+            replacer: self.replacer(request, &log),
+            no_redo: false,
+            log,
             lineages: Arc::clone(&self.lineages),
-            guard: Arc::clone(&self.guard),
             journal: Arc::clone(&self.journal),
             kept: Arc::clone(&self.kept),
             memory: self.hooks.memory(),
-            umask: self.umask_of(request),
             root: self.options.workspace.clone(),
+            largest: self.options.config.contents_file,
+            places: self.options.places.clone(),
             now: self.time.now(),
         })
     }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gix_index::hash::ObjectId;
 use touchmark_engine::Held;
 use touchmark_proto::FileMode;
 
 use super::rules::Rules;
+use crate::git::index::ObjectId;
 
 const SECOND: i64 = 1_000_000_000;
 

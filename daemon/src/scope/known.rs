@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Found, Held, ReadOrder, Swept, SweptFile};
-use touchmark_proto::{FileMode, Hash, RelPath, native};
+use touchmark_proto::{FileMode, Hash, Places, RelPath, native};
 
 use super::index::{Entry, File, Index, Known, Stat};
 use super::repository::{Repository, Tracked};
@@ -16,6 +16,7 @@ use super::rules::Everywhere;
 use super::walk::{Difference, Task, Walk, Walked, What, moment};
 use super::{Met, Settings};
 use crate::content::{Report, Visit};
+use crate::system::open::trust;
 use crate::system::stat as tell;
 use crate::tools::GIT;
 
@@ -54,7 +55,7 @@ struct Content {
 
 impl<'a> Workspace<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
-        let (trust, exclude) = (settings.trust.clone(), settings.exclude.clone());
+        let (trust, exclude) = (trust(&settings.places.trusted), settings.exclude.clone());
         Self {
             settings,
             rules: Everywhere::new(&settings.root, trust, exclude),
@@ -96,6 +97,9 @@ impl<'a> Workspace<'a> {
             }
         };
         self.looked = began;
+        for repository in self.repositories.values_mut().flatten() {
+            repository.close();
+        }
         let top = self.repositories.get([].as_slice());
         let branch = top.and_then(Option::as_ref).and_then(Repository::branch);
         let swept = Swept {
@@ -187,7 +191,7 @@ impl<'a> Workspace<'a> {
 
     fn look_at_indexes(&mut self) {
         if !self.repositories.contains_key([].as_slice()) {
-            let found = outer(&self.settings.root);
+            let found = outer(&self.settings.root, &self.settings.places);
             self.repositories.insert(Vec::new(), found);
         }
         for repository in self.repositories.values_mut().flatten() {
@@ -199,7 +203,7 @@ impl<'a> Workspace<'a> {
         for top in tops {
             if !top.is_empty() && !self.repositories.contains_key(&top) {
                 let place = self.settings.root.join(native::name(&top));
-                let found = Repository::at(&place, Vec::new());
+                let found = Repository::at(&place, Vec::new(), &self.settings.places);
                 self.repositories.insert(top, found);
             }
         }
@@ -380,7 +384,7 @@ impl<'a> Workspace<'a> {
 }
 
 /// Returns the repository that contains the workspace.
-fn outer(root: &Path) -> Option<Repository> {
+fn outer(root: &Path, places: &Places) -> Option<Repository> {
     let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
     let top = root.ancestors().find(is_top)?;
     let below = root.strip_prefix(top).ok()?;
@@ -388,7 +392,7 @@ fn outer(root: &Path) -> Option<Repository> {
     if !prefix.is_empty() {
         prefix.push(b'/');
     }
-    Repository::at(top, prefix)
+    Repository::at(top, prefix, places)
 }
 
 /// Returns the directory of a file, and its name in it.

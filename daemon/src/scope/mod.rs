@@ -23,8 +23,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::{Learned, Swept};
-use touchmark_proto::trust::Trust;
-use touchmark_proto::{Hash, RequestId};
+use touchmark_proto::{Hash, Places, RequestId};
 
 use crate::content::Reader;
 use crate::event::Event;
@@ -58,8 +57,8 @@ pub(crate) struct Settings {
     pub(crate) root: PathBuf,
     /// Reads its files.
     pub(crate) reader: Reader,
-    /// Which owners' ignore files count.
-    pub(crate) trust: Trust,
+    /// Where the daemon keeps its files, and the list of trusted directories.
+    pub(crate) places: Places,
     /// `scope.exclude`.
     pub(crate) exclude: Patterns,
     /// The size limit of a stored content, in bytes.

@@ -1,62 +1,73 @@
 //! The contents of a repository's files as git's index and objects record them
-//! (SCOPE-3). Both may have been part of a clone. They are read only if the
-//! user owns them, and what cannot be read proves nothing.
+//! (SCOPE-3). What cannot be read proves nothing.
 
 use std::collections::HashMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use filetime::FileTime;
-use gix_index::hash::{Kind, ObjectId};
-use gix_index::{State, decode, entry};
+use touchmark_proto::Places;
 
 use super::index::Stat;
-use crate::git::files::{branch, directories, line, read};
+use crate::content::MAX_BYTES;
+use crate::git::files::{branch, line};
+use crate::git::index::{GitIndex, ObjectId};
+use crate::git::{Limits, Object, Objects, WorkTree};
 
-/// The largest index that is read, in bytes.
-const MOST_INDEX: u64 = 256 << 20;
+/// How long git may take for one object, and for all objects of a sweep. A
+/// command waits for them.
+const OBJECT: Duration = Duration::from_secs(1);
+const OBJECTS: Duration = Duration::from_secs(10);
 
 const SECOND: i64 = 1_000_000_000;
 
+/// The modes of files and links in an index.
+const FILES: [u32; 2] = [0o100_644, 0o100_755];
+const LINK: u32 = 0o120_000;
+
 /// A repository whose top directory is in the workspace, or above it.
 pub(super) struct Repository {
-    /// The directory to which its `.git` resolves: what belongs to this work
-    /// tree alone.
-    own: PathBuf,
-    /// The directory that it shares with other work trees.
-    common: PathBuf,
+    tree: WorkTree,
     /// The path of the workspace in it, with a slash at the end; empty if its
     /// top directory is in the workspace.
     prefix: Vec<u8>,
-    index: Option<(Stamp, State)>,
-    objects: Option<gix_odb::Handle>,
+    /// `None` in it if the index was not understood.
+    index: Option<(Stamp, Option<GitIndex>)>,
+    objects: Contents,
+}
+
+/// Where contents come from.
+enum Contents {
+    /// None was needed yet in this sweep.
+    Closed,
+    /// Until that moment.
+    Open(Objects, Instant),
+    /// Git has not answered in time. It is not asked again in this sweep.
+    Failed,
 }
 
 type Stamp = (u64, i64, i64);
 
 impl Repository {
     /// Opens the repository with that top directory.
-    pub(super) fn at(top: &Path, prefix: Vec<u8>) -> Option<Self> {
-        let (own, common) = directories(top)?;
+    pub(super) fn at(top: &Path, prefix: Vec<u8>, places: &Places) -> Option<Self> {
         Some(Self {
-            own,
-            common,
+            tree: WorkTree::at(top, places)?,
             prefix,
             index: None,
-            objects: None,
+            objects: Contents::Closed,
         })
     }
 
     /// Returns the name of the current branch, or the first digits of the
     /// commit.
     pub(super) fn branch(&self) -> Option<String> {
-        let head = line(&self.own.join("HEAD"))?;
+        let head = line(&self.tree.own.join("HEAD"))?;
         Some(branch(&head).unwrap_or_else(|| head.chars().take(12).collect()))
     }
 
     /// Reads the index again if it has changed. Returns whether it has.
     pub(super) fn refresh(&mut self) -> bool {
-        let path = self.own.join("index");
+        let path = self.tree.own.join("index");
         let stamp = path.symlink_metadata().ok().map(|found| {
             use std::os::unix::fs::MetadataExt as _;
             let time = |seconds: i64, rest: i64| seconds * SECOND + rest;
@@ -69,10 +80,10 @@ impl Repository {
         if self.index.as_ref().map(|(stamp, _)| *stamp) == stamp {
             return false;
         }
-        self.index = stamp.and_then(|stamp| {
-            let read = read_index(&path, stamp.1);
+        self.index = stamp.map(|stamp| {
+            let read = GitIndex::read(&path);
             let read = read.inspect_err(|error| tracing::debug!("{}: {error}", path.display()));
-            Some((stamp, read.ok()?))
+            (stamp, read.ok())
         });
         true
     }
@@ -81,41 +92,60 @@ impl Repository {
     /// proves that. `name` is relative to the repository's top, or to the
     /// workspace if the workspace is below that top.
     pub(super) fn vouches(&self, name: &[u8], stat: &Stat) -> Option<ObjectId> {
-        let (_, index) = self.index.as_ref()?;
+        let ((_, written, _), index) = self.index.as_ref()?;
+        let index = index.as_ref()?;
         let name = [self.prefix.as_slice(), name].concat();
-        let entry = index.entry_by_path(name.as_slice().into())?;
-        let odd = entry::Flags::SKIP_WORKTREE | entry::Flags::INTENT_TO_ADD;
-        let kinds: &[entry::Mode] = match stat.is_link() {
-            true => &[entry::Mode::SYMLINK],
-            false => &[entry::Mode::FILE, entry::Mode::FILE_EXECUTABLE],
+        let entry = index.entry_of(&name)?;
+        let is_kind = match stat.is_link() {
+            true => entry.mode == LINK,
+            false => FILES.contains(&entry.mode),
         };
-        if !kinds.contains(&entry.mode) || entry.flags.intersects(odd) {
+        if !is_kind || !entry.is_plain() {
             return None;
         }
-        let known = &entry.stat;
         // Git stores the lower halves of these numbers.
         #[allow(clippy::cast_possible_truncation)]
-        let the_same = known.size == stat.size as u32
-            && known.ino == stat.inode as u32
-            && is_time(known.mtime, stat.modified)
-            && is_time(known.ctime, stat.changed);
-        let racy = known.is_racy(index.timestamp(), entry::stat::Options::default());
-        (the_same && !racy).then_some(entry.id)
+        let the_same = entry.size == stat.size as u32
+            && entry.inode == stat.inode as u32
+            && is_time(entry.modified, stat.modified)
+            && is_time(entry.changed, stat.changed);
+        // The file may have changed in the second in which the index was
+        // written (a racy entry).
+        let is_racy = i64::from(entry.modified.0) >= written.div_euclid(SECOND);
+        (the_same && !is_racy).then_some(entry.id)
     }
 
     /// Returns the content of a blob, if it is as long as the file was.
     /// Otherwise a filter of git's has changed it (SCOPE-3).
     pub(super) fn blob(&mut self, id: ObjectId, size: u64) -> Option<Vec<u8>> {
-        use gix_odb::pack::Find as _;
-        if self.objects.is_none() {
-            let objects = gix_odb::at(self.common.join("objects"), id.kind());
-            self.objects = Some(objects.ok()?);
+        if matches!(self.objects, Contents::Closed) {
+            let limits = Limits {
+                bytes: MAX_BYTES,
+                time: OBJECT,
+            };
+            let opened = Objects::open(&self.tree, &self.tree.top, limits);
+            self.objects = match opened {
+                Some(objects) => Contents::Open(objects, Instant::now() + OBJECTS),
+                None => Contents::Failed,
+            };
         }
-        let objects = self.objects.as_ref()?;
-        let mut bytes = Vec::new();
-        let (found, _) = objects.try_find(&id, &mut bytes).ok()??;
-        let whole = found.data.len() as u64 == size;
-        whole.then_some(bytes)
+        let objects = match &mut self.objects {
+            Contents::Open(objects, until) if Instant::now() < *until => objects,
+            _ => return None,
+        };
+        match objects.object(id.digits().as_bytes()) {
+            Some(Object::Whole(_, bytes)) => (bytes.len() as u64 == size).then_some(bytes),
+            Some(_) => None,
+            None => {
+                self.objects = Contents::Failed;
+                None
+            }
+        }
+    }
+
+    /// Ends git, which was started for contents.
+    pub(super) fn close(&mut self) {
+        self.objects = Contents::Closed;
     }
 }
 
@@ -124,7 +154,7 @@ impl Repository {
 #[derive(Default)]
 pub(super) struct Tracked<'a> {
     /// By the paths of their top directories.
-    indexes: HashMap<&'a [u8], (&'a [u8], &'a State)>,
+    indexes: HashMap<&'a [u8], (&'a [u8], &'a GitIndex)>,
     /// An index was read since the last sweep.
     pub(super) have_changed: bool,
 }
@@ -135,7 +165,7 @@ impl<'a> Tracked<'a> {
         have_changed: bool,
     ) -> Self {
         let indexes = repositories.filter_map(|(top, repository)| {
-            let (_, index) = repository.index.as_ref()?;
+            let index = repository.index.as_ref()?.1.as_ref()?;
             Some((top, (repository.prefix.as_slice(), index)))
         });
         Self {
@@ -157,37 +187,18 @@ impl<'a> Tracked<'a> {
             return false;
         };
         let mut name = [prefix, name].concat();
-        if index.entry_by_path(name.as_slice().into()).is_some() {
+        if index.entry_of(&name).is_some() {
             return true;
         }
         name.push(b'/');
-        is_directory
-            && index
-                .prefixed_entries_range(name.as_slice().into())
-                .is_some()
+        is_directory && index.has_below(&name)
     }
 }
 
 /// Returns whether a time of an index equals that of a stat. An index may have
 /// whole seconds only.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn is_time(known: entry::stat::Time, time: i64) -> bool {
-    let (seconds, rest) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
-    known.secs == seconds as u32 && (known.nsecs == rest as u32 || known.nsecs == 0)
-}
-
-fn read_index(path: &Path, modified: i64) -> io::Result<State> {
-    let bytes = read(path, MOST_INDEX)?;
-    let time = filetime(modified);
-    let decoded = [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
-        let decoded = State::from_bytes(&bytes, time, kind, decode::Options::default());
-        decoded.ok()
-    });
-    let (state, _) = decoded.ok_or_else(|| io::Error::other("not understood"))?;
-    Ok(state)
-}
-
-fn filetime(modified: i64) -> FileTime {
-    let rest = u32::try_from(modified.rem_euclid(SECOND)).unwrap_or_default();
-    FileTime::from_unix_time(modified.div_euclid(SECOND), rest)
+fn is_time((seconds, nanoseconds): (u32, u32), time: i64) -> bool {
+    let (whole, rest) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
+    seconds == whole as u32 && (nanoseconds == rest as u32 || nanoseconds == 0)
 }

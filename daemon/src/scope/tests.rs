@@ -4,20 +4,32 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::patterns::Patterns;
+use touchmark_proto::{BaseDirectories, Places};
 
 use super::known::Workspace;
 use super::{Met, Settings};
 use crate::content::{MAX_BYTES, Reader};
-use crate::system::open::trust;
 
 const LONG: Duration = Duration::from_secs(60);
+
+/// Returns places in a directory that is not swept.
+fn places(root: &Path) -> Places {
+    let own = root.join(".git/touchmark");
+    let base = BaseDirectories {
+        runtime: None,
+        state: own.clone(),
+        config: own.clone(),
+        cache: own,
+    };
+    Places::new(&base, root, None)
+}
 
 fn settings(root: &Path) -> Settings {
     let secrets = Patterns::new(["*.secret"]).unwrap();
     Settings {
         root: root.to_owned(),
         reader: Reader::new(root, secrets, 1 << 20, MAX_BYTES),
-        trust: trust(Path::new("/nonexistent")),
+        places: places(root),
         exclude: Patterns::default(),
         keep_file: 1 << 20,
         keep_total: 64 << 20,

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params};
-use touchmark_engine::Record;
+use touchmark_engine::{Fact, Record};
 use touchmark_proto::{Hash, Millis, RelPath};
 
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, DERIVED, OTHER, VERSION, first_at, int, meta, uint};
+use super::schema::{
+    self, CARRIAGE, CLAIM, LASTING, LINEAGE, OTHER, VERSION, first_at, int, meta, uint,
+};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -80,17 +82,35 @@ impl Reader {
     ) -> Result<Vec<Record>, StoreError> {
         let unstored = self.unstored.find(|record| {
             before.is_none_or(|before| record.n < before)
-                && schema::row_of(&record.fact).1 == Some(path)
+                && record.fact.version_path() == Some(path)
         });
         let (stored, _) = self.records(
             limit,
-            "SELECT n, time, body FROM fact WHERE path = ?1 AND n < ?2 ORDER BY n DESC",
+            "SELECT n, time, body FROM fact
+             WHERE path = ?1 AND n < ?2 AND kind IN (1, 2) ORDER BY n DESC",
             (path.as_bytes(), before.map_or(i64::MAX, int)),
         )?;
         let mut all = joined(stored.into_iter().rev().collect(), unstored);
         all.reverse();
         all.truncate(limit);
         Ok(all)
+    }
+
+    /// Returns the facts about what git brought of a path
+    /// ([`touchmark_engine::Fact::GitBrought`]), oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn carriages(&self, path: &RelPath) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| schema::row_of(&record.fact) == (CARRIAGE, Some(path)));
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE path = ?1 AND kind = 5 ORDER BY n",
+            [path.as_bytes()],
+        )?;
+        Ok(joined(stored, unstored))
     }
 
     /// Removes the pins of these contents (KEEP-2): the agents' changes that
@@ -196,6 +216,22 @@ impl Reader {
         Ok(n.map(uint))
     }
 
+    /// Returns the number of the newest fact of any kind that was recorded before
+    /// `time`; 0 for none.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn newest_before_time(&self, time: Millis) -> Result<u64, StoreError> {
+        let unstored = self.unstored.find(|record| record.time < time);
+        if let Some(newest) = unstored.last() {
+            return Ok(newest.n);
+        }
+        let Some(connection) = &self.connection else {
+            return Ok(0);
+        };
+        Ok(uint(first_at(connection, time)?).saturating_sub(1))
+    }
+
     /// Returns the number of the fact since which the log is complete. A clock
     /// before it is unknown. `None` if nothing was pruned yet.
     ///
@@ -296,22 +332,75 @@ impl Reader {
         Ok(all)
     }
 
-    /// Returns what was found out about versions
-    /// ([`Survival`](touchmark_engine::Fact::Survival) and
-    /// [`Lineage`](touchmark_engine::Fact::Lineage)) after fact `n`, oldest
-    /// first.
+    /// Returns the facts about survival ([`touchmark_engine::Fact::Survival`]) after fact `n`,
+    /// oldest first.
     ///
     /// # Errors
     /// The same as [`history`](Self::history).
-    pub fn derived_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+    pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+        let mut all = self.lasting_after(n)?;
+        all.retain(|record| matches!(record.fact, Fact::Survival { .. }));
+        Ok(all)
+    }
+
+    /// Returns the facts after fact `n` that are no versions and are kept as
+    /// long as versions: about survival, and about what the user undid, restored
+    /// and kept. Oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn lasting_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
-            .find(|record| record.n > n && schema::row_of(&record.fact).0 == DERIVED);
+            .find(|record| record.n > n && schema::row_of(&record.fact).0 == LASTING);
         let stored = self.all_records(
             usize::MAX,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
             [int(n)],
         )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns which names stand for which files
+    /// ([`touchmark_engine::Fact::Lineage`]), oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn lineages(&self) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| schema::row_of(&record.fact).0 == LINEAGE);
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE kind = 6 ORDER BY n",
+            [],
+        )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns the facts by which the user named the author of lines
+    /// ([`touchmark_engine::Fact::Claimed`]), oldest first: those of one path,
+    /// or all if `path` is `None`.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn claims(&self, path: Option<&RelPath>) -> Result<Vec<Record>, StoreError> {
+        let unstored = self.unstored.find(|record| {
+            let (kind, own) = schema::row_of(&record.fact);
+            kind == CLAIM && (path.is_none() || own == path)
+        });
+        let stored = match path {
+            Some(path) => self.all_records(
+                usize::MAX,
+                "SELECT n, time, body FROM fact WHERE kind = 4 AND path = ?1 ORDER BY n",
+                [path.as_bytes()],
+            )?,
+            None => self.all_records(
+                usize::MAX,
+                "SELECT n, time, body FROM fact WHERE kind = 4 ORDER BY n",
+                [],
+            )?,
+        };
         Ok(joined(stored, unstored))
     }
 

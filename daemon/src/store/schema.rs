@@ -18,10 +18,17 @@ use super::{Durability, beside};
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
-/// What was found out about versions: how many of their lines are left, and
-/// which names stand for which files. People ask for these as long as for
-/// the versions.
-pub(super) const DERIVED: i64 = 3;
+/// What people ask for as long as for versions: how many lines of a version are
+/// left, and what the user undid, restored and kept.
+pub(super) const LASTING: i64 = 3;
+/// Whose lines of a version the user said they are. Kept as long as the
+/// version.
+pub(super) const CLAIM: i64 = 4;
+/// How git brought a version's content. It belongs to a path's history, but is
+/// no version.
+pub(super) const CARRIAGE: i64 = 5;
+/// Which names stand for which files. People need these as long as the versions.
+pub(super) const LINEAGE: i64 = 6;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -125,6 +132,12 @@ pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE INDEX fact_survival ON fact (kind) WHERE kind = 3;
 ",
+    "
+    CREATE INDEX fact_claim ON fact (path, n) WHERE kind = 4;
+",
+    "
+    CREATE INDEX fact_lineage ON fact (n) WHERE kind = 6;
+",
 ];
 
 /// Returns the newest known schema version.
@@ -147,7 +160,13 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     match fact {
         Fact::Baseline { path, .. } => (BASELINE, Some(path)),
         Fact::Version(version) => (VERSION, Some(&version.path)),
-        Fact::Survival { .. } | Fact::Lineage { .. } => (DERIVED, None),
+        Fact::Claimed { path, .. } => (CLAIM, Some(path)),
+        Fact::GitBrought { path, .. } => (CARRIAGE, Some(path)),
+        Fact::Lineage { .. } => (LINEAGE, None),
+        Fact::Survival { .. }
+        | Fact::Undone { .. }
+        | Fact::BroughtBack { .. }
+        | Fact::Kept { .. } => (LASTING, None),
         _ => (OTHER, None),
     }
 }

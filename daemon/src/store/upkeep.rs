@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use super::Prune;
 use super::error::StoreError;
-use super::schema::{self, int, meta, uint};
+use super::schema::{self, first_at, int, meta, uint};
 use super::writer::Message;
 use crate::failpoint;
 
@@ -184,15 +184,15 @@ impl Upkeep {
         }
         Ok(connection
             .prepare_cached(
-                "SELECT 1 FROM fact WHERE path IS NOT NULL
+                "SELECT 1 FROM fact WHERE path IS NOT NULL AND kind IN (1, 2)
                  GROUP BY path HAVING count(*) > ?1 LIMIT 1",
             )?
             .exists([int(prune.keep_per_path)])?)
     }
 
-    /// Finds the facts about survival that are older than the oldest versions
-    /// may be, and sends them to the writer.
-    fn prune_survival(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
+    /// Finds the facts that are kept as long as versions and are older than the
+    /// oldest versions may be, and sends them to the writer.
+    fn prune_lasting(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
         let mut statement = self.connection()?.prepare_cached(
             "SELECT n FROM fact WHERE kind = 3 AND n <= ?1 AND time < ?2 ORDER BY n LIMIT ?3",
         )?;
@@ -208,13 +208,34 @@ impl Upkeep {
         Ok(())
     }
 
+    /// Finds the facts about versions that are older than the oldest versions
+    /// may be, and sends them to the writer: who wrote their lines, what git
+    /// brought, and which names stand for which files.
+    fn prune_about(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
+        let connection = self.connection()?;
+        let first = first_at(connection, prune.older_than)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT n FROM fact WHERE n <= ?1 AND n < ?2 AND kind IN (4, 5, 6) ORDER BY n LIMIT ?3",
+        )?;
+        // The rest is found next time.
+        let limit = i64::try_from(DELETIONS).unwrap_or(i64::MAX);
+        let found =
+            statement.query_map((int(covered), first, limit), |row| row.get::<_, i64>(0))?;
+        let batch = found.collect::<Result<Vec<_>, _>>()?;
+        if !batch.is_empty() {
+            let _ = self.writer.send(Message::Delete(batch));
+        }
+        Ok(())
+    }
+
     /// Finds the versions to drop and sends them to the writer. Versions that
     /// arrive meanwhile do not change the result.
     pub(super) fn prune(&self, prune: Prune) -> Result<(), StoreError> {
         let connection = self.connection()?;
         // Facts after the snapshot are needed for the next start.
         let covered = meta::<i64>(connection, "snapshot")?.map_or(0, uint);
-        self.prune_survival(&prune, covered)?;
+        self.prune_lasting(&prune, covered)?;
+        self.prune_about(&prune, covered)?;
         if !self.is_any_to_prune(&prune)? {
             return Ok(());
         }
@@ -223,7 +244,7 @@ impl Upkeep {
                 SELECT n, time,
                     row_number() OVER (PARTITION BY path ORDER BY n DESC) AS newer,
                     max(n) FILTER (WHERE n <= ?1) OVER (PARTITION BY path) AS base
-                FROM fact WHERE path IS NOT NULL)
+                FROM fact WHERE path IS NOT NULL AND kind IN (1, 2))
              WHERE n < base AND (newer > ?2 OR time < ?3)
              ORDER BY n",
         )?;

@@ -3,22 +3,20 @@
 //! has it: nothing of such a file was left to commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::PoisonError;
 use std::time::Instant;
 
 use touchmark_engine::history::Step;
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::survival::Horizon;
-use touchmark_proto::{Error, Hash, Millis, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Error, Hash, Millis, Places, RelPath, SessionId, VersionKind};
 
 use super::line::{Lines, Wanted};
 use super::progress::Progress;
 use super::reflog::{self, Commit, Place};
 use super::{COMMIT, Judge, Look, REPOSITORY, SETTLED, agent, aside, survivals};
-use crate::git::{Objects, git};
+use crate::git::{Limits, Objects, WorkTree};
 
 /// A version, as far as it matters here.
 #[derive(Clone, Debug)]
@@ -58,7 +56,7 @@ impl Look {
                     log.versions_between_times(oldest, now.saturating_add(1), usize::MAX)?;
                 let first = records.first().map_or(u64::MAX, |record| record.n);
                 let judged: HashSet<u64> = log
-                    .derived_after(first)?
+                    .survivals_after(first)?
                     .into_iter()
                     .filter_map(|record| match record.fact {
                         Fact::Survival {
@@ -73,8 +71,12 @@ impl Look {
             })
             .await??;
         let mut waiting = Waiting::of(&records, &judged);
-        let root = self.view.root.clone();
-        let (settled, place, more) = aside(move || waiting.settle(&root, commits)).await?;
+        let (root, places) = (self.view.root.clone(), self.view.places.clone());
+        let settle = move || {
+            let tree = WorkTree::of(&root, &places)?;
+            Some(waiting.settle(&tree, &root, commits))
+        };
+        let (settled, place, more) = aside(settle).await?.unwrap_or_default();
         let mut lines = Lines::new(self);
         let mut facts = Vec::new();
         for Settled {
@@ -120,13 +122,9 @@ impl Look {
             .head
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let (root, place, judge) = (
-            self.view.root.clone(),
-            place.clone(),
-            self.view.judge.clone(),
-        );
+        let (view, place) = (self.view.clone(), place.clone());
         aside(move || {
-            let path = judge.log_of_head(&root)?;
+            let path = view.judge.log_of_head(&view.root, &view.places)?;
             let stamp = reflog::stamp(&path);
             if stamp.is_none() || stamp == known {
                 return None;
@@ -153,11 +151,11 @@ impl Judge {
     }
 
     /// Returns the path of the log of `HEAD`; `None` outside of a repository.
-    /// Git is asked once, and again while there is no repository.
-    fn log_of_head(&self, root: &Path) -> Option<PathBuf> {
+    /// It is searched for once, and again while there is no repository.
+    fn log_of_head(&self, root: &Path, places: &Places) -> Option<PathBuf> {
         let mut known = self.log_path.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0.is_none() && known.1.is_none_or(|last| last.elapsed() >= REPOSITORY) {
-            *known = (reflog::path(root), Some(Instant::now()));
+            *known = (reflog::path(root, places), Some(Instant::now()));
         }
         known.0.clone()
     }
@@ -208,6 +206,7 @@ impl Waiting {
     /// one that was looked at; and whether there are more.
     fn settle(
         &mut self,
+        tree: &WorkTree,
         root: &Path,
         commits: Vec<(Commit, Place)>,
     ) -> (Vec<Settled>, Option<Place>, bool) {
@@ -226,11 +225,11 @@ impl Waiting {
             .unwrap_or(0);
         let from = commits.partition_point(|(commit, _)| commit.second < first);
         let commits = &commits[from..];
-        let Some(mut git) = Objects::open(root) else {
+        let Some(mut git) = Objects::open(tree, root, Limits::default()) else {
             return (settled, None, false);
         };
         let ids: Vec<&Commit> = commits.iter().map(|(commit, _)| commit).collect();
-        let Some(changed) = changed(root, &ids) else {
+        let Some(changed) = changed(tree, root, &ids) else {
             return (settled, None, false);
         };
         let mut place = None;
@@ -354,15 +353,7 @@ impl Waiting {
 
 /// Returns the names that each commit changed, as it moved `HEAD`; `None` if
 /// git fails.
-fn changed(root: &Path, commits: &[&Commit]) -> Option<Vec<HashSet<Vec<u8>>>> {
-    let mut git = git(root)
-        .args(["diff-tree", "--stdin", "--root", "-r", "-z", "--name-only"])
-        .args(["--no-renames", "--relative", "--no-ext-diff"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+fn changed(tree: &WorkTree, root: &Path, commits: &[&Commit]) -> Option<Vec<HashSet<Vec<u8>>>> {
     let asked: String = commits
         .iter()
         .map(|commit| match &commit.before {
@@ -370,15 +361,15 @@ fn changed(root: &Path, commits: &[&Commit]) -> Option<Vec<HashSet<Vec<u8>>>> {
             None => format!("{}\n", commit.id),
         })
         .collect();
-    let mut input = git.stdin.take()?;
-    // A separate thread writes the input, so that neither pipe blocks when it
-    // is full: git writes output before it has read all of its input.
-    let asking = std::thread::spawn(move || input.write_all(asked.as_bytes()));
-    let output = git.wait_with_output().ok()?;
-    let _it_read_what_it_wanted = asking.join();
+    let git = tree
+        .git(root)
+        .ok()?
+        .args(["diff-tree", "--stdin", "--root", "-r", "-z", "--name-only"])
+        .args(["--no-renames", "--relative", "--no-ext-diff"]);
+    let printed = git.input(asked).printed()?;
     let mut found: Vec<HashSet<Vec<u8>>> = vec![HashSet::new(); commits.len()];
     let mut at: Option<usize> = None;
-    for field in output.stdout.split(|byte| *byte == 0) {
+    for field in printed.split(|byte| *byte == 0) {
         let next = at.map_or(0, |at| at + 1);
         // The commits are listed in order, each by its id on a line. A commit
         // without changes may be missing.

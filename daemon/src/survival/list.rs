@@ -70,7 +70,7 @@ impl View {
         let progress = look.whole().await?;
         let oldest = self.time.before(COMMIT);
         let (versions, facts) = look
-            .read(|log| Ok::<_, StoreError>((log.versions_after(0)?, log.derived_after(0)?)))
+            .read(|log| Ok::<_, StoreError>((log.versions_after(0)?, log.survivals_after(0)?)))
             .await??;
         let mut own: BTreeMap<u64, Own> = BTreeMap::new();
         for record in versions {

@@ -15,7 +15,7 @@ mod commits;
 mod line;
 mod list;
 mod progress;
-mod reflog;
+pub(crate) mod reflog;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use touchmark_engine::history::Left;
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::survival::Horizon;
-use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Millis, RelPath, SessionId};
+use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Millis, Places, RelPath, SessionId};
 
 use crate::failpoint;
 use crate::hooks::Consult;
@@ -46,7 +46,7 @@ const WEEK: Millis = 7 * DAY;
 /// one.
 const COMMIT: Millis = 30 * DAY;
 
-/// How often git is asked whether there is a repository by now.
+/// How often a repository is searched for while there is none.
 const REPOSITORY: Duration = Duration::from_secs(60);
 
 /// The maximum number of records of the log that one step looks at.
@@ -68,8 +68,8 @@ pub(crate) struct Judge {
     due: AtomicU64,
     /// The stamp of the log of `HEAD` that was processed.
     head: Mutex<Option<reflog::Stamp>>,
-    /// The path of that log; `None` outside of a repository. And when git was
-    /// asked for it.
+    /// The path of that log; `None` outside of a repository. And when it was
+    /// searched for.
     log_path: Mutex<(Option<PathBuf>, Option<Instant>)>,
 }
 
@@ -80,6 +80,7 @@ pub(crate) struct View {
     pub(crate) inside: Inside,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
+    pub(crate) places: Places,
     pub(crate) time: Timeline,
     /// The current epoch.
     pub(crate) epoch: u64,

@@ -43,7 +43,7 @@ impl Progress {
                 epoch,
                 ..Self::default()
             });
-        for record in log.derived_after(progress.seen)? {
+        for record in log.survivals_after(progress.seen)? {
             progress.seen = record.n;
             if let Fact::Survival {
                 version, horizon, ..

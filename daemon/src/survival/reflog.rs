@@ -4,12 +4,12 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use touchmark_proto::{Millis, native};
+use touchmark_proto::{Millis, Places};
 
-use crate::git::git;
+use crate::git::WorkTree;
 use crate::system::open::patient;
 use crate::system::stat::{MetadataExt as _, modified_ms};
 
@@ -27,6 +27,19 @@ pub(super) struct Commit {
     pub(super) second: u64,
 }
 
+/// One move of `HEAD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    /// The id of the commit that `HEAD` named before; `None` for no commit.
+    pub(crate) before: Option<String>,
+    /// The id of the commit that it names since.
+    pub(crate) id: String,
+    /// When it was made, in whole seconds since 1970.
+    pub(crate) second: u64,
+    /// Why, in git's words: `checkout: moving from main to topic`.
+    pub(crate) why: String,
+}
+
 /// A place in the log of `HEAD`: up to which line it was processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
@@ -42,15 +55,12 @@ pub(super) type Stamp = (u64, u64, Millis);
 
 /// Returns the path of the log of `HEAD`, whether or not it exists. `None`
 /// outside of a repository.
-pub(super) fn path(root: &Path) -> Option<PathBuf> {
-    let found = git(root)
-        .args(["rev-parse", "--git-path", "logs/HEAD"])
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let name = found.stdout.strip_suffix(b"\n")?;
-    Some(root.join(native::name(name)))
+pub(super) fn path(root: &Path, places: &Places) -> Option<PathBuf> {
+    WorkTree::of(root, places).map(|tree| log_of(&tree))
+}
+
+fn log_of(tree: &WorkTree) -> PathBuf {
+    tree.own.join("logs/HEAD")
 }
 
 /// Returns the stamp of the log; `None` if there is no log.
@@ -59,19 +69,52 @@ pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.ino(), found.size(), modified_ms(&found)))
 }
 
+/// Returns all moves of `HEAD` in a work tree, the oldest first. There are none
+/// if git keeps no log (`core.logAllRefUpdates`).
+pub(crate) fn moves(tree: &WorkTree) -> Vec<Move> {
+    moves_in(&log_of(tree), MOST)
+}
+
+/// Returns the moves in the last `most` bytes of a log, the oldest first.
+pub(crate) fn moves_in(log: &Path, most: u64) -> Vec<Move> {
+    let bytes = read(log, most).unwrap_or_default();
+    // The last line may be incomplete.
+    let lines = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter_map(|line| parsed(line.strip_suffix(b"\n")?));
+    lines
+        .map(|(one, why)| Move {
+            before: one.before,
+            id: one.id,
+            second: one.second,
+            why: String::from_utf8_lossy(why).into_owned(),
+        })
+        .collect()
+}
+
+/// Reads the last bytes of a regular file that is not a link.
+fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    use std::io::{Seek as _, SeekFrom};
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut file = patient()
+        .custom_flags(flags.bits().cast_signed())
+        .read(true)
+        .open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(std::io::Error::other("no file"));
+    }
+    file.seek(SeekFrom::Start(found.len().saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Returns the commits after a place, the oldest first, each with its place.
 /// Other moves of `HEAD`, such as a checkout, are no commits.
 pub(super) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        use std::io::{Seek as _, SeekFrom};
-        let mut file = patient().read(true).open(path)?;
-        let size = file.metadata()?.len();
-        file.seek(SeekFrom::Start(size.saturating_sub(MOST)))?;
-        let mut bytes = Vec::new();
-        file.take(MOST).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
+    let bytes = read(path, MOST).unwrap_or_default();
     let moves: Vec<(Commit, &[u8])> = bytes
         // The last line may be incomplete. The next look finds it.
         .split_inclusive(|byte| *byte == b'\n')

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open, prlimit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use touchmark_proto::Error;
@@ -43,6 +43,18 @@ fn open_process(pid: u32) -> io::Result<Option<OwnedFd>> {
         Ok(process) => Ok(Some(process)),
         Err(Errno::SRCH) => Ok(None),
         Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Limits how much memory a process may allocate, in bytes. Files that it maps
+/// for reading do not count. Nothing is limited if the process has exited.
+pub(crate) fn limit_memory(pid: u32, bytes: u64) {
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: Some(bytes),
+    };
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _it_has_exited = prlimit(Some(pid), Resource::Data, limit);
     }
 }
 

@@ -284,6 +284,7 @@ fn evidence_name(evidence: Evidence) -> &'static str {
         Evidence::Process => "process",
         Evidence::Unmarked => "unmarked",
         Evidence::Gap => "gap",
+        Evidence::Claimed => "claimed",
     }
 }
 

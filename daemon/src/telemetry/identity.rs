@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use touchmark_proto::trust::Trust;
@@ -12,9 +12,8 @@ use touchmark_proto::{Places, RelPath, native};
 use super::events::Attributes;
 use super::remote;
 use crate::config::Paths;
-use crate::git::files;
+use crate::git::{self, files};
 use crate::system::open::private;
-use crate::tools::GIT;
 
 /// The largest configuration of a repository that is read, in bytes.
 const MOST_CONFIG: u64 = 1 << 20;
@@ -65,12 +64,12 @@ pub(super) fn identify(
         key.inspect_err(|error| tracing::warn!("the key of telemetry's hashes: {error}"))
             .ok()
     });
-    let found = top(workspace, trust);
+    let found = git::found(workspace, trust);
     let (top, common) = match &found {
-        Some((top, common)) => (top.as_path(), common.as_path()),
+        Some((top, _, common)) => (top.as_path(), common.as_path()),
         None => (workspace, workspace),
     };
-    let origin = found.as_ref().and_then(|(_, common)| origin(common));
+    let origin = found.as_ref().and_then(|(.., common)| origin(common));
     let repository = match (&origin, &key) {
         (Some(origin), _) => hashed(&[b"repository", origin.as_bytes()]),
         (None, Some(key)) => keyed(key, &[b"repository", &native::bytes(common)]),
@@ -99,20 +98,6 @@ pub(super) fn identify(
         repository,
         prefix,
     }
-}
-
-/// Returns the top directory of the work tree that contains the workspace, and
-/// the canonical directory that its repository's work trees share.
-fn top(workspace: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf)> {
-    for top in workspace.ancestors() {
-        let Ok(git) = top.join(GIT).symlink_metadata() else {
-            continue;
-        };
-        trust.takes(top, &git).ok()?;
-        let (_, common) = files::directories(top)?;
-        return Some((top.to_owned(), common.canonicalize().ok()?));
-    }
-    None
 }
 
 /// Returns the normalised address of a repository's origin.

@@ -4,23 +4,21 @@
 //! files before and after. The entry is written last, by a rename. Only then is
 //! anything written into the workspace.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-use touchmark_engine::Fact;
-use touchmark_proto::undo::UndoRow;
-use touchmark_proto::{
-    Author, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, RelPath, SessionId,
-};
+use touchmark_proto::undo::{UndoOutcome, UndoRow};
+use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, SessionId};
 
-use super::plan::Plan;
+use super::Undoer;
+use super::plan::{self, Plan};
 use super::undos::Recorded;
 use crate::failpoint;
+use crate::guard::{NotStored, Storage, Stored, over_budget};
 use crate::life::usable_directory;
+use crate::past::entry::{Entry, FileEntry, State};
 use crate::system::open::{private_directory, replace_private, write_private};
 
 /// The maximum number of undos that are kept. Older ones are removed.
@@ -34,6 +32,10 @@ const ENTRY: &str = "entry.json";
 /// `state` is.
 const DONE: &str = "done.json";
 
+/// The extensions of a file's contents in the undo's directory.
+const BEFORE: &str = "before";
+const AFTER: &str = "after";
+
 /// The directory of undos.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -46,106 +48,16 @@ pub(crate) struct Journal {
     recorded: Mutex<Option<Arc<Recorded>>>,
 }
 
-/// The journal's entry of an undo or a redo.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Entry {
-    pub(super) number: u64,
-    pub(super) time: Millis,
-    /// What is undone, in words for people.
-    pub(super) what: String,
-    /// The number of the undo that this redo reverts; `None` for an undo.
-    pub(super) redo_of: Option<u64>,
-    pub(super) state: State,
-    pub(super) authors: Vec<Author>,
-    pub(super) files: Vec<FileEntry>,
+/// An undo whose files are about to be written.
+pub(super) struct Begun {
+    pub(super) entry: Entry,
+    /// For each file of the entry: the proof that its present content is stored;
+    /// `None` if another process has saved it since it was planned.
+    pub(super) stored: Vec<Option<Stored>>,
 }
 
-/// The progress of an undo.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum State {
-    /// The files are being written.
-    Begun,
-    /// All files are written or were left out.
-    Done,
-}
-
-/// One file of an undo.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct FileEntry {
-    /// The prefix of the names of this file's contents in the undo's directory
-    /// (`<id>.before`, `<id>.after`).
-    id: usize,
-    pub(super) path: RelPath,
-    /// The hash of the content before the undo; `None` if there was no file.
-    pub(super) before: Option<Hash>,
-    pub(super) after: Option<Hash>,
-    /// The mode after the undo; `None` if it is not known.
-    mode: Option<u32>,
-    /// The mode before the undo; `None` if it is not known.
-    #[serde(default)]
-    was: Option<u32>,
-    /// The other name that the file gets; `None` if it is not renamed. The file
-    /// is removed under this name only after it was written under the other.
-    #[serde(default)]
-    pub(super) to: Option<RelPath>,
-    /// The sessions whose changes are undone in the file; `None` in the list
-    /// stands for changes of no session. `None` in entries of an older
-    /// touchmark.
-    #[serde(default)]
-    pub(super) by: Option<BTreeSet<Option<SessionId>>>,
-    /// The number of places that change.
-    #[serde(default)]
-    pub(super) hunks: u32,
-    /// The number of places that keep their lines, since they were changed
-    /// later.
-    #[serde(default)]
-    pub(super) conflicts: u32,
-}
-
-impl Entry {
-    /// Returns the facts about the undo, one for each session with changes in
-    /// the files of the entry.
-    pub(super) fn facts(&self) -> Vec<Fact> {
-        let mut counts: BTreeMap<Option<SessionId>, [u32; 3]> = BTreeMap::new();
-        for file in &self.files {
-            for session in file.sessions(&self.authors) {
-                let sums = counts.entry(session).or_default();
-                for (sum, more) in sums.iter_mut().zip([1, file.hunks, file.conflicts]) {
-                    *sum = sum.saturating_add(more);
-                }
-            }
-        }
-        counts
-            .into_iter()
-            .map(|(session, [files, hunks, conflicts])| Fact::Undone {
-                session,
-                undo: self.redo_of.unwrap_or(self.number),
-                redo: self.redo_of.is_some(),
-                files,
-                hunks,
-                conflicts,
-            })
-            .collect()
-    }
-}
-
-impl FileEntry {
-    /// Returns the sessions whose changes are undone in the file, in an entry
-    /// of these authors.
-    pub(super) fn sessions(&self, authors: &[Author]) -> BTreeSet<Option<SessionId>> {
-        let all = || authors.iter().map(|author| author.session.clone());
-        self.by.clone().unwrap_or_else(|| all().collect())
-    }
-
-    /// Returns the file's modes before and after the undo; `None` for one that
-    /// is not known.
-    pub(super) fn modes(&self) -> [Option<FileMode>; 2] {
-        [self.was, self.mode].map(|mode| FileMode::new(mode?))
-    }
-}
+/// Why a file is left as it is: the outcome and the cause, for people.
+pub(super) type Left = (UndoOutcome, String);
 
 /// A file's content; `None` for no file.
 pub(super) type Bytes = Option<Arc<[u8]>>;
@@ -172,61 +84,165 @@ impl Journal {
         self.gate.lock().await
     }
 
-    /// Records an undo or redo, before any of its files is written.
+    /// Records an undo or redo, before any of its files is written. A file whose
+    /// present content cannot be stored is left as it is. The plans that write
+    /// come first afterwards, in the order of the entry's files. Returns `None`
+    /// if none does.
+    ///
+    /// # Errors
+    /// `storage`: nothing is recorded then.
     pub(super) fn begin(
         &self,
-        time: Millis,
+        undoer: &Undoer,
         what: String,
         authors: Vec<Author>,
         redo_of: Option<u64>,
-        plans: &[&Plan],
-    ) -> Result<Entry, Error> {
+        plans: &mut [Plan],
+    ) -> Result<Option<Begun>, Error> {
         let number = self.numbers().last().map_or(1, |last| last + 1);
         let mut entry = Entry {
             number,
-            time,
+            time: undoer.now,
             what,
             redo_of,
             state: State::Begun,
             authors,
-            files: Vec::with_capacity(plans.len()),
+            files: Vec::new(),
         };
         let directory = self.of(number);
-        let made = || -> io::Result<()> {
-            private_directory().create(&directory)?;
-            for (at, plan) in plans.iter().enumerate() {
-                self.keep(&mut entry, at, plan)?;
+        let writes = plans.iter().any(Plan::writes);
+        if !writes {
+            return Ok(None);
+        }
+        let made = private_directory().create(&directory);
+        made.map_err(|error| not_kept(&error))?;
+        let mut stored = Vec::new();
+        let mut left = undoer.replacer.budget();
+        for at in 0..plans.len() {
+            if !plans[at].writes() {
+                continue;
             }
-            self.write(&entry)
-        }();
-        if let Err(error) = made {
+            let next = entry.files.len();
+            match self.keep(undoer, &mut entry, next, &plans[at], &mut left) {
+                Ok(proof) => stored.push((at, proof)),
+                Err(cause) => {
+                    plans[at].leave_as(cause);
+                    if let Some(from) = plans[at].to.take() {
+                        plan::leave_old_name(plans, at, &from);
+                    }
+                }
+            }
+        }
+        // A file that keeps its name is not written under the old one, which
+        // may have come before it.
+        let mut files = std::mem::take(&mut entry.files).into_iter();
+        let mut proofs = Vec::with_capacity(stored.len());
+        for (at, proof) in stored {
+            let file = files.next().filter(|_| plans[at].writes());
+            proofs.extend(file.is_some().then_some(proof));
+            entry.files.extend(file);
+        }
+        let written = match entry.files.is_empty() {
+            true => fs::remove_dir_all(&directory),
+            false => self.write(&entry),
+        };
+        if let Err(error) = written {
             let _nothing_begun = fs::remove_dir_all(&directory);
             return Err(not_kept(&error));
         }
+        plans.sort_by_key(|plan| !plan.writes());
+        if entry.files.is_empty() {
+            return Ok(None);
+        }
         failpoint::pass("undo: an intent is recorded");
         self.prune();
-        Ok(entry)
+        Ok(Some(Begun {
+            entry,
+            stored: proofs,
+        }))
     }
 
     /// Replaces the record of the file at index `at`, before that file is
     /// written.
-    pub(super) fn change(&self, entry: &mut Entry, at: usize, plan: &Plan) -> Result<(), Error> {
-        self.keep(entry, at, plan)
-            .and_then(|()| self.write(entry))
-            .map_err(|error| not_kept(&error))
+    ///
+    /// # Errors
+    /// Why the file is left as it is.
+    pub(super) fn change(
+        &self,
+        undoer: &Undoer,
+        entry: &mut Entry,
+        at: usize,
+        plan: &Plan,
+    ) -> Result<Option<Stored>, Left> {
+        let mut left = undoer.replacer.budget();
+        let stored = self.keep(undoer, entry, at, plan, &mut left)?;
+        let written = self.write(entry);
+        written.map_err(|error| (UndoOutcome::Failed, not_kept(&error).message))?;
+        Ok(stored)
     }
 
-    fn keep(&self, entry: &mut Entry, at: usize, plan: &Plan) -> io::Result<()> {
-        let write = |name: &str, bytes: &Bytes| match bytes {
-            Some(bytes) => {
-                let file = self.of(entry.number).join(name);
-                write_private(&file, bytes, self.durable)
-            }
-            None => Ok(()),
+    /// Stores the contents of a file before and after. Returns `None` if another
+    /// process has saved the file meanwhile.
+    fn keep(
+        &self,
+        undoer: &Undoer,
+        entry: &mut Entry,
+        at: usize,
+        plan: &Plan,
+        left: &mut u64,
+    ) -> Result<Option<Stored>, Left> {
+        let id = match entry.files.get(at) {
+            Some(file) => file.id,
+            None => entry
+                .files
+                .iter()
+                .map(|file| file.id + 1)
+                .max()
+                .unwrap_or(0),
         };
-        let id = entry.files.get(at).map_or(at, |file| file.id);
-        write(&format!("{id}.before"), &plan.before)?;
-        write(&format!("{id}.after"), &plan.after)?;
+        let (name, base, replacer) = (plan.name(), plan.base, &undoer.replacer);
+        let is_link = plan.was.is_some_and(FileMode::is_link);
+        let size = |bytes: &Bytes| bytes.as_deref().map_or(0, |bytes| bytes.len() as u64);
+        let sizes = size(&plan.before) + size(&plan.after);
+        let kept = || -> Result<Stored, NotStored> {
+            if sizes > *left {
+                return Err(NotStored::NotKept(over_budget(replacer.budget())));
+            }
+            let before = self.content(entry.number, id, BEFORE);
+            let stored =
+                replacer.store(&name, is_link, base, Storage::File(&before, self.durable))?;
+            if let Some(bytes) = &plan.after {
+                let after = self.content(entry.number, id, AFTER);
+                write_private(&after, bytes, self.durable).map_err(|error| {
+                    NotStored::NotKept(format!("it could not be stored: {error}"))
+                })?;
+            }
+            Ok(stored)
+        };
+        let mut bare = false;
+        let stored = match kept() {
+            Ok(stored) => {
+                *left -= sizes;
+                Some(stored)
+            }
+            Err(NotStored::Changed(_)) => {
+                bare = true;
+                None
+            }
+            Err(NotStored::NotKept(_)) if undoer.no_redo => {
+                bare = true;
+                // What was stored before a disk was full is of no use.
+                for name in [BEFORE, AFTER] {
+                    let _not_there = fs::remove_file(self.content(entry.number, id, name));
+                }
+                match replacer.store(&name, is_link, base, Storage::Nowhere) {
+                    Ok(stored) => Some(stored),
+                    Err(NotStored::Changed(_)) => None,
+                    Err(error) => return Err(left_since(error)),
+                }
+            }
+            Err(error) => return Err(left_since(error)),
+        };
         let file = FileEntry {
             id,
             path: plan.path.clone(),
@@ -238,12 +254,33 @@ impl Journal {
             by: Some(plan.by.clone()),
             hunks: plan.hunks,
             conflicts: u32::try_from(plan.conflicts.len()).unwrap_or(u32::MAX),
+            real: plan.real.clone(),
+            bare,
         };
         match entry.files.get_mut(at) {
             Some(old) => *old = file,
             None => entry.files.push(file),
         }
-        Ok(())
+        Ok(stored)
+    }
+
+    /// Returns the file that has a content of an undo.
+    fn content(&self, number: u64, id: usize, name: &str) -> PathBuf {
+        self.of(number).join(format!("{id}.{name}"))
+    }
+
+    /// Returns the proof that what a file has now is one of the contents that
+    /// the entry has of it; `None` if there is none.
+    pub(super) fn stored(&self, entry: &Entry, at: usize, now: Option<Hash>) -> Option<Stored> {
+        let file = &entry.files[at];
+        let name = match now {
+            None => return Some(Stored::nothing()),
+            Some(_) if file.bare => return None,
+            now if now == file.before => BEFORE,
+            now if now == file.after => AFTER,
+            Some(_) => return None,
+        };
+        Stored::read_back(now, &self.content(entry.number, file.id, name))
     }
 
     /// Returns the contents and modes of a file before and after the undo that
@@ -284,7 +321,15 @@ impl Journal {
             match self.read(number) {
                 Some(entry) if entry.state == State::Begun => left.push(entry),
                 Some(_) => {}
-                // The entry is incomplete, so no file was written yet.
+                // Damaged, or of a newer touchmark. What it keeps stays.
+                None if self.has_entry(number) => {
+                    let directory = self.of(number);
+                    tracing::warn!(
+                        "undo {number} cannot be read; its contents stay in {}",
+                        directory.display()
+                    );
+                }
+                // The entry is written last, so no file was written yet.
                 None => {
                     let _gone = fs::remove_dir_all(self.of(number));
                 }
@@ -297,10 +342,15 @@ impl Journal {
     /// `None`, since they contain files' contents (SEC-3).
     pub(crate) fn forget(&self, session: Option<&SessionId>) {
         self.set_changed();
-        for entry in self.all() {
+        for number in self.numbers() {
             let is_of = |author: &Author| author.session.as_ref() == session;
-            if session.is_none() || entry.authors.iter().any(is_of) {
-                let directory = self.of(entry.number);
+            let is_meant = match self.read(number) {
+                Some(entry) => session.is_none() || entry.authors.iter().any(is_of),
+                // One that cannot be read may have any session's contents.
+                None => self.has_entry(number),
+            };
+            if is_meant {
+                let directory = self.of(number);
                 if let Err(error) = fs::remove_dir_all(&directory) {
                     tracing::warn!("{}: {error}", directory.display());
                 }
@@ -352,13 +402,17 @@ impl Journal {
         let file = &entry.files[at];
         let read = |name: &str, hash: Option<Hash>| -> io::Result<Bytes> {
             let Some(hash) = hash else { return Ok(None) };
-            let bytes = fs::read(self.of(entry.number).join(format!("{}.{name}", file.id)))?;
+            let bytes = fs::read(self.content(entry.number, file.id, name))?;
             if Hash::of(&bytes) != hash {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "it is damaged"));
             }
             Ok(Some(bytes.into()))
         };
-        let both = || Ok([read("before", file.before)?, read("after", file.after)?]);
+        if file.bare {
+            let cause = "its contents were not kept when it was written (`noRedo`)";
+            return Err(Error::path(ErrorCode::NotKept, &file.path, cause));
+        }
+        let both = || Ok([read(BEFORE, file.before)?, read(AFTER, file.after)?]);
         both().map_err(|error: io::Error| not_kept(&error))
     }
 
@@ -412,6 +466,15 @@ impl Journal {
         read(ENTRY).or_else(|| read(DONE).map(done))
     }
 
+    /// Returns whether an undo's entry was written, whether or not it can be
+    /// read.
+    fn has_entry(&self, number: u64) -> bool {
+        let directory = self.of(number);
+        [ENTRY, DONE]
+            .iter()
+            .any(|name| !matches!(directory.join(name).try_exists(), Ok(false)))
+    }
+
     /// Marks an undo as done by renaming its entry, which works on a full disk
     /// too.
     fn rename(&self, number: u64) -> io::Result<()> {
@@ -439,6 +502,27 @@ impl Journal {
     }
 }
 
+/// Returns the outcome of a file whose present content is not stored.
+pub(super) fn left_since(error: NotStored) -> Left {
+    match error {
+        NotStored::NotKept(cause) => (UndoOutcome::NotKept, cause),
+        NotStored::Changed(_) => (
+            UndoOutcome::Changed,
+            "another process has saved it in the meantime".into(),
+        ),
+        NotStored::Failed(error) => failed(error),
+    }
+}
+
+/// Returns the outcome of a file that could not be written. Where a symlink
+/// replaced the file, the change stays as a conflict.
+pub(super) fn failed(error: Error) -> Left {
+    match error.data.file_type.as_deref() {
+        Some("symlink") => (UndoOutcome::Conflict, error.message),
+        _ => (UndoOutcome::Failed, error.message),
+    }
+}
+
 /// Returns the name of an undo in the protocol: `u<number>`.
 pub(super) fn name(number: u64) -> String {
     format!("u{number}")
@@ -460,22 +544,54 @@ fn not_kept(error: &io::Error) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use touchmark_proto::RelPath;
+
     use super::*;
 
     #[test]
     fn undo4_an_undo_whose_end_cannot_be_written_is_done() {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::open(state.path(), false).unwrap();
+        let mut entry = Entry {
+            number: 1,
+            time: 1,
+            what: "all".into(),
+            redo_of: None,
+            state: State::Begun,
+            authors: Vec::new(),
+            files: Vec::new(),
+        };
         let path = RelPath::new(b"f").unwrap();
-        let plan = Plan::failed(&path, Error::invalid("a plan"));
-        let mut entry = journal
-            .begin(1, "all".into(), Vec::new(), None, &[&plan])
-            .unwrap();
+        let file = serde_json::json!({"id": 0, "path": path, "before": null, "after": null});
+        entry.files.push(serde_json::from_value(file).unwrap());
+        fs::create_dir(journal.of(1)).unwrap();
+        journal.write(&entry).unwrap();
         assert_eq!(journal.left().len(), 1);
         // As on a full disk, the file next to the entry cannot be written.
         fs::create_dir(journal.of(entry.number).join("entry.part")).unwrap();
         journal.end(&mut entry);
         assert_eq!(journal.left(), []);
         assert_eq!(journal.rows().len(), 1);
+    }
+
+    #[test]
+    fn undo4_an_entry_that_cannot_be_read_stays_with_its_contents() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path(), false).unwrap();
+        for (number, text) in [
+            (1, "{\"number\":1"),
+            (2, ""),
+            (3, "{\"state\":\"archived\"}"),
+        ] {
+            fs::create_dir(journal.of(number)).unwrap();
+            fs::write(journal.of(number).join(ENTRY), text).unwrap();
+            fs::write(journal.content(number, 0, BEFORE), "mine").unwrap();
+        }
+        // Its entry was not written, so nothing was.
+        fs::create_dir(journal.of(4)).unwrap();
+        fs::write(journal.content(4, 0, BEFORE), "now").unwrap();
+        assert_eq!(journal.left(), []);
+        assert_eq!(journal.numbers(), [1, 2, 3]);
+        assert_eq!(fs::read(journal.content(1, 0, BEFORE)).unwrap(), b"mine");
     }
 }

@@ -16,25 +16,31 @@ mod transaction;
 mod undos;
 mod whose;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use touchmark_engine::history::Step;
 use touchmark_engine::within;
-use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone};
+use touchmark_proto::commands::CommandList;
+use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, Millis, RelPath, SessionId, native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, Places, RelPath,
+    SessionId, native,
 };
 
-use crate::guard::{Guard, Umask};
-use crate::history::{Chain, Joins, Sources, alone, current};
+use crate::guard::{Name, Replacer};
+use crate::history::{Chain, aside};
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
+use crate::past::planned::Room;
+use crate::past::versions::{Joins, Sources, alone, current};
 use crate::past::{Lineage, Lineages};
 use crate::review::Kept;
 use crate::store::Reader;
 
 pub(crate) use journal::Journal;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Plan, real_of};
 use transaction::Transaction;
 pub(crate) use transaction::{Resumed, resume};
 use whose::Chosen;
@@ -51,17 +57,22 @@ pub(crate) struct Undoer {
     pub(crate) log: Arc<Mutex<Reader>>,
     /// Which names stand for which files.
     pub(crate) lineages: Arc<Lineages>,
-    pub(crate) guard: Arc<Guard>,
+    /// Writes the files.
+    pub(crate) replacer: Replacer,
+    /// The request says that what cannot be stored is written over all the
+    /// same (`noRedo`).
+    pub(crate) no_redo: bool,
     pub(crate) journal: Arc<Journal>,
     /// The changes that the user has kept in a review.
     pub(crate) kept: Arc<Kept>,
     /// Which sessions are in a turn, and the notices that wait for their next
     /// event.
     pub(crate) memory: Arc<Memory>,
-    /// The umask for new files.
-    pub(crate) umask: Umask,
     /// The workspace's canonical path.
     pub(crate) root: PathBuf,
+    /// The size limit of stored contents, in bytes.
+    pub(crate) largest: u64,
+    pub(crate) places: Places,
     pub(crate) now: Millis,
 }
 
@@ -105,23 +116,42 @@ impl Undoer {
         moves::join(self, &mut plans, &chosen).await?;
         let authors = chosen.authors.clone();
         if ask.dry_run {
-            return Ok(Undone {
-                undo: None,
-                files: plans.into_iter().map(Plan::file).collect(),
-                authors,
-            });
+            return Ok(self.answer(None, planned(plans), authors).await);
         }
         let mut transaction =
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &chosen.authors, &plans);
+        told::tell(self, undo.as_deref());
         self.settle(done(&plans));
-        Ok(Undone {
+        Ok(self.answer(undo, files(plans), authors).await)
+    }
+
+    /// Returns the answer to an undo or redo, with the commands that its files
+    /// name.
+    async fn answer(
+        &self,
+        undo: Option<String>,
+        files: Vec<UndoneFile>,
+        authors: Vec<Author>,
+    ) -> Undone {
+        let left = files.iter().flat_map(|file| file.left.iter().flatten());
+        let named: BTreeSet<&str> = left.filter_map(|left| left.command.as_deref()).collect();
+        let mut commands = None;
+        if !named.is_empty() {
+            // The commands are for people. Without them the answer is complete.
+            let all = self.inside.ask(CommandList::default()).await;
+            let all = all.map(|all| all.commands).unwrap_or_default();
+            let rows = all.into_iter().rev();
+            let rows = rows.filter(|row| named.contains(row.command.as_str()));
+            commands = Some(rows.collect());
+        }
+        Undone {
             undo,
-            files: plans.into_iter().map(Plan::file).collect(),
+            files,
             authors,
-        })
+            commands,
+        }
     }
 
     /// Handles `redo`.
@@ -134,31 +164,28 @@ impl Undoer {
         let chosen = Chosen::default();
         let mut plans = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
-            let [before, after] = self.journal.contents(&entry, at)?;
-            let plan = Plan::back(self, &file.path, before, after, file.modes()).await;
+            let plan = match self.journal.contents(&entry, at) {
+                Ok([before, after]) => {
+                    Plan::back(self, file.name(), before, after, file.modes()).await
+                }
+                Err(error) => Err(error),
+            };
             let mut plan = plan.unwrap_or_else(|error| Plan::failed(&file.path, error));
             plan.by = file.sessions(&entry.authors);
             plans.push(plan);
         }
         plan::rename_again(&mut plans, &entry.files);
         if ask.dry_run {
-            return Ok(Undone {
-                undo: None,
-                files: plans.into_iter().map(Plan::file).collect(),
-                authors: entry.authors,
-            });
+            return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
         let what = entry.what.clone();
         let mut transaction =
             Transaction::begin(self, plans, what, entry.authors.clone(), Some(&entry))?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
+        told::tell(self, undo.as_deref());
         self.kept.set_open(plans.iter().map(|plan| &plan.path));
-        Ok(Undone {
-            undo,
-            files: plans.into_iter().map(Plan::file).collect(),
-            authors: entry.authors,
-        })
+        Ok(self.answer(undo, files(plans), entry.authors).await)
     }
 
     /// Writes the files of a `review/undo`.
@@ -176,13 +203,9 @@ impl Undoer {
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
-        told::tell(self, &authors, &plans);
+        told::tell(self, undo.as_deref());
         self.settle(done(&plans));
-        Ok(Undone {
-            undo,
-            files: plans.into_iter().map(Plan::file).collect(),
-            authors,
-        })
+        Ok(self.answer(undo, files(plans), authors).await)
     }
 
     /// Handles `undo/list`.
@@ -225,6 +248,24 @@ impl Undoer {
         self.lineages.now(&self.inside, &self.log).await
     }
 
+    /// Reads what stands at a name. Returns why it may not be stored; `None` if
+    /// it may, or if nothing stands there. A content that the store does not
+    /// have is taken from the file, if it may be stored or need not be.
+    pub(crate) async fn look_at_present(&self, chain: &mut Chain, name: &Name) -> Option<String> {
+        let hash = chain.versions.last()?.hash?;
+        let is_link = chain.mode.is_some_and(FileMode::is_link) && chain.has_links();
+        let (replacer, name) = (self.replacer.clone(), name.clone());
+        let present = aside(move || replacer.present(&name, is_link)).await;
+        let present = present.ok()?.ok()?;
+        if let (Some(last @ Step::NotKept), Some(bytes)) = (chain.steps.last_mut(), present.bytes)
+            && (present.not_kept.is_none() || self.no_redo)
+            && Hash::of(&bytes) == hash
+        {
+            *last = Step::Held(bytes);
+        }
+        present.not_kept
+    }
+
     /// Converts a client's path into a path in the workspace.
     pub(crate) fn place(&self, path: &ClientPath) -> Result<RelPath, Error> {
         within(path, &native::bytes(&self.root))
@@ -265,12 +306,34 @@ impl Undoer {
     }
 }
 
+/// Returns the files of an answer.
+fn files(plans: Vec<Plan>) -> Vec<UndoneFile> {
+    plans.into_iter().map(Plan::file).collect()
+}
+
+/// Returns the files of the answer to a dry run, with the lines that would
+/// change.
+fn planned(plans: Vec<Plan>) -> Vec<UndoneFile> {
+    let mut room = Room::default();
+    let file = |plan: Plan| {
+        let changes = match is_written(plan.outcome) {
+            true => room.lines(plan.before.as_deref(), plan.after.as_deref()),
+            false => None,
+        };
+        UndoneFile {
+            changes,
+            ..plan.file()
+        }
+    };
+    plans.into_iter().map(file).collect()
+}
+
 /// Returns the paths of the files that were undone without conflicts. The
 /// contents of the others stay pinned, since a later undo may need them.
 fn done(plans: &[Plan]) -> Vec<RelPath> {
     let done = plans
         .iter()
-        .filter(|plan| is_written(plan.outcome) && !plan.has_conflicts());
+        .filter(|plan| is_written(plan.outcome) && !plan.stays());
     done.map(|plan| plan.path.clone()).collect()
 }
 
@@ -278,6 +341,10 @@ fn done(plans: &[Plan]) -> Vec<RelPath> {
 fn is_written(outcome: UndoOutcome) -> bool {
     matches!(
         outcome,
-        UndoOutcome::Undone | UndoOutcome::Deleted | UndoOutcome::Restored | UndoOutcome::Renamed
+        UndoOutcome::Undone
+            | UndoOutcome::Partly
+            | UndoOutcome::Deleted
+            | UndoOutcome::Restored
+            | UndoOutcome::Renamed
     )
 }

@@ -8,7 +8,7 @@ use touchmark_proto::undo::UndoOutcome;
 use touchmark_proto::{Clock, Error, RelPath, Version};
 
 use super::Undoer;
-use super::plan::Plan;
+use super::plan::{self, Plan};
 use super::whose::Chosen;
 use crate::history::Chain;
 
@@ -26,7 +26,8 @@ pub(super) async fn join(
 ) -> Result<(), Error> {
     for at in 0..plans.len() {
         let from = plans[at].from.take();
-        let Some(from) = from.filter(|_| plans[at].after.is_some()) else {
+        let stays = plans[at].outcome == UndoOutcome::NotKept;
+        let Some(from) = from.filter(|_| plans[at].after.is_some() && !stays) else {
             continue;
         };
         let Some(old) = free(undoer, plans, &from).await? else {
@@ -88,14 +89,12 @@ fn written(plan: &Plan) -> UndoOutcome {
 async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Result<(), Error> {
     let lineage = undoer.lineage().await?;
     let mut all = Vec::new();
-    for (path, own) in &chosen.paths {
-        for n in own {
-            all.push((path, *n, true));
-            // The file in whose place this version put another one.
-            let begin = lineage.begin(path, *n);
-            let is_begin = begin.is_some_and(|begin| begin.version == *n);
-            all.extend(is_begin.then(|| (path, n.saturating_sub(1), false)));
-        }
+    for (path, n) in chosen.versions() {
+        all.push((path, n, true));
+        // The file in whose place this version put another one.
+        let begin = lineage.begin(path, n);
+        let is_begin = begin.is_some_and(|begin| begin.version == n);
+        all.extend(is_begin.then(|| (path, n.saturating_sub(1), false)));
     }
     for (path, n, is_own) in all {
         let place = lineage.place(path, n);
@@ -154,10 +153,10 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
 /// Plans that a file comes back under a name that gets free.
 fn come_back(undoer: &Undoer, plan: &mut Plan, chain: &Chain, chosen: &Chosen) {
     let undos = undoer.journal.recorded().among(&chain.versions);
-    let meant = |step: usize| chosen.has(chain.versions[step].clock);
-    let without = chain.weave(&undos).without(meant);
+    let without = plan::without(chain, &undos, chosen);
+    let mode = chain.mode_without(&undos, |at| plan::is_meant(chain, chosen, at));
     plan.after = without.bytes.map(Arc::from);
-    plan.mode = chain.mode_without(&undos, meant).or(plan.mode);
+    plan.mode = mode.or(plan.mode);
     if plan.to.is_none() {
         plan.outcome = written(plan);
     }

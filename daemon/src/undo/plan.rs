@@ -1,23 +1,27 @@
 //! Computes a file's content without some of its versions.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use touchmark_engine::history::{Conflict, Step, Weave, Without};
-use touchmark_proto::undo::{Conflicts, UndoConflict, UndoOutcome, UndoneFile};
+use touchmark_engine::history::{Conflict, Likely, Step, Undos, Weave, Without};
+use touchmark_proto::undo::{
+    Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
+};
 use touchmark_proto::{
-    Author, Clock, Error, FileMode, Hash, LineRange, RelPath, SessionId, Version, native,
+    Author, Clock, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version,
 };
 
 use super::Undoer;
-use super::journal::{Bytes, FileEntry};
+use super::journal::Bytes;
 use super::whose::Chosen;
+use crate::guard::{Name, RIGHTS, SPECIAL};
 use crate::history::Chain;
-use crate::system::stat as tell;
+use crate::past::entry::FileEntry;
+use crate::past::markers;
 
-/// The maximum number of bytes of older lines that a reported conflict
+/// The maximum number of bytes of lines that a reported change that stays
 /// contains.
-const BEFORE: usize = 4 << 10;
+const SHOWN: usize = 4 << 10;
 
 /// The change that an undo makes to one file.
 #[derive(Clone, Debug)]
@@ -40,12 +44,17 @@ pub(crate) struct Plan {
     pub(super) cause: Option<String>,
     pub(super) hunks: u32,
     pub(super) conflicts: Vec<UndoConflict>,
+    /// The changes that stay for other reasons.
+    pub(super) left: Vec<UndoLeft>,
     /// The sessions whose changes the plan concerns; `None` in it stands for
     /// changes of no session.
     pub(super) by: BTreeSet<Option<SessionId>>,
     /// The name that the file had before the selected versions moved it; `None`
     /// if they did not, or if another author has moved it since.
     pub(super) from: Option<RelPath>,
+    /// The name behind the symlinks on the path, as the selected versions had
+    /// them; `None` if there were none. The undo follows no other link.
+    pub(super) real: Option<RelPath>,
     /// The other name that the file gets: of an undo, the old one. `None` if it
     /// is not renamed.
     pub(super) to: Option<RelPath>,
@@ -72,14 +81,19 @@ impl Plan {
                     ..before.clock
                 })
         };
-        let chain = undoer.joined(path, &joins).await?;
-        let meant = |at: usize| chosen.has(chain.versions[at].clock);
-        let (Some(newest), true) = (chain.versions.last(), (0..chain.versions.len()).any(meant))
-        else {
+        let mut chain = undoer.joined(path, &joins).await?;
+        let name = Name {
+            path: path.clone(),
+            real: real_of(&chain, |at| chosen.has(chain.versions[at].clock)),
+        };
+        let not_kept = undoer.look_at_present(&mut chain, &name).await;
+        let is_chosen = |at: usize| chosen.has(chain.version(at).clock);
+        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(is_chosen)) else {
             return Ok(None);
         };
         let undos = undoer.journal.recorded().among(&chain.versions);
-        let without = chain.weave(&undos).without(meant);
+        let meant = |at: usize| is_meant(&chain, chosen, at);
+        let without = without(&chain, &undos, chosen);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -90,9 +104,9 @@ impl Plan {
             // A version that is not recorded yet has the number 0.
             .filter_map(|version| Some(version.clock.n).filter(|n| *n > 0))
             .collect();
-        let author = |at: usize| {
-            let version = chain.versions.get(at);
-            version.map_or(Author::UNKNOWN, |version| version.author.clone())
+        let author = |at: usize| match chain.all_steps().contains(&at) {
+            true => chain.version(at).author.clone(),
+            false => Author::UNKNOWN,
         };
         let mut plan = Self {
             path: path.clone(),
@@ -109,15 +123,25 @@ impl Plan {
                 .iter()
                 .map(|conflict| told(conflict, author(conflict.by)))
                 .collect(),
+            left: without
+                .likely
+                .iter()
+                .map(|likely| left_likely(likely, &chain.versions[likely.step]))
+                .collect(),
             by: chosen.sessions_of(versions.iter().copied()),
             from: None,
+            real: name.real,
             to: None,
             versions,
         };
         plan.from = chain.moved_by(&undos, meant).map(|(_, from)| from.clone());
-        let is_lost = newest.hash.is_some() && plan.before.is_none();
-        plan.judge(&without, is_lost);
-        plan.check_kind(&chain, meant, undoer);
+        plan.left
+            .extend(left_not_kept(undoer, &chain, &without.not_kept));
+        plan.judge(&without);
+        if chain.has_links() {
+            plan.check_links(&chain);
+        }
+        plan.check_present(undoer, not_kept);
         if style == Conflicts::Markers && plan.outcome != UndoOutcome::NotKept {
             plan.mark(&without.conflicts);
         }
@@ -128,12 +152,13 @@ impl Plan {
     /// which an undo has made.
     pub(super) async fn back(
         undoer: &Undoer,
-        path: &RelPath,
+        name: Name,
         before: Option<Arc<[u8]>>,
         after: Option<Arc<[u8]>>,
         [was, mode]: [Option<FileMode>; 2],
     ) -> Result<Self, Error> {
-        let chain = undoer.chain(path).await?;
+        let mut chain = undoer.chain(&name.path).await?;
+        let not_kept = undoer.look_at_present(&mut chain, &name).await;
         let now = chain.steps.last().cloned().unwrap_or(Step::Absent);
         let base = chain.versions.last().and_then(|version| version.hash);
         let step = |bytes: &Option<Arc<[u8]>>| match bytes {
@@ -145,7 +170,7 @@ impl Plan {
         let newest = chain.versions.last();
         let author = newest.map_or(Author::UNKNOWN, |version| version.author.clone());
         let mut plan = Self {
-            path: path.clone(),
+            path: name.path,
             base,
             before: match &now {
                 Step::Held(bytes) => Some(Arc::clone(bytes)),
@@ -167,13 +192,16 @@ impl Plan {
                 .iter()
                 .map(|conflict| told(conflict, author.clone()))
                 .collect(),
+            left: Vec::new(),
             by: BTreeSet::new(),
             from: None,
+            real: name.real,
             to: None,
             versions: BTreeSet::new(),
         };
-        plan.judge(&without, now == Step::NotKept);
+        plan.judge(&without);
         plan.check_pair(&[(&before, was), (&after, mode)]);
+        plan.check_present(undoer, not_kept);
         Ok(plan)
     }
 
@@ -181,7 +209,7 @@ impl Plan {
     /// become `after`. If another process saves the file in the meantime, the
     /// file stays as it was saved.
     pub(crate) fn of_review(
-        path: &RelPath,
+        name: Name,
         chain: &Chain,
         after: Option<Vec<u8>>,
         hunks: u32,
@@ -192,7 +220,7 @@ impl Plan {
             _ => None,
         };
         let mut plan = Self {
-            path: path.clone(),
+            path: name.path,
             base: chain.versions.last().and_then(|version| version.hash),
             before,
             after: after.map(Arc::from),
@@ -202,8 +230,10 @@ impl Plan {
             cause: None,
             hunks,
             conflicts: Vec::new(),
+            left: Vec::new(),
             by,
             from: None,
+            real: name.real,
             to: None,
             versions: BTreeSet::new(),
         };
@@ -211,9 +241,10 @@ impl Plan {
             bytes: None,
             hunks,
             conflicts: Vec::new(),
+            likely: Vec::new(),
             not_kept: Vec::new(),
         };
-        plan.judge(&nothing_else, false);
+        plan.judge(&nothing_else);
         plan
     }
 
@@ -241,15 +272,20 @@ impl Plan {
             bytes: None,
             hunks,
             conflicts: Vec::new(),
+            likely: Vec::new(),
             not_kept: Vec::new(),
         };
-        self.judge(&nothing_else, false);
+        self.judge(&nothing_else);
         self.check_links(chain);
     }
 
     /// Returns the plan for a file that could not be read: nothing is written.
     pub(super) fn failed(path: &RelPath, error: Error) -> Self {
-        Self::nothing(path, UndoOutcome::Failed, Some(error.message))
+        let outcome = match error.code {
+            ErrorCode::NotKept => UndoOutcome::NotKept,
+            _ => UndoOutcome::Failed,
+        };
+        Self::nothing(path, outcome, Some(error.message))
     }
 
     /// Returns a plan for a name without a file that writes nothing.
@@ -265,8 +301,10 @@ impl Plan {
             cause,
             hunks: 0,
             conflicts: Vec::new(),
+            left: Vec::new(),
             by: BTreeSet::new(),
             from: None,
+            real: None,
             to: None,
             versions: BTreeSet::new(),
         }
@@ -274,27 +312,50 @@ impl Plan {
 
     /// Sets the outcome. If the contents that the undo needs are not stored,
     /// the file keeps its content.
-    fn judge(&mut self, without: &Without, is_lost: bool) {
+    fn judge(&mut self, without: &Without) {
+        if let (Some(was), Some(mode)) = (self.was, self.mode)
+            && was != mode
+            && mode.permissions() & SPECIAL != 0
+        {
+            self.mode = FileMode::new(mode.bits() & !SPECIAL);
+            self.cause = Some(RIGHTS.into());
+        }
         // None of the requested changes could be undone.
         let is_stuck = self.before == self.after && self.conflicts.is_empty();
-        if is_lost || is_stuck && !without.not_kept.is_empty() {
-            self.outcome = UndoOutcome::NotKept;
-            self.cause = Some("the file's previous content is not stored".into());
-            self.after = self.before.clone();
-            return;
+        let is_kept = self
+            .left
+            .iter()
+            .all(|left| left.cause == LeftCause::NotKept);
+        if self.is_lost() {
+            return self.leave("the file's present content is not stored".into());
         }
+        if is_stuck && is_kept && !without.not_kept.is_empty() {
+            let mut causes = self.left.iter().map(|left| left.why.clone());
+            let cause = causes.next();
+            return self.leave(
+                cause.unwrap_or_else(|| "the file's previous content is not stored".into()),
+            );
+        }
+        let done = match self.stays() {
+            true => UndoOutcome::Partly,
+            false => UndoOutcome::Undone,
+        };
         self.outcome = match (&self.before, &self.after) {
             (before, after) if before == after && self.permits() => {
                 self.hunks += 1;
-                UndoOutcome::Undone
+                done
             }
-            (before, after) if before == after && self.conflicts.is_empty() => {
-                UndoOutcome::Unchanged
+            (before, after) if before == after => {
+                self.hunks = 0;
+                match (self.conflicts.is_empty(), self.left.is_empty()) {
+                    (true, true) => UndoOutcome::Unchanged,
+                    (false, true) => UndoOutcome::Conflict,
+                    (_, false) => UndoOutcome::Left,
+                }
             }
-            (before, after) if before == after => UndoOutcome::Conflict,
             (_, None) => UndoOutcome::Deleted,
-            (None, _) => UndoOutcome::Restored,
-            _ => UndoOutcome::Undone,
+            (None, _) if !self.stays() => UndoOutcome::Restored,
+            _ => done,
         };
     }
 
@@ -303,9 +364,9 @@ impl Plan {
         !self.versions.is_disjoint(&other.versions)
     }
 
-    /// Returns whether at least one change conflicts and stays.
-    pub(super) fn has_conflicts(&self) -> bool {
-        !self.conflicts.is_empty()
+    /// Returns whether at least one change stays.
+    pub(super) fn stays(&self) -> bool {
+        !self.conflicts.is_empty() || !self.left.is_empty()
     }
 
     /// Returns whether the file's content or mode is to change.
@@ -316,6 +377,55 @@ impl Plan {
     /// Returns whether a file that stays is to get another mode.
     fn permits(&self) -> bool {
         self.after.is_some() && self.was.is_some() && self.mode.is_some() && self.mode != self.was
+    }
+
+    /// Returns whether there is a file whose content is not available.
+    fn is_lost(&self) -> bool {
+        self.base.is_some() && self.before.is_none()
+    }
+
+    /// Leaves the file as it is, since a content is not kept.
+    pub(super) fn leave(&mut self, cause: String) {
+        self.leave_as((UndoOutcome::NotKept, cause));
+    }
+
+    /// Leaves the file as it is, with this outcome and cause.
+    pub(super) fn leave_as(&mut self, (outcome, cause): (UndoOutcome, String)) {
+        self.after.clone_from(&self.before);
+        self.mode = self.was;
+        self.left.clear();
+        self.fail(outcome, cause);
+    }
+
+    /// Leaves the file as it is where the undo would write through a symlink
+    /// that was not there, or replace a content that could not be brought back.
+    /// `not_kept` is why the present content may not be stored; `None` if it
+    /// may. The write checks both again.
+    pub(crate) fn check_present(&mut self, undoer: &Undoer, not_kept: Option<String>) {
+        let is_link = self.was.is_some_and(FileMode::is_link);
+        if let Some(cause) = not_kept
+            && (self.writes() || self.is_lost())
+        {
+            match undoer.no_redo && !self.is_lost() {
+                true => self.cause = Some(format!("it cannot be brought back: {cause}")),
+                false => self.leave(cause),
+            }
+        }
+        if self.writes()
+            && !is_link
+            && let Err(error) = undoer.replacer.check(&self.name())
+            && error.data.file_type.as_deref() == Some("symlink")
+        {
+            self.keep(&error.message);
+        }
+    }
+
+    /// Returns the file's name, with the links that the undo may follow.
+    pub(super) fn name(&self) -> Name {
+        Name {
+            path: self.path.clone(),
+            real: self.real.clone(),
+        }
     }
 
     /// Leaves the file as it is, as a conflict with this cause.
@@ -329,30 +439,7 @@ impl Plan {
 
     /// Makes the plan a conflict where it cannot restore a symbolic link as it
     /// was. A link's content is one value, which is restored as a whole or not
-    /// at all (SCOPE-7).
-    fn check_kind(&mut self, chain: &Chain, meant: impl Fn(usize) -> bool, undoer: &Undoer) {
-        if chain.has_links() {
-            return self.check_links(chain);
-        }
-        // If a symbolic link has replaced the file, the undo does not write
-        // through it.
-        let place = undoer.root.join(native::name(self.path.as_bytes()));
-        let link = place.symlink_metadata().ok();
-        let made = link
-            .filter(std::fs::Metadata::is_symlink)
-            .map(|link| tell::modified_ms(&link));
-        let first = (0..chain.versions.len()).find(|at| meant(*at));
-        let before = first.and_then(|first| chain.versions.get(first.checked_sub(1)?));
-        if let (Some(made), Some(before)) = (made, before)
-            && made > before.time
-            && self.writes()
-        {
-            self.keep("a symbolic link stands in its place");
-        }
-    }
-
-    /// The check of [`check_kind`](Self::check_kind) for a file that was a
-    /// symbolic link at any time. Does nothing for any other file.
+    /// at all (SCOPE-7). Does nothing for a file that never was a link.
     fn check_links(&mut self, chain: &Chain) {
         let steps = chain.versions.iter().zip(&chain.steps);
         let held: Vec<(Bytes, Option<FileMode>)> = steps
@@ -386,23 +473,6 @@ impl Plan {
         self.hunks = 0;
     }
 
-    /// Returns the lines of the previous content that are replaced, as ranges.
-    /// Empty if the file did not exist before or does not exist afterwards.
-    pub(super) fn lines(&self) -> Vec<LineRange> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else {
-            return Vec::new();
-        };
-        let places = touchmark_engine::text::lines::places(before, after);
-        let ranges = places.unwrap_or_default().into_iter().map(|hunk| {
-            let start = hunk.old_start.max(1);
-            LineRange {
-                start,
-                end: start + hunk.old_lines.saturating_sub(1),
-            }
-        });
-        ranges.collect()
-    }
-
     /// Puts conflict markers around each change that stays, with the older
     /// lines next to it. Does nothing if the content is not UTF-8.
     fn mark(&mut self, conflicts: &[Conflict]) {
@@ -427,16 +497,93 @@ impl Plan {
             conflicts: (!self.conflicts.is_empty()).then_some(self.conflicts),
             to: self.to,
             cause: self.cause,
+            left: (!self.left.is_empty()).then_some(self.left),
+            changes: None,
         }
     }
 }
 
+/// Returns whether a version or a claim is to be undone. What git carried is
+/// nobody's change (HIST-8). A command that is chosen by its name is undone all
+/// the same.
+pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
+    chosen.has(chain.version(at).clock) && (chosen.by_name || !chain.is_carried(at))
+}
+
+/// Returns a file's content without the selected versions.
+pub(super) fn without(chain: &Chain, undos: &Undos, chosen: &Chosen) -> Without {
+    let meant = |at: usize| is_meant(chain, chosen, at);
+    // Text that git brought was in git before: no user has typed it there
+    // (UNDO-7).
+    let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
+    let weave = chain.weave(undos, meant);
+    weave.without_sparing(meant, is_likely)
+}
+
+/// Returns the name behind the symlinks on a file's path, as the versions that
+/// `meant` selects had them; `None` if they had none, or not the same. A version
+/// that was recorded under the name behind the links had none.
+pub(crate) fn real_of(chain: &Chain, meant: impl Fn(usize) -> bool) -> Option<RelPath> {
+    let steps = (0..chain.versions.len()).filter(|at| meant(*at));
+    let versions: Vec<_> = steps.map(|at| &chain.versions[at]).collect();
+    let real = versions.iter().find_map(|version| version.real.clone())?;
+    let is_same = |path: &RelPath| *path == real;
+    versions
+        .iter()
+        .all(|version| is_same(version.real.as_ref().unwrap_or(&version.path)))
+        .then_some(real)
+}
+
 fn told(conflict: &Conflict, by: Author) -> UndoConflict {
-    let most = conflict.before.len().min(BEFORE);
     UndoConflict {
         lines: conflict.lines,
         by,
-        before: String::from_utf8_lossy(&conflict.before[..most]).into_owned(),
+        before: shown(&conflict.before),
+    }
+}
+
+fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned()
+}
+
+/// Returns the row of a change whose text may be the user's (UNDO-7).
+fn left_likely(likely: &Likely, version: &Version) -> UndoLeft {
+    UndoLeft {
+        cause: LeftCause::Likely,
+        why: "it appeared while a command ran, so it may be yours".into(),
+        lines: Some(likely.lines),
+        removed: likely.removed,
+        text: shown(&likely.text),
+        command: version.command.clone(),
+    }
+}
+
+/// Returns the rows of changes whose contents are not stored, one for each
+/// cause.
+fn left_not_kept(undoer: &Undoer, chain: &Chain, versions: &[usize]) -> Vec<UndoLeft> {
+    let log = undoer.log.lock().unwrap_or_else(PoisonError::into_inner);
+    let causes: BTreeSet<&str> = versions
+        .iter()
+        .flat_map(|at| chain.why_not_kept(*at, &log, undoer.largest))
+        .collect();
+    let left = causes.into_iter().map(|why| UndoLeft {
+        cause: LeftCause::NotKept,
+        why: why.to_owned(),
+        lines: None,
+        removed: 0,
+        text: String::new(),
+        command: None,
+    });
+    left.collect()
+}
+
+/// Leaves the old name of a file without a file, since the file keeps its
+/// present name.
+pub(super) fn leave_old_name(plans: &mut [Plan], at: usize, from: &RelPath) {
+    let cause = plans[at].cause.clone().unwrap_or_default();
+    let old = plans.iter_mut().find(|plan| plan.path == *from);
+    if let Some(old) = old.filter(|old| old.writes()) {
+        old.leave(cause);
     }
 }
 
@@ -454,55 +601,5 @@ pub(super) fn rename_again(plans: &mut [Plan], files: &[FileEntry]) {
             plans[old].outcome = UndoOutcome::Renamed;
             plans[old].to = Some(file.path.clone());
         }
-    }
-}
-
-mod markers {
-    //! Conflict markers, as a merge writes them.
-
-    use touchmark_engine::history::Conflict;
-
-    /// Returns the text with markers around each change that stays, or `None`
-    /// if the place of a change in the text cannot be determined.
-    pub(super) fn put(before: &[u8], after: &[u8], conflicts: &[Conflict]) -> Option<Vec<u8>> {
-        let places = touchmark_engine::text::lines::places(before, after)?;
-        let lines: Vec<&[u8]> = after.split_inclusive(|byte| *byte == b'\n').collect();
-        // Maps a line number of the older text to the newer text.
-        let now = |line: u32| {
-            let moved = places
-                .iter()
-                .take_while(|hunk| hunk.old_start + hunk.old_lines <= line);
-            moved.fold(i64::from(line), |at, hunk| {
-                at + i64::from(hunk.new_lines) - i64::from(hunk.old_lines)
-            })
-        };
-        let mut out: Vec<u8> = Vec::new();
-        let mut copied = 0;
-        for conflict in conflicts {
-            let start = usize::try_from(now(conflict.lines.start))
-                .ok()?
-                .saturating_sub(1);
-            let end = usize::try_from(now(conflict.lines.end)).ok()?;
-            if start < copied || end > lines.len() || start > end {
-                return None;
-            }
-            out.extend(lines[copied..start].concat());
-            line(&mut out, b"<<<<<<< now\n");
-            out.extend(lines[start..end].concat());
-            line(&mut out, b"=======\n");
-            out.extend(&conflict.before);
-            line(&mut out, b">>>>>>> before\n");
-            copied = end;
-        }
-        out.extend(lines[copied..].concat());
-        Some(out)
-    }
-
-    /// Appends a marker at the beginning of a line.
-    fn line(out: &mut Vec<u8>, marker: &[u8]) {
-        if !matches!(out.last(), None | Some(b'\n')) {
-            out.push(b'\n');
-        }
-        out.extend(marker);
     }
 }

@@ -6,18 +6,19 @@
 
 use std::sync::Arc;
 
-use touchmark_engine::{Fact, WriteOrder, WriteOutcome};
+use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
-use super::journal::{Bytes, Entry, FileEntry, Journal, name};
+use super::journal::{Bytes, Journal, failed, name};
 use super::plan::Plan;
 use super::whose::Chosen;
 use super::{Undoer, is_written};
 use crate::failpoint;
-use crate::guard::{Guard, Umask};
+use crate::guard::{Name, Replacer, SPECIAL, Stored, Written};
+use crate::past::entry::{Entry, FileEntry};
 
 /// How often the undo of one file is computed again when other processes keep
 /// saving the file.
@@ -28,6 +29,9 @@ pub(super) struct Transaction<'u> {
     undoer: &'u Undoer,
     /// The undo's record in the journal; `None` if no file is to be written.
     entry: Option<Entry>,
+    /// For each file of the entry: the proof that its present content is stored;
+    /// `None` if another process has saved it since it was planned.
+    stored: Vec<Option<Stored>>,
     plans: Vec<Plan>,
 }
 
@@ -61,19 +65,14 @@ impl<'u> Transaction<'u> {
             let is_last = (plan.after.is_none(), plan.to.is_some());
             (!plan.writes(), !is_in_the_way, is_last)
         });
-        let writes: Vec<&Plan> = plans.iter().filter(|plan| plan.writes()).collect();
         let number = redo_of.map(|entry| entry.number);
-        let entry = match writes.is_empty() {
-            true => None,
-            false => Some(
-                undoer
-                    .journal
-                    .begin(undoer.now, what, authors, number, &writes)?,
-            ),
-        };
+        let journal = &undoer.journal;
+        let begun = journal.begin(undoer, what, authors, number, &mut plans)?;
+        let (entry, stored) = begun.map(|begun| (begun.entry, begun.stored)).unzip();
         Ok(Self {
             undoer,
             entry,
+            stored: stored.unwrap_or_default(),
             plans,
         })
     }
@@ -126,14 +125,23 @@ impl<'u> Transaction<'u> {
             return self.plans[at].fail(UndoOutcome::Failed, cause);
         }
         for _ in 0..TRIES {
-            let plan = &self.plans[at];
-            let outcome = self.write(plan).await;
-            match outcome {
-                WriteOutcome::Done { .. } => return self.report(at).await,
-                WriteOutcome::Failed(error) => {
-                    return self.plans[at].fail(UndoOutcome::Failed, error.message);
+            match self.stored[at].take() {
+                None => {}
+                Some(stored) => {
+                    let Written { outcome, note } = self.write(&self.plans[at], stored).await;
+                    match outcome {
+                        WriteOutcome::Done { .. } => {
+                            let cause = &mut self.plans[at].cause;
+                            *cause = note.or(cause.take());
+                            return self.report(at).await;
+                        }
+                        WriteOutcome::Failed(error) => {
+                            let (outcome, cause) = failed(error);
+                            return self.plans[at].fail(outcome, cause);
+                        }
+                        WriteOutcome::Conflict { .. } => {}
+                    }
                 }
-                WriteOutcome::Conflict { .. } => {}
             }
             // Another process has saved the file. Its changes have to stay.
             let path = self.plans[at].path.clone();
@@ -149,7 +157,8 @@ impl<'u> Transaction<'u> {
             }
             let anew = match self.undoer.journal.redo_of(entry, at) {
                 Some(([before, after], modes)) => {
-                    let back = Plan::back(self.undoer, &path, before, after, modes);
+                    let name = self.plans[at].name();
+                    let back = Plan::back(self.undoer, name, before, after, modes);
                     back.await.map(|mut plan| {
                         plan.by.clone_from(&self.plans[at].by);
                         Some(plan)
@@ -168,8 +177,10 @@ impl<'u> Transaction<'u> {
             if !self.plans[at].writes() {
                 return;
             }
-            if let Err(error) = self.undoer.journal.change(entry, at, &self.plans[at]) {
-                return self.plans[at].fail(UndoOutcome::Failed, error.message);
+            let journal = &self.undoer.journal;
+            match journal.change(self.undoer, entry, at, &self.plans[at]) {
+                Ok(stored) => self.stored[at] = stored,
+                Err((outcome, cause)) => return self.plans[at].fail(outcome, cause),
             }
         }
         let cause = "another process keeps writing to the file";
@@ -185,20 +196,20 @@ impl<'u> Transaction<'u> {
         (!is_written(old.outcome)).then(|| format!("it could not get its other name: {}", cause()))
     }
 
-    async fn write(&self, plan: &Plan) -> WriteOutcome {
-        let (guard, umask) = (Arc::clone(&self.undoer.guard), self.undoer.umask);
+    async fn write(&self, plan: &Plan, stored: Stored) -> Written {
+        let replacer = self.undoer.replacer.clone();
         let change = Change {
-            path: plan.path.clone(),
-            base: plan.base,
+            name: plan.name(),
+            stored,
             before: plan.before.clone(),
             after: plan.after.clone(),
             was: plan.was,
             mode: plan.mode,
         };
-        let written = tokio::task::spawn_blocking(move || change.write(&guard, umask));
+        let written = tokio::task::spawn_blocking(move || change.write(&replacer));
         written.await.unwrap_or_else(|error| {
             let code = touchmark_proto::ErrorCode::InternalError;
-            WriteOutcome::Failed(Error::new(code, error.to_string()))
+            WriteOutcome::Failed(Error::new(code, error.to_string())).into()
         })
     }
 
@@ -228,10 +239,10 @@ async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
 
 /// A change of one file.
 struct Change {
-    path: RelPath,
-    /// The hash of the file's current content; `None` for no file.
-    base: Option<Hash>,
-    /// The bytes of the file's current content; `None` for no file.
+    name: Name,
+    /// The proof that the file's present content is stored.
+    stored: Stored,
+    /// The bytes of that content; `None` for no file.
     before: Bytes,
     /// The content to be written; `None` to remove the file.
     after: Bytes,
@@ -248,80 +259,79 @@ fn is_done(outcome: &WriteOutcome) -> bool {
 }
 
 impl Change {
-    fn write(&self, guard: &Guard, umask: Umask) -> WriteOutcome {
-        let path = &self.path;
+    fn write(&self, replacer: &Replacer) -> Written {
+        let Self { name, stored, .. } = self;
         let turns = is_link(self.was) || self.after.is_some() && is_link(self.mode);
-        let Some(base) = self.base.filter(|_| turns || self.after.is_none()) else {
-            return self.put(guard, umask, self.base);
-        };
+        if stored.hash().is_none() || !turns && self.after.is_some() {
+            return put(replacer, name, stored, &self.after, [self.was, self.mode]);
+        }
         // The current file or link is removed first: an undo does not write
         // through a symbolic link, and does not replace a file by one.
         let gone = match is_link(self.was) {
-            true => guard.remove_link(path, base),
-            false => guard.remove(path, base),
+            true => replacer.remove_link(&name.path, stored),
+            false => replacer.remove(name, stored),
         };
         if !is_done(&gone) || self.after.is_none() {
-            return gone;
+            return gone.into();
         }
-        let put = self.put(guard, umask, None);
-        if !is_done(&put) && self.before.is_some() {
-            let back = Self {
-                after: self.before.clone(),
-                mode: self.was,
-                path: path.clone(),
-                before: None,
-                ..*self
-            };
-            let outcome = back.put(guard, umask, None);
-            tracing::warn!(%path, "an undo of {path} is taken back: {outcome:?}");
+        let free = Stored::nothing();
+        let written = put(replacer, name, &free, &self.after, [self.was, self.mode]);
+        if !is_done(&written.outcome) && self.before.is_some() {
+            let back = put(replacer, name, &free, &self.before, [None, self.was]);
+            let path = &name.path;
+            tracing::warn!(%path, "an undo of {path} is taken back: {back:?}");
         }
-        put
+        written
     }
+}
 
-    /// Writes the new content over `base`. Does nothing if the file is to be
-    /// removed.
-    fn put(&self, guard: &Guard, umask: Umask, base: Option<Hash>) -> WriteOutcome {
-        let path = &self.path;
-        let done = WriteOutcome::Done {
-            guard: touchmark_proto::writes::Guard::Noreplace,
-            lease: false,
-            recovered: Vec::new(),
-        };
-        let Some(bytes) = &self.after else {
-            return done;
-        };
-        if base.is_none() {
-            guard.make_room(path);
-        }
-        if is_link(self.mode) {
-            return guard.make_link(path, bytes, umask);
-        }
-        let hash = Hash::of(bytes);
-        if base != Some(hash) {
-            let order = WriteOrder {
-                path: path.clone(),
-                ticket: 0,
-                base,
-                hash,
-                bytes: Arc::clone(bytes),
-                // The replaced content is in the journal.
-                keep_base: false,
-                base_author: None,
-                create_directories: true,
-            };
-            let mode = self.mode.map(FileMode::permissions);
-            let written = guard.write_with_mode(&order, umask, mode);
-            if !is_done(&written) {
-                return written;
-            }
-        }
-        match (self.was, self.mode) {
-            (Some(was), Some(mode)) if base.is_some() && was != mode => {
-                guard.permit(path, was, mode)
-            }
-            _ => done,
+/// Writes a content in place of the stored one, and a mode in place of another.
+/// Does nothing if there is no content.
+fn put(
+    replacer: &Replacer,
+    name: &Name,
+    stored: &Stored,
+    bytes: &Bytes,
+    [was, mode]: [Option<FileMode>; 2],
+) -> Written {
+    let base = stored.hash();
+    let mut written = Written::from(WriteOutcome::Done {
+        guard: touchmark_proto::writes::Guard::Noreplace,
+        lease: false,
+        recovered: Vec::new(),
+    });
+    let Some(bytes) = bytes else {
+        return written;
+    };
+    if base.is_none() {
+        replacer.make_room(&name.path);
+    }
+    if is_link(mode) {
+        return replacer.make_link(&name.path, bytes).into();
+    }
+    if base != Some(Hash::of(bytes)) {
+        written = replacer.write(name, stored, Arc::clone(bytes), mode);
+        if !is_done(&written.outcome) {
+            return written;
         }
     }
+    if let (Some(was), Some(mode)) = (was, mode)
+        && base.is_some()
+        && was != mode
+    {
+        // The file that replaced another has none of these permissions.
+        let now = match base == Some(Hash::of(bytes)) {
+            true => was,
+            false => plain(was),
+        };
+        written.outcome = replacer.permit(name, now, mode);
+    }
+    written
+}
+
+/// Returns a mode without the permissions that no file gets.
+fn plain(mode: FileMode) -> FileMode {
+    FileMode::new(mode.bits() & !SPECIAL).unwrap_or(mode)
 }
 
 /// What a start has to report about undos that it completed.
@@ -337,33 +347,30 @@ pub(crate) struct Resumed {
 /// Completes the undos that an earlier daemon did not complete, and returns
 /// what the caller has to report. A file is written only
 /// if it still is as it was before the undo, or if only its mode is missing.
-/// Any other file stays as it was left.
-pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed {
+/// Any other file stays as it was left, and so do its contents in the journal.
+pub(crate) fn resume(journal: &Journal, replacer: &Replacer) -> Resumed {
     let mut written = Vec::new();
     let mut facts = Vec::new();
     for mut entry in journal.left() {
+        let names: Vec<RelPath> = entry.files.iter().map(|file| file.path.clone()).collect();
         let mut left_out: Vec<usize> = Vec::new();
+        let mut unknown: Vec<usize> = Vec::new();
         for (at, file) in entry.files.iter().enumerate() {
-            // The file was not written under its other name, so it keeps this
-            // one.
-            let is_out = |to: &RelPath| left_out.iter().any(|out| entry.files[*out].path == *to);
+            // The file was not written under its other name, or was saved there
+            // since, so it keeps this one.
+            let is_out = |to: &RelPath| {
+                let mut out = left_out.iter().chain(&unknown);
+                out.any(|out| entry.files[*out].path == *to)
+            };
             if file.to.as_ref().is_some_and(is_out) {
                 left_out.push(at);
                 continue;
             }
-            let after = match journal.contents(&entry, at) {
-                Ok([_, after]) => after,
-                Err(error) => {
-                    tracing::warn!(path = %file.path, "{}: {error}", file.path);
-                    left_out.push(at);
-                    continue;
-                }
-            };
             let [was, mode] = file.modes();
             let turns = is_link(was) || is_link(mode);
             let (now, now_mode) = match turns {
-                true => guard.stands(&file.path),
-                false => (guard.holds(&file.path), guard.stands(&file.path).1),
+                true => replacer.stands(&file.path),
+                false => (replacer.holds(&file.name()), replacer.stands(&file.path).1),
             };
             let same_kind = |mode| !turns || now.is_none() || is_link(now_mode) == is_link(mode);
             let permits = mode.is_some() && mode != was && now_mode == was && now.is_some();
@@ -379,19 +386,28 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed 
                 continue;
             }
             if !is_after && !is_before {
-                left_out.push(at);
+                // It was saved since. Whether the undo was written before that
+                // is not known, so its contents stay.
+                unknown.push(at);
                 continue;
             }
+            let contents = journal.contents(&entry, at);
+            let after = contents.map(|[_, after]| after).inspect_err(|error| {
+                tracing::warn!(path = %file.path, "{}: {error}", file.path);
+            });
+            let (Ok(after), Some(stored)) = (after, journal.stored(&entry, at, now)) else {
+                left_out.push(at);
+                continue;
+            };
             let change = Change {
-                path: file.path.clone(),
-                base: now,
+                name: file.name(),
+                stored,
                 before: None,
                 after,
                 was: now_mode,
                 mode,
             };
-            let outcome = change.write(guard, umask);
-            match is_done(&outcome) {
+            match is_done(&change.write(replacer).outcome) {
                 true => written.extend(new_content(file)),
                 false => left_out.push(at),
             }
@@ -401,7 +417,9 @@ pub(crate) fn resume(journal: &Journal, guard: &Guard, umask: Umask) -> Resumed 
             entry.files.remove(at);
         }
         tracing::info!("undo {} was cut short, and is completed", entry.number);
-        facts.extend(entry.facts().into_iter().map(|fact| (entry.time, fact)));
+        let saved: Vec<RelPath> = unknown.into_iter().map(|at| names[at].clone()).collect();
+        let told = entry.without(&saved).facts();
+        facts.extend(told.into_iter().map(|fact| (entry.time, fact)));
         journal.end(&mut entry);
     }
     Resumed { written, facts }

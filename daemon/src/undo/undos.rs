@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use touchmark_engine::history::Undos;
 use touchmark_proto::{AuthorKind, Hash, Millis, RelPath, Version};
 
-use super::journal::{Entry, FileEntry};
+use crate::past::entry::{Entry, FileEntry};
 
 /// The undos and redos of the journal, by file.
 #[derive(Debug, Default)]

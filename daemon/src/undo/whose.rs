@@ -10,10 +10,11 @@ use touchmark_proto::checkpoints::CheckpointList;
 use touchmark_proto::history::FileContent;
 use touchmark_proto::undo::Undo;
 use touchmark_proto::{
-    Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId,
+    Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId, Version,
 };
 
 use super::Undoer;
+use crate::inside::Inside;
 use crate::past::Lineage;
 
 /// The versions that a request selects.
@@ -24,10 +25,16 @@ pub(super) struct Chosen {
     pub(super) paths: BTreeMap<RelPath, BTreeSet<u64>>,
     /// The authors of the selected versions.
     pub(super) authors: Vec<Author>,
+    /// Whether the request names one command or version, not an author.
+    pub(super) by_name: bool,
+    /// The versions whose lines were selected, by the numbers of the claims.
+    claimed: BTreeMap<u64, u64>,
     /// The session of each selected version's author, by the version's number.
     sessions: BTreeMap<u64, Option<SessionId>>,
     /// What the request selects, in words for people.
     said: String,
+    /// Whether text stays that is only likely the authors' (UNDO-7).
+    spares_likely: bool,
 }
 
 /// The properties of a version by which a request can select it.
@@ -38,6 +45,8 @@ struct Row {
     author: Author,
     edit: Option<String>,
     command: Option<String>,
+    /// The version whose lines are meant; `None` for all that it changed.
+    claimed: Option<u64>,
 }
 
 impl Chosen {
@@ -47,6 +56,7 @@ impl Chosen {
     /// `invalidParams`, `notFound`, `storage`.
     pub(super) async fn of(undoer: &Undoer, ask: &Undo) -> Result<Self, Error> {
         let says = ask.session.is_some()
+            || ask.since.is_some()
             || ask.command.is_some()
             || ask.edit.is_some()
             || ask.path.is_some()
@@ -54,15 +64,22 @@ impl Chosen {
         if !says {
             return Err(
                 Error::invalid("the request selects no changes to undo").hint(
-                    "name a `session`, a `command`, an `edit`, or a `path` and `at`; or set `last`",
+                    "name a `session`, a `command`, an `edit`, a prompt as `since`, or a `path` and `at`; or set `last`",
                 ),
             );
         }
         let all = rows(undoer).await?;
-        let prompt = match (&ask.session, &ask.prompt) {
-            (Some(session), Some(prompt)) => Some(turn(undoer, session, prompt).await?),
-            (None, Some(_)) => return Err(Error::invalid("a prompt is of a `session`")),
-            (_, None) => None,
+        let prompt = match (&ask.session, &ask.prompt, &ask.since) {
+            (_, Some(_), Some(_)) => {
+                return Err(Error::invalid("`prompt` and `since` exclude each other"));
+            }
+            (Some(session), Some(prompt), None) => Some(turn(undoer, session, prompt).await?),
+            (None, Some(_), None) => return Err(Error::invalid("a prompt is of a `session`")),
+            (Some(session), None, Some(since)) => {
+                Some((turn(undoer, session, since).await?.0, u64::MAX))
+            }
+            (None, None, Some(since)) => Some((checkpoint(&undoer.inside, since).await?, u64::MAX)),
+            (_, None, None) => None,
         };
         let version = match (&ask.path, &ask.at) {
             (Some(spoken), Some(at)) => {
@@ -116,9 +133,15 @@ impl Chosen {
         }
         let mut chosen = Self {
             said: said(ask),
+            // Who names one version has looked at it.
+            spares_likely: !ask.likely && ask.at.is_none(),
+            by_name: ask.command.is_some() || ask.at.is_some(),
             ..Self::default()
         };
         for row in meant {
+            chosen
+                .claimed
+                .extend(row.claimed.map(|version| (row.n, version)));
             chosen.sessions.insert(row.n, row.author.session.clone());
             if !chosen.authors.contains(&row.author) {
                 chosen.authors.push(row.author);
@@ -133,11 +156,21 @@ impl Chosen {
         self.paths.values().any(|own| own.contains(&clock.n))
     }
 
+    /// Returns the selected versions, and those whose lines were selected, each
+    /// with its name.
+    pub(super) fn versions(&self) -> impl Iterator<Item = (&RelPath, u64)> {
+        let all = self.paths.iter();
+        all.flat_map(|(path, own)| {
+            let version = |n| self.claimed.get(n).unwrap_or(n);
+            own.iter().map(move |n| (path, *version(n)))
+        })
+    }
+
     /// Returns the names that the files of the selected versions have now. A file
     /// that another one has replaced is found by its last name.
     pub(super) fn names(&self, lineage: &Lineage) -> BTreeSet<RelPath> {
-        let all = self.paths.iter();
-        let places = all.flat_map(|(path, own)| own.iter().map(|n| lineage.place(path, *n).name));
+        let all = self.versions();
+        let places = all.map(|(path, n)| lineage.place(path, n).name);
         places.collect()
     }
 
@@ -149,6 +182,12 @@ impl Chosen {
     ) -> BTreeSet<Option<SessionId>> {
         let found = versions.into_iter().filter_map(|n| self.sessions.get(&n));
         found.cloned().collect()
+    }
+
+    /// Returns whether text stays that first appeared in a version, since its
+    /// author is only likely (UNDO-7).
+    pub(super) fn spares(&self, version: &Version) -> bool {
+        self.spares_likely && version.is_likely()
     }
 
     /// Returns what is undone, in words for people.
@@ -164,6 +203,7 @@ fn said(ask: &Undo) -> String {
     };
     add("session", ask.session.as_ref().map(SessionId::as_str));
     add("prompt", ask.prompt.as_deref());
+    add("since", ask.since.as_deref());
     add("command", ask.command.as_deref());
     add("edit", ask.edit.as_deref());
     add("version", ask.at.as_deref());
@@ -236,6 +276,15 @@ async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64
     Ok((rows[at].clock.n, to))
 }
 
+/// Returns the number of the fact that created a checkpoint of any session.
+async fn checkpoint(inside: &Inside, name: &str) -> Result<u64, Error> {
+    let number = name
+        .strip_prefix('k')
+        .and_then(|digits| digits.parse().ok());
+    let number = number.ok_or_else(|| Error::invalid("`since` is a checkpoint, such as `k3`"))?;
+    crate::history::checkpoint(inside, None, number).await
+}
+
 /// Returns the number of the version that `at` names.
 async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Error> {
     if let Ok(n) = at.parse() {
@@ -260,7 +309,9 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
     let log = Arc::clone(&undoer.log);
     let read = tokio::task::spawn_blocking(move || {
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.versions_after(0)
+        let mut records = log.versions_after(0)?;
+        records.extend(log.claims(None)?);
+        Ok::<_, Error>(records)
     });
     let records = read
         .await
@@ -268,8 +319,26 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<u64, usize> = HashMap::new();
     for record in records {
-        let Fact::Version(fact) = record.fact else {
-            continue;
+        let fact = match record.fact {
+            Fact::Version(fact) => fact,
+            // Lines of a session's that the user pointed out (ATTR-18).
+            Fact::Claimed {
+                path,
+                version,
+                session,
+                ..
+            } => {
+                rows.push(Row {
+                    n: record.n,
+                    path,
+                    author: session.map_or(Author::USER, Author::agent),
+                    edit: None,
+                    command: None,
+                    claimed: Some(version),
+                });
+                continue;
+            }
+            _ => continue,
         };
         let claims = matches!(fact.evidence, Evidence::Declared | Evidence::Marked);
         let row = Row {
@@ -278,6 +347,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
             author: fact.author,
             edit: fact.edit.filter(|_| claims).map(edit_name),
             command: fact.command.map(command_name),
+            claimed: None,
         };
         match fact.amends.and_then(|of| places.get(&of)) {
             Some(place) => rows[*place] = row,

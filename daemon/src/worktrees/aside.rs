@@ -1,8 +1,6 @@
 //! Work on other directories, each piece with a time limit: a worktree may be on
 //! a mount that hangs.
 
-use std::io::Read as _;
-use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -39,31 +37,6 @@ impl Aside {
         }
         result
     }
-
-    /// Returns what a program prints, if it ends with 0 within `limit` and
-    /// prints at most `most` bytes.
-    pub(super) fn output(
-        &mut self,
-        limit: Duration,
-        most: u64,
-        mut command: Command,
-    ) -> Option<Vec<u8>> {
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let output = child.stdout.take()?;
-        let read = self.within(limit, move || {
-            let mut bytes = Vec::new();
-            let read = output.take(most + 1).read_to_end(&mut bytes);
-            read.is_ok().then_some(bytes)
-        });
-        let bytes = read.flatten().filter(|bytes| bytes.len() as u64 <= most);
-        if bytes.is_none() {
-            let _it_has_ended = child.kill();
-        }
-        // A process that hangs on a mount ends only with the mount.
-        let ended = self.within(limit, move || child.wait());
-        ended?.ok()?.success().then_some(bytes).flatten()
-    }
 }
 
 #[cfg(test)]
@@ -81,18 +54,5 @@ mod tests {
         assert_eq!(aside.within(SOON, move || held.recv().is_ok()), None);
         assert_eq!(aside.within(LONG, || 1), Some(1));
         drop(hold);
-    }
-
-    #[test]
-    fn what_a_program_prints_is_bounded() {
-        let mut aside = Aside::default();
-        let mut print = |most| {
-            let mut echo = Command::new("echo");
-            echo.arg("abc");
-            aside.output(LONG, most, echo)
-        };
-        assert_eq!(print(4).unwrap(), b"abc\n");
-        assert_eq!(print(3), None);
-        assert_eq!(aside.output(LONG, 9, Command::new("false")), None);
     }
 }

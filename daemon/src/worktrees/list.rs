@@ -45,7 +45,7 @@ impl Worktrees {
         };
         let mut rows = Vec::new();
         for Found { mut row, tree, met } in found {
-            row.daemon = neighbour::socket(&self.locks, &tree.root).is_some();
+            row.daemon = neighbour::socket(&self.places, &tree.root).is_some();
             for (path, met) in met {
                 let clashes: Vec<&Clash> = met.clashes.iter().collect();
                 let own = clashes.iter().map(|clash| Clash {

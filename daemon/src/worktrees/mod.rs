@@ -29,8 +29,7 @@ use std::thread;
 
 use tokio::sync::oneshot;
 use touchmark_proto::history::FileBlame;
-use touchmark_proto::trust::Trust;
-use touchmark_proto::{Author, ClientPath, RelPath, SessionId};
+use touchmark_proto::{Author, ClientPath, Places, RelPath, SessionId};
 
 use crate::content::Reader;
 use crate::inside::Inside;
@@ -50,9 +49,7 @@ const FILES: usize = 64;
 pub(crate) struct Worktrees {
     /// The workspace's canonical path.
     root: PathBuf,
-    /// The directory of all daemons' locks.
-    locks: PathBuf,
-    trust: Trust,
+    places: Places,
     /// Recognises files of secrets.
     reader: Reader,
     known: Known,
@@ -88,21 +85,13 @@ pub(crate) enum Cause {
 
 impl Worktrees {
     /// Returns what a daemon needs, with what earlier ones have stored in its
-    /// state directory. `locks` is the directory of all daemons' locks.
-    pub(crate) fn open(
-        root: &Path,
-        state: &Path,
-        locks: &Path,
-        trust: Trust,
-        reader: Reader,
-        durable: bool,
-    ) -> Self {
+    /// state directory.
+    pub(crate) fn open(root: &Path, places: &Places, reader: Reader, durable: bool) -> Self {
         Self {
             root: root.to_owned(),
-            locks: locks.to_owned(),
-            trust,
+            places: places.clone(),
             reader,
-            known: Known::open(state, durable),
+            known: Known::open(&places.state, durable),
             bases: Mutex::default(),
             hung: Arc::default(),
             looking: Mutex::default(),
@@ -172,7 +161,7 @@ impl Worktrees {
     async fn authors(&self, met: &Met, clashes: &[&Clash]) -> Vec<Author> {
         let written = clashes.iter().filter(|clash| !clash.theirs.is_empty());
         let written: Vec<&Clash> = written.copied().collect();
-        match neighbour::socket(&self.locks, &met.tree.root) {
+        match neighbour::socket(&self.places, &met.tree.root) {
             Some(socket) if !written.is_empty() => {
                 let lines = notice::ranges(&written);
                 neighbour::authors(&socket, &met.unmerged.path, &lines).await

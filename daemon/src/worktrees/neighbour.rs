@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use touchmark_proto::history::Blame;
 use touchmark_proto::places::key;
-use touchmark_proto::{Author, Holder, LineRange, RelPath};
+use touchmark_proto::{Author, Holder, LineRange, Places, RelPath};
 
 use crate::git::files::read;
 use crate::system::open::check_owner;
@@ -28,10 +28,11 @@ const ANSWER: u64 = 4 << 20;
 const AUTHORS: usize = 4;
 
 /// Returns the socket of the daemon that serves a directory; `None` if none
-/// runs. `locks` is the directory of all daemons' locks. The daemon that the
-/// lock names must be alive: where systemd listens, connecting would start one.
-pub(super) fn socket(locks: &Path, root: &Path) -> Option<PathBuf> {
-    let lock = locks.join(format!("{}.lock", key(root)));
+/// runs. `own` are the places of this daemon; the locks of all daemons are in
+/// one directory. The daemon that the lock names must be alive: where systemd
+/// listens, connecting would start one.
+pub(super) fn socket(own: &Places, root: &Path) -> Option<PathBuf> {
+    let lock = own.lock.with_file_name(format!("{}.lock", key(root)));
     check_owner(&lock.symlink_metadata().ok()?).ok()?;
     let holder = Holder::parse(&read(&lock, LOCK).ok()?)?;
     let socket = holder.socket.filter(|_| lives(holder.pid))?;

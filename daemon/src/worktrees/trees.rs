@@ -6,18 +6,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use touchmark_proto::native;
-use touchmark_proto::trust::Trust;
+use touchmark_proto::{Places, native};
 
-use crate::git::files::{branch, common_directory, line, own_directory, read};
+use crate::git::files::{Configured, branch, line, pointed};
+use crate::git::{Git, Limits, Objects, WorkTree};
 use crate::system::open::check_owner;
 use crate::tools::GIT;
 
 /// The maximum number of worktrees that are examined.
 const MOST: usize = 256;
-
-/// The most bytes read of a repository's configuration.
-const CONFIG: u64 = 64 << 10;
 
 /// The file in a worktree's part of the repository that names the worktree.
 const GITDIR: &str = "gitdir";
@@ -25,10 +22,8 @@ const GITDIR: &str = "gitdir";
 /// The repository of a workspace.
 #[derive(Clone, Debug)]
 pub(super) struct Repository {
-    /// The directory that belongs to the workspace's worktree alone.
-    own: PathBuf,
-    /// The directory that all worktrees share.
-    common: PathBuf,
+    /// The workspace's worktree.
+    worktree: WorkTree,
     /// The workspace's path below the top of its worktree; empty if it is the
     /// top.
     below: PathBuf,
@@ -50,23 +45,29 @@ pub(super) struct Tree {
 impl Repository {
     /// Returns the repository whose worktree contains `root`, a canonical path.
     /// `None` if there is none, or if it is not trusted (SEC-6).
-    pub(super) fn of(root: &Path, trust: &Trust) -> Option<Self> {
-        let marked = |top: &&Path| {
-            let mark = top.join(GIT).symlink_metadata();
-            mark.is_ok_and(|mark| trust.takes(top, &mark).is_ok())
-        };
-        let top = root.ancestors().find(marked)?;
-        let own = pointed(top)?;
-        let found = own.metadata().ok()?;
-        trust.takes(own.parent()?, &found).ok()?;
-        let common = common_directory(&own).canonicalize().ok()?;
-        let found = common.metadata().ok()?;
-        trust.takes(common.parent()?, &found).ok()?;
+    pub(super) fn of(root: &Path, places: &Places) -> Option<Self> {
+        let worktree = WorkTree::of(root, places)?;
         Some(Self {
-            below: root.strip_prefix(top).ok()?.to_owned(),
-            own,
-            common,
+            below: root.strip_prefix(&worktree.top).ok()?.to_owned(),
+            worktree,
         })
+    }
+
+    /// Returns git, to be run in the directory of a worktree.
+    pub(super) fn git(&self, tree: &Tree) -> Option<Git> {
+        let git = self.at(tree).git(&tree.root);
+        git.inspect_err(|error| tracing::debug!("git: {error}"))
+            .ok()
+    }
+
+    /// Returns a process that prints objects. Paths are relative to the
+    /// workspace, which is at `root`.
+    pub(super) fn objects(&self, root: &Path) -> Option<Objects> {
+        Objects::open(&self.worktree, root, Limits::default())
+    }
+
+    fn at(&self, tree: &Tree) -> WorkTree {
+        self.worktree.beside(&tree.top, &tree.own)
     }
 
     /// Returns the workspace's own worktree.
@@ -74,8 +75,8 @@ impl Repository {
         Tree {
             name: String::new(),
             root: root.to_owned(),
-            top: root.to_owned(),
-            own: self.own.clone(),
+            top: self.worktree.top.clone(),
+            own: self.worktree.own.clone(),
         }
     }
 
@@ -83,7 +84,7 @@ impl Repository {
     /// repository's own directory is looked at, so some may not exist.
     pub(super) fn others(&self) -> Vec<Tree> {
         let mut found: Vec<Tree> = self.main().into_iter().collect();
-        let mut linked: Vec<Tree> = fs::read_dir(self.common.join("worktrees"))
+        let mut linked: Vec<Tree> = fs::read_dir(self.worktree.common.join("worktrees"))
             .into_iter()
             .flatten()
             .take(MOST)
@@ -91,19 +92,21 @@ impl Repository {
             .collect();
         linked.sort_by(|one, other| one.top.cmp(&other.top));
         found.extend(linked);
-        found.retain(|tree| tree.own != self.own);
+        found.retain(|tree| tree.own != self.worktree.own);
         found
     }
 
     /// Returns the worktree that has the repository in it; `None` for a bare
     /// repository.
     fn main(&self) -> Option<Tree> {
-        let is_dot_git = self.common.file_name().is_some_and(|name| name == GIT);
-        let top = self.common.parent().filter(|_| is_dot_git)?;
+        let common = &self.worktree.common;
+        let is_dot_git = common.file_name().is_some_and(|name| name == GIT);
+        let top = common.parent().filter(|_| is_dot_git)?;
         let is_bare = ["config", "config.worktree"]
             .iter()
-            .any(|name| is_bare(&self.common.join(name)));
-        (!is_bare).then(|| self.tree("main-worktree".into(), top.to_owned(), self.common.clone()))
+            .map(|name| Configured::read_file(&common.join(name)))
+            .any(|configured| configured.value("core", "bare") == Some("true"));
+        (!is_bare).then(|| self.tree("main-worktree".into(), top.to_owned(), common.clone()))
     }
 
     fn linked(&self, own: &Path) -> Option<Tree> {
@@ -168,62 +171,5 @@ impl Tree {
     /// Returns the worktree's path for people.
     pub(super) fn shown(&self) -> String {
         String::from_utf8_lossy(&native::bytes(&self.top)).into_owned()
-    }
-}
-
-/// Returns the canonical path of what the `.git` of a directory is or names.
-fn pointed(top: &Path) -> Option<PathBuf> {
-    own_directory(top)?.canonicalize().ok()
-}
-
-/// Returns whether a configuration file of git says that its repository has no
-/// worktree of its own.
-fn is_bare(config: &Path) -> bool {
-    let text = read(config, CONFIG).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).to_lowercase();
-    let mut in_core = false;
-    let mut bare = false;
-    for line in text.lines().map(str::trim) {
-        if line.starts_with('[') {
-            in_core = line.starts_with("[core]");
-        }
-        let Some((key, value)) = line
-            .rsplit(']')
-            .next()
-            .and_then(|line| line.split_once('='))
-        else {
-            continue;
-        };
-        if in_core && key.trim() == "bare" {
-            bare = matches!(value.trim(), "true" | "yes" | "on" | "1");
-        }
-    }
-    bare
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_bare_repository_is_recognised() {
-        let directory = tempfile::tempdir().unwrap();
-        let config = directory.path().join("config");
-        for (text, is) in [
-            ("[core]\n\tbare = true\n", true),
-            ("[core]\n\tbare = false\n", false),
-            (
-                "[core]\n\tfilemode = true\n\tBare=TRUE\n[x]\nbare = false\n",
-                true,
-            ),
-            ("[other]\n\tbare = true\n", false),
-            ("[core] bare = true\n", true),
-            ("", false),
-        ] {
-            fs::write(&config, text).unwrap();
-            assert_eq!(is_bare(&config), is, "{text}");
-        }
-        assert!(!is_bare(&directory.path().join("none")));
     }
 }

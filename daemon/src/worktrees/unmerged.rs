@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use super::aside::Aside;
 use super::overlap::{Clash, Mine, clashes, plain};
 use super::trees::{Repository, Tree};
 use crate::content::{Opened, Root};
-use crate::git::{Object, Objects, git};
+use crate::git::{Git, Object, Objects};
 
 /// How long one look may take.
 const LOOK: Duration = Duration::from_secs(3);
@@ -92,7 +91,7 @@ impl<'a> Look<'a> {
     /// Begins a look. `None` if the workspace is in no trusted repository.
     pub(super) fn begin(worktrees: &'a Worktrees, limit: Option<Duration>) -> Option<Self> {
         Some(Self {
-            repository: Repository::of(&worktrees.root, &worktrees.trust)?,
+            repository: Repository::of(&worktrees.root, &worktrees.places)?,
             worktrees,
             aside: Aside::default(),
             until: Instant::now() + limit.unwrap_or(LOOK),
@@ -226,20 +225,17 @@ impl<'a> Look<'a> {
     /// ones that git does not ignore. Some may be unchanged after all. `None` if
     /// git fails or takes too long.
     pub(super) fn candidates(&mut self, tree: &Tree, base: &str) -> Option<Vec<RelPath>> {
-        let head = self.id(&tree.head())?;
         let mut found = Vec::new();
         let raw = ["--raw", "-z", "--no-renames", "--no-ext-diff", "--relative"];
-        let mut commits = git(&self.worktrees.root);
-        commits.arg("diff-tree").args(raw).args(["-r", base, &head]);
-        let mut files = git(&tree.root);
-        files.arg("diff-files").args(raw);
-        files.arg("--ignore-submodules=all");
-        for command in [commits, files] {
-            found.extend(changed(&self.git(tree, command)?));
+        let raw = [&raw[..], &["--ignore-submodules=all"]].concat();
+        // The index has what was committed and what was staged.
+        for command in [&["diff-index", "--cached", base][..], &["diff-files"]] {
+            let (name, of) = (&command[..1], &command[1..]);
+            let command = [name, &raw, of].concat();
+            found.extend(changed(&self.git(tree, |git| git.args(command))?));
         }
-        let mut new = git(&tree.root);
-        new.args(["ls-files", "-o", "-z", "--exclude-standard"]);
-        let new = self.git(tree, new)?;
+        let new = ["ls-files", "-o", "-z", "--exclude-standard"];
+        let new = self.git(tree, |git| git.args(new))?;
         let new = new.split(|byte| *byte == 0);
         found.extend(new.filter_map(|name| RelPath::new(name).ok()));
         found.sort();
@@ -271,10 +267,10 @@ impl<'a> Look<'a> {
             return base.clone();
         }
         drop(known);
-        let mut command = git(&self.worktrees.root);
-        command.args(["merge-base", &pair.0, &pair.1]);
         let begun = Instant::now();
-        let base = match self.aside.output(GIT, PRINTED, command) {
+        let git = self.repository.git(&self.own())?;
+        let git = git.args(["merge-base", &pair.0, &pair.1]);
+        let base = match git.within(GIT, PRINTED).printed() {
             Some(base) => Some(String::from_utf8(base).ok()?.trim().to_owned()),
             // It has only taken too long.
             None if begun.elapsed() >= GIT => return None,
@@ -319,7 +315,7 @@ impl<'a> Look<'a> {
 
     fn objects(&mut self) -> Option<&mut Objects> {
         if self.objects.is_none() {
-            self.objects = Objects::open(&self.worktrees.root);
+            self.objects = self.repository.objects(&self.worktrees.root);
         }
         self.objects.as_mut()
     }
@@ -328,12 +324,12 @@ impl<'a> Look<'a> {
     /// it is tracked and not checked out, `?` if it is neither tracked nor
     /// ignored. The inner `None` means that it is not listed.
     fn listed(&mut self, tree: &Tree, path: &RelPath) -> Option<Option<u8>> {
-        let mut command = git(&tree.root);
-        command
-            .args(["ls-files", "-t", "-z", "-c", "-o", "--exclude-standard"])
-            .arg("--")
-            .arg(&*native::name(path.as_bytes()));
-        Some(self.git(tree, command)?.first().copied())
+        let listed = self.git(tree, |git| {
+            git.args(["ls-files", "-t", "-z", "-c", "-o", "--exclude-standard"])
+                .arg("--")
+                .arg(&*native::name(path.as_bytes()))
+        });
+        Some(listed?.first().copied())
     }
 
     /// Returns the old and the new name of a file that a worktree has renamed
@@ -346,13 +342,13 @@ impl<'a> Look<'a> {
     ) -> Option<(RelPath, RelPath)> {
         let key = (tree.name.clone(), base.to_owned());
         if !self.renames.contains_key(&key) {
-            // The index, since files on the disk would be converted by the
-            // programs that the repository names.
-            let mut command = git(&tree.root);
-            command
-                .args(["diff-index", "--cached", "-M", "-l400", "--diff-filter=R"])
-                .args(["-z", "--name-status", "--no-ext-diff", "--relative", base]);
-            let printed = self.git(tree, command).unwrap_or_default();
+            // The index has renamed files under both names; on the disk they
+            // would have to be searched for.
+            let printed = self.git(tree, |git| {
+                git.args(["diff-index", "--cached", "-M", "-l400", "--diff-filter=R"])
+                    .args(["-z", "--name-status", "--no-ext-diff", "--relative", base])
+            });
+            let printed = printed.unwrap_or_default();
             let fields: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
             let names = fields.chunks_exact(3);
             let names = names
@@ -363,11 +359,14 @@ impl<'a> Look<'a> {
         names.iter().find(|(old, new)| is_it(old, new)).cloned()
     }
 
-    fn git(&mut self, tree: &Tree, command: Command) -> Option<Vec<u8>> {
+    /// Returns what git prints in a worktree; `None` if it fails or takes too
+    /// long.
+    fn git(&self, tree: &Tree, command: impl FnOnce(Git) -> Git) -> Option<Vec<u8>> {
         if self.is_over() || self.worktrees.hangs(&tree.root) {
             return None;
         }
-        self.aside.output(GIT, PRINTED, command)
+        let git = command(self.repository.git(tree)?);
+        git.within(GIT, PRINTED).printed()
     }
 
     /// Returns a file of a worktree; `None` if its file system does not answer.

@@ -187,16 +187,20 @@ export async function undoSession(daemon: Daemon, session: string, label: string
     const planned = await daemon.client?.undo({ session, dryRun: true, now: true }, WITHIN);
     if (planned === undefined) return;
     const count = planned.files.reduce((sum, { hunks }) => sum + hunks, 0);
-    if (count === 0) {
+    const likely = planned.files.flatMap(({ left }) => left ?? []).filter(({ cause }) => cause === "likely").length;
+    if (count + likely === 0) {
       void vscode.window.showInformationMessage(`${label} has no change that can be undone.`);
       return report(planned);
     }
     const undo = "Undo";
-    const files = planned.files.filter(({ hunks }) => hunks > 0).map(({ path }) => path);
+    const all = `Also ${likely} that may be mine`;
+    const files = planned.files.filter(({ hunks, left }) => hunks > 0 || left?.length).map(({ path }) => path);
     const detail = `${files.slice(0, 10).join("\n")}${files.length > 10 ? `\nand ${files.length - 10} more` : ""}`;
-    const question = `Undo ${count} changes by ${label}? Lines that others have written stay.`;
-    if ((await vscode.window.showWarningMessage(question, { modal: true, detail }, undo)) !== undo) return;
-    const undone = await daemon.client?.undo({ session, now: true }, WITHIN);
+    const yours = likely > 0 ? ` ${likely} more appeared while a command ran, and may be yours.` : "";
+    const question = `Undo ${count} changes by ${label}? Lines that others have written stay.${yours}`;
+    const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, undo, ...(likely > 0 ? [all] : []));
+    if (answer === undefined) return;
+    const undone = await daemon.client?.undo({ session, now: true, likely: answer === all }, WITHIN);
     if (undone) report(undone);
   } catch (error) {
     void vscode.window.showWarningMessage(`touchmark: ${message(error)}`);
@@ -215,7 +219,8 @@ export async function redo(daemon: Daemon): Promise<void> {
 
 /** Says what an undo has left as it is. What it has done can be seen. */
 function report({ files }: Undone): void {
-  const left = files.flatMap(({ path, outcome, cause, conflicts }) => {
+  const left = files.flatMap(({ path, outcome, cause, conflicts, left: stays }) => {
+    if (stays?.length) return stays.map((one) => `${path}: ${one.why}`);
     if (conflicts?.length) return conflicts.map((one) => `${path}, ${lines(one.lines)}: changed since by ${authorOf({ author: one.by })}`);
     return ["conflict", "notKept", "changed", "failed"].includes(outcome) ? [`${path}: ${cause ?? outcome}`] : [];
   });

@@ -15,8 +15,10 @@ export function authorOf({ author, evidence }: { author: Author; evidence?: Evid
 }
 
 /** The authors of a change, each once. */
-export function authorsOf({ authors }: Pick<ReviewHunk, "authors">): string {
-  return [...new Set(authors.map((author) => authorOf({ author })))].join(", ");
+export function authorsOf({ authors, likely }: Pick<ReviewHunk, "authors" | "likely">): string {
+  const all = [...new Set(authors.map((author) => authorOf({ author })))].join(", ");
+  // It appeared while a command ran, and may be the user's.
+  return likely ? `${all} or you` : all;
 }
 
 /** How long ago a moment was; `now` and `time` in milliseconds since 1970. */

@@ -21,10 +21,15 @@ use crate::ledger::recall::checkpoint_name;
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
 use crate::requests::pending::{Pending, Step};
+use crate::text::tokens;
 
 /// The maximum number of characters that are kept of a label, a message's name
 /// or a note.
 const LABEL: usize = 1_000;
+/// The maximum number of characters that are kept of a prompt.
+const TEXT: usize = 80;
+/// The maximum number of characters of a prompt that are searched for tokens.
+const SEARCHED: usize = 4_000;
 /// The maximum number of checkpoints of one session.
 const CHECKPOINTS: usize = 10_000;
 /// The maximum number of files that one warning may name.
@@ -55,6 +60,7 @@ impl Context<'_> {
                 label: ask.label.as_deref().map(shorten),
                 message: ask.message.as_deref().map(shorten),
                 step: ask.step,
+                text: ask.text.as_deref().and_then(beginning),
             },
         );
         done(Reply::CheckpointCreate(CheckpointCreated {
@@ -90,6 +96,7 @@ impl Context<'_> {
                 label: checkpoint.label.clone(),
                 message: checkpoint.message.clone(),
                 step: checkpoint.step,
+                text: checkpoint.text.clone(),
             });
         }
         done(Reply::CheckpointList(CheckpointRows { checkpoints, more }))
@@ -327,6 +334,16 @@ struct Edits {
     last: Option<Millis>,
     versions: u32,
     deleted: bool,
+}
+
+/// Returns the beginning of a prompt in one line, with tokens left out (SEC-3);
+/// `None` if it has no text.
+fn beginning(prompt: &str) -> Option<String> {
+    let searched: String = prompt.chars().take(SEARCHED).collect();
+    let masked = tokens::masked(&searched);
+    let words: Vec<&str> = masked.split_whitespace().collect();
+    let line: String = words.join(" ").chars().take(TEXT).collect();
+    (!line.is_empty()).then_some(line)
 }
 
 /// Groups versions by path. A correction replaces the author of its version.

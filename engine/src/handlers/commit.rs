@@ -211,7 +211,7 @@ impl Engine {
         if hash == began {
             // The session wrote the content that was there before the edit, and
             // others wrote later: the session changed nothing.
-            self.wrote(session, path, claim);
+            self.confirm_wrote(session, path, claim);
             return Verdict::of(Outcome::Overwritten, None);
         }
         let version = self.record_unobserved(session, path, hash, edit, begun);
@@ -244,7 +244,7 @@ impl Engine {
             self.amend(path, version, author, Evidence::Marked, Some(edit), false);
         }
         if unknown {
-            self.wrote(session, path, claim);
+            self.confirm_wrote(session, path, claim);
         }
     }
 
@@ -271,7 +271,7 @@ impl Engine {
         let author = Author::agent(session.clone());
         self.amend(path, version, author, Evidence::Marked, Some(edit), false);
         self.note_lost(session, path, version);
-        self.wrote(session, path, claim);
+        self.confirm_wrote(session, path, claim);
         Some(version)
     }
 
@@ -325,6 +325,19 @@ impl Engine {
         });
     }
 
+    /// Records what a session wrote, as its commit says. The write is older than
+    /// what the session has read since, so it replaces nothing of that (SEEN-2).
+    fn confirm_wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
+        let now = self.view().current(path, None).held.hash;
+        let known = self.state.knowledge(session, path);
+        let shown = known.is_some_and(|known| known.was_shown_only(now));
+        let live = self.tracker.live(path);
+        let last = live.is_some_and(|live| live.save.is_read_by(session));
+        if !(shown && last && now != hash.hash()) {
+            self.wrote(session, path, hash);
+        }
+    }
+
     /// Records a declared content that was never read from disk, since another
     /// author wrote over it immediately (ATTR-10). Both versions are recorded.
     /// If the other one is recorded already, a correction says that it came
@@ -371,12 +384,13 @@ impl Engine {
             edit: Some(edit),
             unobserved: true,
             before,
+            real: self.tracker.real_of(path),
             ..VersionFact::new(path.clone(), kind, held, author, Evidence::Declared)
         };
         let version = self.record(Fact::Version(fact));
         self.counts.versions += 1;
         self.publish_version(path, version, None);
-        self.wrote(session, path, HashOrAbsent::from(hash));
+        self.confirm_wrote(session, path, HashOrAbsent::from(hash));
         match other {
             Some((n, decision)) => {
                 self.amend_by(path, n, decision, false);
@@ -405,6 +419,7 @@ impl Engine {
                     formatted,
                     candidates,
                     before: hash,
+                    real: self.tracker.real_of(path),
                     ..VersionFact::new(path.clone(), kind, now, author, evidence)
                 }));
                 self.counts.versions += 1;
@@ -429,7 +444,7 @@ impl Engine {
             let author = Author::agent(session.clone());
             self.amend(path, version, author, Evidence::Declared, None, true);
             self.note_lost(session, path, version);
-            self.wrote(session, path, claim);
+            self.confirm_wrote(session, path, claim);
             return Some(version);
         }
         let held = self.view().late_first(pending, path, claim)?;
@@ -439,6 +454,7 @@ impl Engine {
         let author = Author::agent(session.clone());
         let version = self.record(Fact::Version(VersionFact {
             late: true,
+            real: self.tracker.real_of(path),
             ..VersionFact::new(
                 path.clone(),
                 VersionKind::Modified,
@@ -449,7 +465,7 @@ impl Engine {
         }));
         self.counts.versions += 1;
         self.publish_version(path, version, None);
-        self.wrote(session, path, claim);
+        self.confirm_wrote(session, path, claim);
         Some(version)
     }
 }

@@ -96,6 +96,7 @@ impl Engine {
             path: self.tracker.watched(path).unwrap_or(path).clone(),
             held,
             untracked: false,
+            real: self.tracker.real_of(path),
         });
         // Everything written until now is in the baseline.
         if let Some(live) = self.tracker.live_if_any(path) {

@@ -416,8 +416,12 @@ impl Engine {
         });
         // After a read, a save whose middle was reported counts as a change
         // again (MOD-2).
-        if let Some(live) = self.tracker.live_if_any(path) {
-            live.save.read_by(session);
+        let editing = self
+            .state
+            .edits_on(path)
+            .any(|(edit, _)| edit.fact.session == *session);
+        if editing || self.tracker.live(path).is_some() {
+            self.tracker.live_mut(path).save.read_by(session, editing);
         }
         self.publish(
             Happening::Read {

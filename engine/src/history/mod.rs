@@ -12,8 +12,8 @@ mod without;
 pub use hunks::{Hunk, hunks};
 pub use review::{LineName, Reviewed};
 pub use survival::Left;
-pub use weave::{Compared, Kind, Step, Undos, Weave};
-pub use without::{Conflict, Without};
+pub use weave::{Claim, Compared, Kind, Step, Undos, Weave};
+pub use without::{Conflict, Likely, Without};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,8 @@ use super::weave::{Line, Weave};
 /// as the file's history grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineName {
-    /// The index of the version that added or removed the line.
+    /// The index of the version that added or removed the line, or of the claim
+    /// that names its author.
     pub by: usize,
     /// The index of the version that first contained the line.
     pub of: usize,
@@ -30,7 +31,8 @@ pub struct Reviewed {
     pub before: Vec<u8>,
     /// The bytes there now.
     pub after: Vec<u8>,
-    /// The indexes of the versions under review that changed these lines.
+    /// The indexes of the versions and claims under review that changed these
+    /// lines.
     pub steps: BTreeSet<usize>,
     /// The names of these lines' changes. If they are given to
     /// [`Weave::review`], it does not return them again.
@@ -129,16 +131,15 @@ impl Weave {
     /// Returns for each line its changes: by which versions it was added and
     /// removed.
     fn names(&self) -> Vec<Vec<LineName>> {
-        let mut places = vec![0; self.changes.len()];
-        let mut own = Vec::with_capacity(self.lines.len());
-        for entry in &self.lines {
-            own.push((entry.step, places[entry.step]));
-            places[entry.step] += 1;
-        }
+        let own = self.line_places();
         let mut names = vec![Vec::new(); self.lines.len()];
         for (by, change) in self.changes.iter().enumerate() {
             for line in change.on.iter().chain(&change.off) {
                 let (of, place) = own[*line];
+                let by = match change.on.binary_search(line) {
+                    Ok(_) => self.author_of(by, *line),
+                    Err(_) => by,
+                };
                 names[*line].push(LineName { by, of, place });
             }
         }

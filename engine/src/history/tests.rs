@@ -61,7 +61,7 @@ fn without_redone(
     let undos = Undos {
         undos: redos.iter().map(|(undo, _)| *undo).collect(),
         redos: redos.to_vec(),
-        by_agents: Vec::new(),
+        ..Undos::default()
     };
     let found = Weave::with_undos(&steps, &undos).without(|step| undone.contains(&step));
     let conflicts = found.conflicts.iter().map(|one| (one.step, one.by));
@@ -120,7 +120,7 @@ fn what_a_redo_put_back_is_its_authors_again() {
     let undos = Undos {
         undos: vec![3],
         redos: redos.to_vec(),
-        by_agents: Vec::new(),
+        ..Undos::default()
     };
     let weave = Weave::with_undos(&steps, &undos);
     let agents = |step: usize| step == 1 || step == 2;
@@ -138,6 +138,7 @@ fn what_a_save_over_an_undo_put_back_is_its_authors_again() {
             undos: vec![3],
             redos: Vec::new(),
             by_agents: by_agents.to_vec(),
+            ..Undos::default()
         };
         let weave = Weave::with_undos(&steps, &undos);
         let bytes = weave.without(|step| step == undone).bytes.unwrap();
@@ -308,4 +309,298 @@ fn what_was_kept_is_not_looked_at_again() {
     // One of the remaining changes is undone.
     let text = weave.without_reviewed([&left[1]], true).unwrap();
     assert_eq!(text, b"new\na\nB\nc\nd\n");
+}
+
+/// Returns the file's last content without version 1, whose author is only
+/// likely, and the texts that stay.
+fn without_likely(versions: &[&str]) -> (String, Vec<String>) {
+    let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
+    let found = Weave::new(&steps).without_sparing(|step| step == 1, |step| step == 1);
+    let text = String::from_utf8(found.bytes.unwrap_or_default()).unwrap();
+    let stays = found.likely.into_iter();
+    let stays = stays.map(|one| String::from_utf8(one.text).unwrap());
+    (text, stays.collect())
+}
+
+#[test]
+fn text_that_first_appeared_in_a_likely_version_stays() {
+    let stays = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let base = "a\nb\nc\n";
+    // What was added or replaced stays, what was removed comes back.
+    let found = without_likely(&[base, "a\nmine\nb\nc\n"]);
+    assert_eq!(found, ("a\nmine\nb\nc\n".into(), stays(&["mine\n"])));
+    let found = without_likely(&[base, "a\nB\nc\n"]);
+    assert_eq!(found, ("a\nB\nc\n".into(), stays(&["B\n"])));
+    let found = without_likely(&[base, "b\nc\nmine\n"]);
+    assert_eq!(found, ("a\nb\nc\nmine\n".into(), stays(&["mine\n"])));
+    assert_eq!(without_likely(&[base, "b\n"]), (base.into(), stays(&[])));
+    assert_eq!(without_likely(&[base, ""]), (base.into(), stays(&[])));
+    // Known lines and white space are no new text.
+    let found = without_likely(&[base, "c\nb\na\n"]);
+    assert_eq!(found, (base.into(), stays(&[])));
+    let found = without_likely(&[base, "a\n    b\nc\n"]);
+    assert_eq!(found, (base.into(), stays(&[])));
+    // A known line next to a new one may be a part of the same text.
+    let found = without_likely(&[base, "a\nmine\nb\nb\nc\n"]);
+    assert!(found.0.contains("mine\n"), "{found:?}");
+    // What others have removed since is not listed.
+    let found = without_likely(&[base, "a\nmine\nb\nc\n", base]);
+    assert_eq!(found, (base.into(), stays(&[])));
+}
+
+#[test]
+fn a_claimed_line_has_the_author_that_the_user_named() {
+    let versions = ["a\n", "a\nx\ny\nz\n", "a\nx\ny\nz\nu\nv\n"];
+    let claim = |step, line: &str, place| Claim {
+        step,
+        lines: vec![(place, Weave::mark(line.as_bytes()))],
+    };
+    // Line `y` is not version 1's, line `v` is not version 2's.
+    let claims = [claim(1, "y\n", 1), claim(2, "v\n", 1)];
+    let weave = Weave::new(&versions.map(held)).claimed(&claims);
+    let of: Vec<usize> = weave.blame(2).iter().map(|line| line.0).collect();
+    assert_eq!(of, [0, 1, 3, 1, 2, 4]);
+    let text = |undone: &[usize]| {
+        let found = weave.without(|step| undone.contains(&step));
+        String::from_utf8(found.bytes.unwrap()).unwrap()
+    };
+    assert_eq!(text(&[1]), "a\ny\nu\nv\n");
+    assert_eq!(text(&[2]), "a\nx\ny\nz\nv\n");
+    assert_eq!(text(&[1, 4]), "a\ny\nu\n");
+    assert_eq!(
+        weave
+            .name_lines(2, touchmark_proto::LineRange { start: 3, end: 3 })
+            .len(),
+        1
+    );
+    // A line that is another by now is not meant.
+    let weave = Weave::new(&versions.map(held)).claimed(&[claim(1, "other\n", 1)]);
+    assert_eq!(weave.blame(2)[2].0, 1);
+    // The line that replaced another removed it, too.
+    let weave = Weave::new(&["a\nb\nm\nc\n", "a\nB\nm\nC\n"].map(held));
+    let weave = weave.claimed(&[claim(1, "B\n", 0)]);
+    let found = weave.without(|step| step == 1);
+    assert_eq!(found.bytes.unwrap(), b"a\nB\nm\nc\n");
+}
+
+/// Returns the file's last content without the versions in `undone`, and the
+/// conflicts' authors, if git carried the versions in `carried`. An empty text
+/// stands for no file.
+fn without_carried(
+    versions: &[&str],
+    carried: &[usize],
+    undone: &[usize],
+) -> (Option<String>, Vec<(usize, usize)>) {
+    let found = carried_weave(versions, carried).without(|step| undone.contains(&step));
+    let conflicts = found.conflicts.iter().map(|one| (one.step, one.by));
+    let text = found.bytes.map(|bytes| String::from_utf8(bytes).unwrap());
+    (text, conflicts.collect())
+}
+
+fn carried_weave(versions: &[&str], carried: &[usize]) -> Weave {
+    let steps = versions.iter().map(|text| match *text {
+        "" => Step::Absent,
+        text => held(text),
+    });
+    let undos = Undos {
+        carried: carried.to_vec(),
+        ..Undos::default()
+    };
+    Weave::with_undos(&steps.collect::<Vec<_>>(), &undos)
+}
+
+#[test]
+fn what_git_carried_keeps_its_authors() {
+    let base = "a\nb\nc\nd\ne\nf\n";
+    let agent = "a\nb\nc\nd\nE1\nE2\nf\n";
+    let upstream = "a\nB\nc\nd\ne\nf\n";
+    let both = "a\nB\nc\nd\nE1\nE2\nf\n";
+    let left = (Some(upstream.to_owned()), vec![]);
+    // A merge or a rebase; stash, merge and pop; a switch and a cherry-pick.
+    assert_eq!(without_carried(&[base, agent, both], &[2], &[1]), left);
+    let popped = [base, agent, base, upstream, both];
+    assert_eq!(without_carried(&popped, &[2, 3, 4], &[1]), left);
+    let picked = [base, agent, upstream, both];
+    assert_eq!(without_carried(&picked, &[2, 3], &[1]), left);
+    // Without the record the lines are those of the last version.
+    let stays = (Some(both.to_owned()), vec![]);
+    assert_ne!(without_carried(&picked, &[], &[1]), left);
+    // What another author decided about a line stays decided.
+    let changed = [
+        base,
+        agent,
+        "a\nb\nc\nd\nE1\nmine\nf\n",
+        base,
+        "a\nB\nc\nd\nE1\nmine\nf\n",
+    ];
+    assert_eq!(
+        without_carried(&changed, &[3, 4], &[1]),
+        (Some(changed[4].to_owned()), vec![(1, 2)])
+    );
+    // The versions that git carried are nobody's, whoever ran it.
+    assert_eq!(without_carried(&[base, both], &[1], &[]), stays);
+    // A forced switch of the agent's destroyed the user's text, and it is on the
+    // first branch again.
+    let forced = [
+        "a1\nb1\nc1\n",
+        "a1\nb1\nmine\n",
+        "up\nb1\nc1\n",
+        "a1\nb1\nc1\n",
+    ];
+    let back = (Some(forced[1].to_owned()), vec![]);
+    assert_eq!(without_carried(&forced, &[3], &[2]), back);
+    // On the other branch nothing of the agent's is left, and nothing comes
+    // back to it.
+    let away = [base, agent, "a\nb\nc\nd\nother\nf\n"];
+    let unchanged = (Some(away[2].to_owned()), vec![]);
+    assert_eq!(without_carried(&away, &[2], &[1]), unchanged);
+}
+
+#[test]
+fn a_file_that_git_took_away_and_brought_back_is_its_authors() {
+    let versions = ["", "a1\na2\n", "", "a1\na2\nB\n"];
+    let left = (Some("B\n".to_owned()), vec![]);
+    assert_eq!(without_carried(&versions, &[2, 3], &[1]), left);
+    let same = ["", "a1\na2\n", "", "a1\na2\n"];
+    assert_eq!(without_carried(&same, &[2, 3], &[1]).0, None);
+}
+
+#[test]
+fn a_review_has_lines_that_git_carried() {
+    let (base, agent) = ("a\nb\nc\nd1\n", "a\nb\nc\nD1\n");
+    let weave = carried_weave(
+        &[base, agent, base, "A\nb\nc\nd1\n", "A\nb\nc\nD1\n"],
+        &[2, 3, 4],
+    );
+    let found = weave.review(|step| step == 1, &BTreeSet::new());
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&*found[0].before, &*found[0].after),
+        (&b"d1\n"[..], &b"D1\n"[..])
+    );
+    // What was kept before stays kept.
+    let kept: BTreeSet<LineName> = found[0].names.iter().copied().collect();
+    assert_eq!(weave.review(|step| step == 1, &kept), []);
+}
+
+#[test]
+fn what_the_user_took_back_last_stays_so() {
+    let (base, mine) = ("a\nb\nc\nd\n", "a\nB1\nB2\nc\nd\n");
+    // The agent takes the file back, the user brings the text back and takes it
+    // back as well.
+    let text = |versions: &[&str]| without_carried(versions, &[], &[2]).0.unwrap();
+    assert_eq!(text(&[base, mine, base, mine, base]), base);
+    let typed = "a\nb\nc\nmine\n";
+    assert_eq!(text(&[base, mine, base, mine, base, typed]), typed);
+    // Or removes the file and makes it again.
+    assert_eq!(text(&[base, mine, base, "", base]), base);
+    assert_eq!(text(&[base, mine, base, "", "x\ny\n"]), "x\ny\n");
+    // What only the agent took back comes back.
+    assert_eq!(text(&[base, mine, base]), mine);
+    // A switch decides nothing.
+    let switched = without_carried(&[base, mine, base, mine, base], &[3, 4], &[2]);
+    assert_eq!(switched.0.unwrap(), mine);
+}
+
+/// A generator of numbers that is the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).unwrap()
+    }
+}
+
+#[test]
+fn going_to_another_state_and_back_changes_nothing() {
+    for seed in 1..=2_000 {
+        let mut dice = Dice(u64::wrapping_mul(seed, 0x9E37_79B9_7F4A_7C15));
+        let mut next = 0;
+        let mut edited = |text: &str, dice: &mut Dice| -> String {
+            let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
+            for _ in 0..=dice.below(2) {
+                next += 1;
+                let at = dice.below(lines.len() + 1);
+                match dice.below(3) {
+                    0 if at < lines.len() => drop(lines.remove(at)),
+                    1 if at < lines.len() => lines[at] = format!("line {next}\n"),
+                    _ => lines.insert(at, format!("line {next}\n")),
+                }
+            }
+            lines.concat()
+        };
+        let base: String = (0..6).map(|line| format!("base {line}\n")).collect();
+        let mut all = vec![base.clone()];
+        for _ in 0..2 + dice.below(5) {
+            let last = all.last().unwrap().clone();
+            all.push(edited(&last, &mut dice));
+        }
+        let undone: Vec<usize> = (1..all.len()).filter(|_| dice.below(2) == 0).collect();
+        // The same, with a way to another branch and back somewhere.
+        let place = 1 + dice.below(all.len());
+        let mut away = all.clone();
+        away.insert(place, edited(&base, &mut dice));
+        away.insert(place + 1, all[place - 1].clone());
+        let shifted: Vec<usize> = undone
+            .iter()
+            .map(|step| if *step >= place { step + 2 } else { *step })
+            .collect();
+        fn texts(all: &[String]) -> Vec<&str> {
+            all.iter().map(String::as_str).collect()
+        }
+        let straight = without_carried(&texts(&all), &[], &undone);
+        let (text, conflicts) = without_carried(&texts(&away), &[place, place + 1], &shifted);
+        assert_eq!(text, straight.0, "seed {seed}: {away:#?} {shifted:?}");
+        assert_eq!(conflicts.len(), straight.1.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn upstreams_changes_of_other_lines_change_no_undo() {
+    for seed in 1..=2_000 {
+        let mut dice = Dice(u64::wrapping_mul(seed, 0x9E37_79B9_7F4A_7C15));
+        let base: Vec<String> = (0..20).map(|line| format!("base {line}\n")).collect();
+        // The agent and the user change the first half, upstream the other.
+        let mut lines = base.clone();
+        let mut all = vec![base.concat()];
+        let mut undone = Vec::new();
+        for at in 0..1 + dice.below(4) {
+            let line = dice.below(9);
+            lines[line] = match dice.below(3) {
+                0 => format!("one {at}\n"),
+                1 => format!("one {at}\ntwo {at}\n"),
+                _ => String::new(),
+            };
+            if dice.below(2) == 0 {
+                undone.push(all.len());
+            }
+            all.push(lines.concat());
+        }
+        let left = without_carried(
+            &all.iter().map(String::as_str).collect::<Vec<_>>(),
+            &[],
+            &undone,
+        );
+        let up = |text: &str| text.replace("base 15\n", "upstream\nupstream too\n");
+        let merged = up(all.last().unwrap());
+        let mut carried = Vec::new();
+        if dice.below(2) == 0 {
+            // Over upstream's state, as a rebase or stash, pull and pop.
+            carried.push(all.len());
+            all.push(up(&base.concat()));
+        }
+        carried.push(all.len());
+        all.push(merged);
+        let texts: Vec<&str> = all.iter().map(String::as_str).collect();
+        let (text, conflicts) = without_carried(&texts, &carried, &undone);
+        assert_eq!(
+            text,
+            left.0.map(|text| up(&text)),
+            "seed {seed}: {all:#?} {undone:?}"
+        );
+        assert_eq!(conflicts.len(), left.1.len(), "seed {seed}");
+    }
 }

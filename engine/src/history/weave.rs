@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
+use touchmark_proto::{Hash, LineRange};
+
 use crate::text::lines;
 
 /// A version's content, as [`Weave::new`] takes it.
@@ -24,7 +26,8 @@ pub enum Step {
     NotKept,
 }
 
-/// The versions of a file that are undos or redos.
+/// The versions of a file that repeat or take back what others have changed:
+/// undos, redos, and what git carried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undos {
     /// The indexes of undos, in ascending order.
@@ -36,6 +39,10 @@ pub struct Undos {
     /// an agent writes again count as that agent's. Undone lines that an editor
     /// saves again count as their first author's.
     pub by_agents: Vec<usize>,
+    /// The indexes of carried versions, in ascending order: git brought their
+    /// content, as a switch, a merge or a stash does (HIST-8). They change
+    /// nobody's lines and decide nothing.
+    pub carried: Vec<usize>,
 }
 
 /// A line, as an index into [`Weave::lines`].
@@ -53,9 +60,24 @@ pub struct Weave {
     /// Versions that may include changes of other authors.
     pub(super) mixed: BTreeSet<usize>,
     /// For each line that was put back or removed again when an undo was taken
-    /// back: the version whose change had been undone. The key is the version
-    /// that took the undo back, and the line.
+    /// back, or by a carried version: the version that had made this change
+    /// before. The key is the version that repeats the change, and the line.
     pub(super) redone: BTreeMap<(usize, Line), usize>,
+    /// For each line whose author the user has named: the index of that claim,
+    /// counted on from the versions.
+    pub(super) claims: BTreeMap<Line, usize>,
+    /// The carried versions ([`Undos::carried`]).
+    pub(super) carried: BTreeSet<usize>,
+}
+
+/// Lines of one version whose author the user has named (ATTR-18).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The index of the version that first contained the lines.
+    pub step: usize,
+    /// The lines: the index of each among those that the version added, and its
+    /// mark ([`Weave::mark`]).
+    pub lines: Vec<(u32, u64)>,
 }
 
 /// A line of a weave.
@@ -158,7 +180,13 @@ impl Weave {
             changes: Vec::with_capacity(steps.len()),
             mixed: BTreeSet::new(),
             redone: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            carried: undos.carried.iter().copied().collect(),
         };
+        // The last version that turned each line on and off, for carried
+        // versions. A carried version counts as the version that it repeats.
+        let mut last_on: BTreeMap<Line, usize> = BTreeMap::new();
+        let mut last_off: BTreeMap<Line, usize> = BTreeMap::new();
         let mut now = Now {
             on: Vec::new(),
             text: None,
@@ -222,14 +250,43 @@ impl Weave {
             for undo in &redone {
                 weave.redo(*undo, at);
             }
-            if redone.is_empty() && undos.by_agents.binary_search(&at).is_err() {
+            let is_carried = weave.carried.contains(&at);
+            if redone.is_empty() && !is_carried && undos.by_agents.binary_search(&at).is_err() {
                 let mut undone = undos.undos.iter().filter(|undo| **undo < at);
                 if let Some(undo) = undone.rfind(|undo| weave.takes_back(at, **undo)) {
                     weave.redo(*undo, at);
                 }
             }
+            if is_carried {
+                weave.repeat(at, &last_on, &last_off);
+            }
+            let change = &weave.changes[at];
+            for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {
+                for line in lines {
+                    let made = weave.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    last.insert(*line, made);
+                }
+            }
         }
         weave
+    }
+
+    /// Notes for the lines that a carried version changed which version made the
+    /// same change of them before. Lines that git brought anew have none.
+    fn repeat(
+        &mut self,
+        carried: usize,
+        last_on: &BTreeMap<Line, usize>,
+        last_off: &BTreeMap<Line, usize>,
+    ) {
+        let change = &self.changes[carried];
+        for (lines, last) in [(&change.on, last_on), (&change.off, last_off)] {
+            for line in lines {
+                if let Some(made) = last.get(line) {
+                    self.redone.insert((carried, *line), *made);
+                }
+            }
+        }
     }
 
     /// Returns whether a version takes back all that an undo did: as the save of
@@ -277,6 +334,72 @@ impl Weave {
     pub fn mixed(mut self, versions: impl IntoIterator<Item = usize>) -> Self {
         self.mixed.extend(versions);
         self
+    }
+
+    /// Sets the lines whose author the user has named. To the methods of the
+    /// weave, each claim is a further version: the first has the index after
+    /// the last version's. Of several claims of one line, the last counts.
+    #[must_use]
+    pub fn claimed(mut self, claims: &[Claim]) -> Self {
+        let places = self.line_places();
+        for (at, claim) in claims.iter().enumerate() {
+            for (line, (step, place)) in places.iter().enumerate() {
+                let is_meant = *step == claim.step
+                    && claim
+                        .lines
+                        .contains(&(number(*place), Self::mark(&self.lines[line].text)));
+                if is_meant {
+                    self.claims.insert(line, self.changes.len() + at);
+                }
+            }
+        }
+        self
+    }
+
+    /// Returns the mark by which a claim recognises a line: the first eight
+    /// bytes of the hash of its text.
+    pub fn mark(text: &[u8]) -> u64 {
+        let hash = Hash::of(text);
+        let bytes = hash.0.iter().take(8);
+        bytes.fold(0, |mark, byte| mark << 8 | u64::from(*byte))
+    }
+
+    /// Returns the names of lines of a version, given by their numbers, for a
+    /// claim: for each, the version that first contained it, its index among
+    /// the lines that this version added, and its mark.
+    pub fn name_lines(&self, step: usize, numbers: LineRange) -> Vec<(usize, u32, u64)> {
+        let on = self.on_after(step);
+        let places = self.line_places();
+        let lines = self.order.iter().filter(|line| on[**line]);
+        let meant = lines
+            .zip(1_u32..)
+            .filter(|(_, at)| (numbers.start..=numbers.end).contains(at));
+        meant
+            .map(|(line, _)| {
+                let (of, place) = places[*line];
+                (of, number(place), Self::mark(&self.lines[*line].text))
+            })
+            .collect()
+    }
+
+    /// Returns for each line the version that first contained it, and its index
+    /// among the lines that this version added.
+    pub(super) fn line_places(&self) -> Vec<(usize, usize)> {
+        let mut next = vec![0; self.changes.len()];
+        let place = |entry: &Entry| {
+            let place = next[entry.step];
+            next[entry.step] += 1;
+            (entry.step, place)
+        };
+        self.lines.iter().map(place).collect()
+    }
+
+    /// Returns the version or claim that names the author of a line which the
+    /// version `step` added.
+    pub(super) fn author_of(&self, step: usize, line: Line) -> usize {
+        let claim = self.claims.get(&line);
+        let claim = claim.filter(|_| step == self.lines[line].step);
+        claim.copied().unwrap_or(step)
     }
 
     /// Returns which lines are on after a version.
@@ -437,17 +560,20 @@ impl Weave {
     }
 
     /// Returns each line of a version in the file's order, with the version
-    /// that first contained it.
+    /// that first contained it, or the claim that names its author.
     pub fn blame(&self, step: usize) -> Vec<(usize, &[u8])> {
         let on = self.on_after(step);
         let lines = self.order.iter().filter(|line| on[**line]);
         lines
-            .map(|line| (self.lines[*line].step, &*self.lines[*line].text))
+            .map(|line| {
+                let entry = &self.lines[*line];
+                (self.author_of(entry.step, *line), &*entry.text)
+            })
             .collect()
     }
 
     /// Returns all lines of two versions in order, each with the version that
-    /// added or removed it.
+    /// added or removed it, or the claim that names its author.
     pub fn compare(&self, from: usize, to: usize) -> Vec<Compared<'_>> {
         let (before, after) = (self.on_after(from), self.on_after(to));
         // The last version between the two that added or removed each line. If
@@ -472,6 +598,10 @@ impl Weave {
             let step = match last.get(line) {
                 Some(last) if kind != Kind::Context => *last,
                 _ => entry.step,
+            };
+            let step = match kind {
+                Kind::Removed => step,
+                Kind::Added | Kind::Context => self.author_of(step, *line),
             };
             Some(Compared {
                 kind,

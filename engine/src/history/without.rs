@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
-use super::weave::{Hunk, Line, Weave, What};
+use super::weave::{Change, Hunk, Line, Weave, What};
 
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Without {
     pub hunks: u32,
     /// Changes that stay, since another version has changed the same lines.
     pub conflicts: Vec<Conflict>,
+    /// Changes that stay, since their text is only likely the author's.
+    pub likely: Vec<Likely>,
     /// Versions that cannot be undone, since their changes cannot be
     /// distinguished from other versions': the contents between them are not
     /// stored.
@@ -36,6 +38,19 @@ pub struct Conflict {
     pub before: Vec<u8>,
 }
 
+/// A change that stays, since its text may be another author's (UNDO-7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Likely {
+    /// Its lines in the file's current content.
+    pub lines: LineRange,
+    /// The index of the version that made the change.
+    pub step: usize,
+    /// The number of lines that it removed, which do not come back.
+    pub removed: u32,
+    /// The lines that stay.
+    pub text: Vec<u8>,
+}
+
 /// The smallest part of a change that is undone, or stays, alone.
 pub(super) struct Part {
     step: usize,
@@ -50,11 +65,24 @@ impl Weave {
     /// are restored. Where another version has changed the added lines, the
     /// change stays. Lines that other versions added always stay.
     pub fn without(&self, undone: impl Fn(usize) -> bool) -> Without {
+        self.without_sparing(undone, |_| false)
+    }
+
+    /// As [`without`](Self::without), but changes of the versions that
+    /// `is_likely` selects stay where text first appeared in them.
+    pub fn without_sparing(
+        &self,
+        undone: impl Fn(usize) -> bool,
+        is_likely: impl Fn(usize) -> bool,
+    ) -> Without {
         let (asked, not_kept) = self.asked(undone);
-        let kept = self.kept(&asked, &BTreeSet::new());
+        let (given, likely) = self.new_text(&asked, is_likely);
+        let kept = self.kept(&asked, &given);
         let (state, hunks) = self.state(&asked, &kept);
         let now = self.changes.last().is_some_and(|last| last.exists);
-        let made = asked.iter().any(|at| self.made(*at));
+        let made = asked
+            .iter()
+            .any(|at| *at < self.changes.len() && self.made(*at));
         let empty = !state.on.iter().any(|on| *on);
         // The selected versions created the file, and no line of others is
         // left.
@@ -64,6 +92,7 @@ impl Weave {
             bytes,
             hunks,
             conflicts: self.conflicts(kept),
+            likely,
             not_kept,
         }
     }
@@ -80,17 +109,36 @@ impl Weave {
         };
         let mut now = self.on_after(self.changes.len());
         for (line, entry) in self.lines.iter().enumerate() {
-            now[line] &= !asked.contains(&entry.step);
+            now[line] &= !asked.contains(&self.author_of(entry.step, line));
         }
         let mut hunks = 0;
         for (at, change) in self.changes.iter().enumerate() {
             let is_asked = asked.contains(&at);
             match &change.what {
                 What::Nothing => {}
-                What::Restored(_) if is_asked => hunks += 1,
+                What::Restored(_) if is_asked && !self.carried.contains(&at) => hunks += 1,
+                What::Restored(_) if self.carried.contains(&at) => {
+                    // What was undone before it stays undone.
+                    for part in self.line_parts(at, change) {
+                        let is_meant = asked.contains(&part.step);
+                        if !is_meant || kept.stays(&part) {
+                            state.turn(&part, None);
+                        }
+                    }
+                    state.exists = change.exists;
+                }
                 What::Restored(of) => {
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
+                    }
+                    let existed = at.checked_sub(1).is_some_and(|at| self.changes[at].exists);
+                    if change.exists && !existed && self.decides(at, asked) {
+                        // The file was made again. Lines that its author left
+                        // out do not come back.
+                        let made = self.on_after(at);
+                        for (on, made) in state.on.iter_mut().zip(made) {
+                            *on &= made;
+                        }
                     }
                 }
                 What::Hunks(all) => {
@@ -98,7 +146,8 @@ impl Weave {
                         let parts = self.parts(at, hunk);
                         let meant = |part: &Part| asked.contains(&part.step);
                         let stays = |part: &Part| !meant(part) || kept.stays(part);
-                        hunks += u32::from(is_asked && !parts.iter().all(stays));
+                        let is_meant = is_asked || !self.claims.is_empty();
+                        hunks += u32::from(is_meant && !parts.iter().all(stays));
                         for part in parts.iter().filter(|part| stays(part)) {
                             // A change that stays does not remove a line that
                             // is in the file now.
@@ -108,13 +157,57 @@ impl Weave {
                     if !is_asked {
                         state.exists = change.exists;
                     }
+                    if !is_asked && !change.exists && self.decides(at, asked) {
+                        // Lines that are missing from a file when it is removed
+                        // do not come back in the next file of that name.
+                        state.on.fill(false);
+                    }
                 }
             }
             if wanted.contains(&at) {
                 states.insert(at, state.clone());
             }
         }
+        self.leave_decided(asked, &mut state);
         (state, hunks)
+    }
+
+    /// Returns whether a version is a decision of its author about the lines
+    /// that it adds and removes. Git carried none of it, it takes no undo back,
+    /// and it puts no line back that a version to be undone has typed.
+    fn decides(&self, at: usize, asked: &BTreeSet<usize>) -> bool {
+        let mut repeats = self.redone.range((at, 0)..(at + 1, 0));
+        let mut on = self.changes[at].on.iter();
+        !self.carried.contains(&at)
+            && !asked.contains(&at)
+            && repeats.next().is_none()
+            && !on.any(|line| asked.contains(&self.author_of(self.lines[*line].step, *line)))
+    }
+
+    /// Leaves lines as they are now if the last version that added or removed
+    /// them took the file back to an earlier content, and is not undone.
+    fn leave_decided(&self, asked: &BTreeSet<usize>, state: &mut State) {
+        let now = self.on_after(self.changes.len());
+        let author = |line: Line| self.author_of(self.lines[line].step, line);
+        let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
+        let mut differs: BTreeSet<Line> = differs
+            .filter(|line| !now[*line] || !asked.contains(&author(*line)))
+            .collect();
+        for (at, change) in self.changes.iter().enumerate().rev() {
+            if differs.is_empty() {
+                break;
+            }
+            let decides = matches!(change.what, What::Restored(_)) && self.decides(at, asked);
+            for (lines, to) in [(&change.on, true), (&change.off, false)] {
+                for line in lines {
+                    let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    // What git carried decides nothing.
+                    if now[*line] == to && !self.carried.contains(&made) && differs.remove(line) {
+                        state.on[*line] ^= decides;
+                    }
+                }
+            }
+        }
     }
 
     /// Returns whether a version created the file.
@@ -144,26 +237,61 @@ impl Weave {
                 not_kept.extend((change.since..=at).filter(|one| undone(*one)));
             }
         }
+        let claims: BTreeSet<usize> = self.claims.values().copied().collect();
+        asked.extend(claims.into_iter().filter(|claim| undone(*claim)));
         (asked, not_kept)
     }
 
-    /// Splits a hunk of a version into its parts. What a redo repeated is
-    /// separate from its other changes, as a part of the version that made the
-    /// change first.
+    /// Splits a hunk of a version into its parts. Separate are what a redo or a
+    /// carried version repeated, as a part of the version that made the change
+    /// first, and the lines whose author the user has named, as a part of that
+    /// claim.
     fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
-        if self.redone.range((at, 0)..(at + 1, 0)).next().is_none() {
+        let redone = self.redone.range((at, 0)..(at + 1, 0)).next().is_some();
+        let claimed = hunk.on.iter().any(|line| self.claims.contains_key(line));
+        if !redone && !claimed {
             return parts(at, hunk);
         }
         let mut by: BTreeMap<usize, Hunk> = BTreeMap::new();
         let step = |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
-        for line in &hunk.off {
-            by.entry(step(line)).or_default().off.push(*line);
-        }
+        let author = |line: &Line| self.author_of(step(line), *line);
         for line in &hunk.on {
-            by.entry(step(line)).or_default().on.push(*line);
+            by.entry(author(line)).or_default().on.push(*line);
+        }
+        // Who is said to have written a line has also removed the line that it
+        // replaced.
+        let pairs = claimed && hunk.on.len() == hunk.off.len();
+        let only = by
+            .keys()
+            .next()
+            .copied()
+            .filter(|_| claimed && by.len() == 1);
+        for (place, line) in hunk.off.iter().enumerate() {
+            let step = match hunk.on.get(place).filter(|_| pairs) {
+                Some(on) => author(on),
+                None => only.unwrap_or_else(|| step(line)),
+            };
+            by.entry(step).or_default().off.push(*line);
         }
         let all = by.into_iter();
         all.flat_map(|(step, hunk)| parts(step, &hunk)).collect()
+    }
+
+    /// Splits a change into the changes of its lines, each as a part of the
+    /// version that made it first.
+    fn line_parts(&self, at: usize, change: &Change) -> impl Iterator<Item = Part> {
+        let step = move |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
+        let off = change.off.iter().map(move |line| Part {
+            step: step(line),
+            off: vec![*line],
+            on: Vec::new(),
+        });
+        let on = change.on.iter().map(move |line| Part {
+            step: step(line),
+            off: Vec::new(),
+            on: vec![*line],
+        });
+        off.chain(on)
     }
 
     /// Returns the versions whose content a later version restored.
@@ -185,13 +313,23 @@ impl Weave {
             lines: given.clone(),
             ..Kept::default()
         };
+        // For each line, the last version that added it or put it back.
+        let mut last = vec![0; self.lines.len()];
+        for (at, change) in self.changes.iter().enumerate() {
+            for line in &change.on {
+                last[*line] = at;
+            }
+        }
         let mut next = self.changes.len();
         while let Some(at) = next.checked_sub(1) {
             next = at;
+            let is_carried = self.carried.contains(&at);
             let hunks = match &self.changes[at].what {
                 What::Nothing => continue,
+                // What git took back and brought again later counts.
+                What::Restored(_) if is_carried && at + 1 < self.changes.len() => continue,
                 // The versions whose changes it took back do not count.
-                What::Restored(of) if !asked.contains(&at) => {
+                What::Restored(of) if is_carried || !asked.contains(&at) => {
                     next = of + 1;
                     continue;
                 }
@@ -202,8 +340,12 @@ impl Weave {
                 for part in self.parts(at, hunk) {
                     if asked.contains(&part.step) && !kept.stays(&part) {
                         kept.look(part);
-                    } else {
-                        kept.others(&part);
+                    } else if !is_carried {
+                        kept.others(&part, |_| true);
+                    } else if part.step == at {
+                        // Lines that git took away and brought back later were
+                        // changed by nobody.
+                        kept.others(&part, |line| last[line] < at);
                     }
                 }
             }
@@ -217,18 +359,15 @@ impl Weave {
         if kept.parts.is_empty() {
             return Vec::new();
         }
-        let mut place = vec![0; self.lines.len()];
-        let mut on = vec![false; self.lines.len()];
-        for change in &self.changes {
-            change.turn(&mut on);
-        }
-        let mut number = 0;
-        for line in &self.order {
-            number += u32::from(on[*line]);
-            place[*line] = number;
-        }
+        let (on, place) = self.places();
         let mut conflicts: Vec<Conflict> = Vec::new();
         for (part, by, instead) in kept.parts {
+            // Git has put another content in the place of all of it, as by
+            // going to another branch: nothing of it is left.
+            let is_left = part.on.iter().any(|line| on[*line]);
+            if self.carried.contains(&by) && !is_left {
+                continue;
+            }
             let all = part.on.iter().chain(&part.off).chain(&instead);
             let here: Vec<Line> = all.copied().filter(|line| on[*line]).collect();
             let places = here.iter().map(|line| place[*line]);
@@ -259,6 +398,85 @@ impl Weave {
             }
         }
         folded
+    }
+
+    /// Returns which lines are in the file now, and each line's number there;
+    /// of a line that is not, the number of the line before its place.
+    fn places(&self) -> (Vec<bool>, Vec<u32>) {
+        let on = self.on_after(self.changes.len());
+        let mut place = vec![0; self.lines.len()];
+        let mut number = 0;
+        for line in &self.order {
+            number += u32::from(on[*line]);
+            place[*line] = number;
+        }
+        (on, place)
+    }
+
+    /// Finds the changes of likely versions that stay: the hunks in which a line
+    /// first appeared and still is. Returns all lines of these hunks, each with
+    /// the version, and the hunks for people.
+    fn new_text(
+        &self,
+        asked: &BTreeSet<usize>,
+        is_likely: impl Fn(usize) -> bool,
+    ) -> (BTreeSet<(usize, Line)>, Vec<Likely>) {
+        let (mut given, mut found) = (BTreeSet::new(), Vec::new());
+        let likely = asked.iter().copied().filter(|at| {
+            if *at >= self.changes.len() {
+                return false;
+            }
+            let mut all = self.changes[*at].since..=*at;
+            all.any(&is_likely)
+        });
+        let likely: Vec<usize> = likely.collect();
+        if likely.is_empty() {
+            return (given, found);
+        }
+        let (on, place) = self.places();
+        // The version in which each text first appeared.
+        let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for entry in &self.lines {
+            let step = first.entry(&entry.text).or_insert(entry.step);
+            *step = entry.step.min(*step);
+        }
+        for at in likely {
+            let What::Hunks(hunks) = &self.changes[at].what else {
+                continue;
+            };
+            for hunk in hunks {
+                let is_here = |line: &Line| on[*line] && self.author_of(at, *line) == at;
+                let here: Vec<Line> = hunk.on.iter().copied().filter(is_here).collect();
+                let is_new = |line: &Line| first.get(&*self.lines[*line].text) == Some(&at);
+                if !here.iter().any(is_new) || self.is_white_space(hunk) {
+                    continue;
+                }
+                let lines = hunk.on.iter().chain(&hunk.off);
+                given.extend(lines.map(|line| (at, *line)));
+                let places = here.iter().map(|line| place[*line]);
+                found.push(Likely {
+                    lines: LineRange {
+                        start: places.clone().min().unwrap_or_default(),
+                        end: places.max().unwrap_or_default(),
+                    },
+                    step: at,
+                    removed: u32::try_from(hunk.off.len()).unwrap_or(u32::MAX),
+                    text: self.joined(here.into_iter()),
+                });
+            }
+        }
+        found.sort_by_key(|one| (one.lines.start, one.step));
+        (given, found)
+    }
+
+    /// Returns whether a hunk changed nothing but white space.
+    fn is_white_space(&self, hunk: &Hunk) -> bool {
+        let letters = |lines: &[Line]| -> Vec<u8> {
+            let bytes = lines.iter().flat_map(|line| self.lines[*line].text.iter());
+            let bytes = bytes.filter(|byte| !byte.is_ascii_whitespace());
+            bytes.copied().collect()
+        };
+        letters(&hunk.on) == letters(&hunk.off)
     }
 
     /// Returns the text of the lines that are on.
@@ -322,9 +540,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Notes a change that is not undone.
-    fn others(&mut self, part: &Part) {
-        for line in &part.off {
+    /// Notes a change that is not undone, of the lines that count.
+    fn others(&mut self, part: &Part, counts: impl Fn(Line) -> bool) {
+        for line in part.off.iter().filter(|line| counts(**line)) {
             let by = self.replaced.entry(*line).or_default();
             by.push((part.step, part.on.clone()));
         }
@@ -345,7 +563,7 @@ impl Kept {
             by.iter().find(|(_, on)| !is_undone(on)).cloned()
         });
         if let Some((by, instead)) = changed {
-            self.others(&part);
+            self.others(&part, |_| true);
             let lines = part.on.iter().chain(&part.off);
             self.lines.extend(lines.map(|line| (part.step, *line)));
             self.parts.push((part, by, instead));

@@ -250,6 +250,15 @@ impl Knowledge {
         self.stale_ranges(hash).is_empty() && (!seen.believed().is_empty() || newest())
     }
 
+    /// Returns whether all lines on record were shown of this content itself.
+    pub fn was_shown_only(&self, hash: Option<Hash>) -> bool {
+        let shown = |seen: &Seen| seen.hash == hash && seen.read && !seen.moved;
+        !self.uncertain
+            && self.unsure.is_empty()
+            && !self.seen.is_empty()
+            && self.seen.iter().all(shown)
+    }
+
     /// Returns whether the session has seen a content, in part or whole, so
     /// that it may edit the file (SEEN-3).
     pub fn may_edit(&self, hash: Option<Hash>) -> bool {

@@ -78,7 +78,8 @@ impl State {
             }
             Reply::ActivityList(list) => {
                 for row in &mut list.rows {
-                    row.label = self.label(&row.session).map(str::to_owned);
+                    let label = row.session.as_ref().and_then(|id| self.label(id));
+                    row.label = label.map(str::to_owned);
                 }
             }
             Reply::FileRead(read) => {

@@ -58,6 +58,7 @@ pub fn version_of(
         mode: fact.held.mode,
         mode_before: fact.mode_before,
         before_unknown: yes(fact.is_before_unknown()),
+        real: fact.real.clone(),
     }
 }
 
@@ -123,8 +124,12 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
                             .is_some_and(|edit| marks.open_edits.contains(&edit)),
                 },
             )),
-            Fact::Baseline { path, held, .. } => {
-                Some(baseline(epoch, record.n, record.time, path, *held))
+            Fact::Baseline {
+                path, held, real, ..
+            } => {
+                let mut row = baseline(epoch, record.n, record.time, path, *held);
+                row.real.clone_from(real);
+                Some(row)
             }
             _ => None,
         })

@@ -69,6 +69,8 @@ pub enum Fact {
         /// The path is not tracked: it is recorded because a command changes it
         /// (SCOPE-2).
         untracked: bool,
+        /// The name behind the symlinks on the path; `None` if there were none.
+        real: Option<RelPath>,
     },
     /// A new version, or the correction of one.
     Version(VersionFact),
@@ -362,6 +364,41 @@ pub enum Fact {
         /// The number of these lines that were in the file at that moment.
         alive: u32,
     },
+    /// The user said who wrote some lines of a version (ATTR-18).
+    Claimed {
+        /// The version's path.
+        path: RelPath,
+        /// The version that first contained the lines.
+        version: u64,
+        /// The lines: the index of each among those that the version added, and
+        /// the first eight bytes of its hash. A line whose hash is another by
+        /// now is not meant.
+        lines: Vec<(u32, u64)>,
+        /// The session that wrote them; `None` for the user.
+        session: Option<SessionId>,
+    },
+    /// The user kept changes in a review (REV-1): one fact for each session
+    /// with changes in it.
+    Kept {
+        /// The session whose changes were kept; `None` for changes of no
+        /// session.
+        session: Option<SessionId>,
+        /// The number of files with changes of the session that were kept.
+        files: u32,
+        /// The number of changes that were kept. One of several sessions counts
+        /// for each.
+        changes: u32,
+    },
+    /// Git had a version's content before the file had it (HIST-8). There is at
+    /// most one for each version.
+    GitBrought {
+        /// The version.
+        version: u64,
+        /// The version's path.
+        path: RelPath,
+        /// What git did.
+        how: Carriage,
+    },
     /// A name stands for another file than before (HIST-9). Decided once, from
     /// contents that may be forgotten later.
     Lineage {
@@ -376,6 +413,23 @@ pub enum Fact {
         /// stand for the file any more. 0 without an earlier name.
         until: u64,
     },
+}
+
+/// How git brought the content of a version (HIST-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carriage {
+    /// The work tree went from one whole state to another: by a switch, pull,
+    /// merge, rebase, cherry-pick, stash or pop.
+    Carried,
+    /// As [`Carried`](Self::Carried), but the content before was not committed:
+    /// it was stashed, or destroyed by a forced switch.
+    Wiped,
+    /// The file alone was taken back to a content that git has, as by
+    /// `git checkout -- f`, a reset or a revert, or it was copied. That is a
+    /// decision of whoever did it.
+    TakenBack,
+    /// It cannot be told whether git or the file had the content first.
+    Unclear,
 }
 
 /// The content of a path at some moment.
@@ -441,6 +495,9 @@ pub struct VersionFact {
     pub command: Option<u64>,
     /// The mode before, where it is known to have been another.
     pub mode_before: Option<FileMode>,
+    /// The name behind the symlinks on the path; `None` if there were none, or
+    /// in a correction.
+    pub real: Option<RelPath>,
 }
 
 impl VersionFact {
@@ -469,6 +526,7 @@ impl VersionFact {
             before: None,
             command: None,
             mode_before: None,
+            real: None,
         }
     }
 
@@ -585,6 +643,9 @@ impl Fact {
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
             | Self::Survival { .. }
+            | Self::Kept { .. }
+            | Self::Claimed { .. }
+            | Self::GitBrought { .. }
             | Self::Lineage { .. } => None,
         }
     }
@@ -593,15 +654,21 @@ impl Fact {
     /// [`Input::Outcome`](crate::Input::Outcome): a result that the engine
     /// takes no part in.
     pub fn is_outcome(&self) -> bool {
-        matches!(
-            self,
-            Self::Refused { .. }
-                | Self::Passed { .. }
-                | Self::Undone { .. }
-                | Self::BroughtBack { .. }
-                | Self::Survival { .. }
-                | Self::Lineage { .. }
-        )
+        match self {
+            Self::Version(version) => version.evidence == Evidence::Claimed,
+            _ => matches!(
+                self,
+                Self::Refused { .. }
+                    | Self::Passed { .. }
+                    | Self::Undone { .. }
+                    | Self::BroughtBack { .. }
+                    | Self::Survival { .. }
+                    | Self::Kept { .. }
+                    | Self::Claimed { .. }
+                    | Self::GitBrought { .. }
+                    | Self::Lineage { .. }
+            ),
+        }
     }
 
     /// Returns the path of a baseline or a version, by which the log is

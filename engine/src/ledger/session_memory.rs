@@ -22,6 +22,8 @@ pub enum Note {
         message: Option<String>,
         /// The agent's step; `None` if it named none.
         step: Option<u64>,
+        /// The beginning of the prompt; `None` if it is not known.
+        text: Option<String>,
     },
     /// A checkpoint was deleted.
     CheckpointDeleted {
@@ -96,6 +98,17 @@ pub enum Note {
     Said {
         /// How many.
         count: u64,
+    },
+    /// The session's next event is to say what an undo or a redo did to its
+    /// changes (UNDO-5). Replaces what was to be said about the same undo.
+    UndoToSay {
+        /// The number of the undo or redo in the journal; `u<number>` on the
+        /// wire.
+        undo: u64,
+        /// The text. Empty: a later undo or redo has taken everything back, of
+        /// which the rest is still to be said. `None`: nothing is to be said
+        /// any more.
+        text: Option<String>,
     },
 }
 
@@ -172,6 +185,8 @@ pub struct Checkpoint {
     pub message: Option<String>,
     /// The agent's step; `None` if it named none.
     pub step: Option<u64>,
+    /// The beginning of the prompt; `None` if it is not known.
+    pub text: Option<String>,
 }
 
 /// A warning that was not taken yet.
@@ -244,6 +259,9 @@ pub struct SessionMemory {
     pub in_turn: bool,
     /// What it is still to be told, the oldest first.
     pub to_say: VecDeque<String>,
+    /// What it is still to be told about undos and redos of its changes, by
+    /// their numbers.
+    pub undos_to_say: BTreeMap<u64, String>,
 }
 
 impl SessionMemory {
@@ -255,6 +273,7 @@ impl SessionMemory {
                 label,
                 message,
                 step,
+                text,
             } => {
                 let moment = Checkpoint {
                     n,
@@ -262,6 +281,7 @@ impl SessionMemory {
                     label: label.clone(),
                     message: message.clone(),
                     step: *step,
+                    text: text.clone(),
                 };
                 self.checkpoints.insert(*checkpoint, moment);
             }
@@ -332,6 +352,15 @@ impl SessionMemory {
                 let count = usize::try_from(*count).unwrap_or(usize::MAX);
                 self.to_say.drain(..count.min(self.to_say.len()));
             }
+            Note::UndoToSay { undo, text } => {
+                match text {
+                    Some(text) => self.undos_to_say.insert(*undo, text.clone()),
+                    None => self.undos_to_say.remove(undo),
+                };
+                if self.undos_to_say.len() > TO_SAY {
+                    self.undos_to_say.pop_first();
+                }
+            }
         }
     }
 
@@ -392,6 +421,7 @@ mod tests {
             label: Some("before".into()),
             message: None,
             step: Some(4),
+            text: None,
         }
     }
 
@@ -486,6 +516,26 @@ mod tests {
         assert_eq!((tally.hits, tally.misses), (1, 2));
         assert_eq!((tally.invalidated, tally.evicted), (1, 1));
         assert_eq!(memory.calls[0].bytes(), 2 + 6);
+    }
+
+    #[test]
+    fn undo5_what_an_undo_did_is_replaced_and_withdrawn() {
+        let say = |undo, text: Option<&str>| Note::UndoToSay {
+            undo,
+            text: text.map(Into::into),
+        };
+        let memory = folded(&[
+            say(1, Some("undone in a, b")),
+            say(2, Some("undone in c")),
+            say(1, Some("undone in a")),
+            say(2, None),
+        ]);
+        let left: Vec<_> = memory.undos_to_say.into_iter().collect();
+        assert_eq!(left, [(1, "undone in a".to_owned())]);
+        let many: Vec<Note> = (0..100).map(|undo| say(undo, Some("x"))).collect();
+        let memory = folded(&many);
+        assert_eq!(memory.undos_to_say.len(), TO_SAY);
+        assert_eq!(memory.undos_to_say.keys().next(), Some(&36));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::handlers::Write;
 use crate::input::{Content, Found, Learned, ReadOutcome};
 use crate::requests::row;
 use crate::tracker::carry::Texts;
+use crate::tracker::ways::MAX_LOOKS;
 
 /// The number of additional fences that a request waits for at most.
 pub(super) const LOOKS: u32 = 3;
@@ -54,6 +55,9 @@ pub(crate) struct Pending {
     pub bytes: bool,
     /// The reads that it waits for, by path, with the numbers of their orders.
     pub reads: ByPath<u64>,
+    /// How often it has waited for a read of a path because of what another
+    /// name resolves to.
+    pub names_read: ByPath<u32>,
     /// The newest result of a read for it, for each path.
     pub found: BTreeMap<RelPath, ReadOutcome>,
     /// The newest content with its bytes, for each path that was read with
@@ -156,6 +160,7 @@ impl Pending {
             borrowed: Vec::new(),
             bytes: false,
             reads: ByPath::default(),
+            names_read: ByPath::default(),
             found: BTreeMap::new(),
             texts_read: BTreeMap::new(),
             stage: Stage::Fence,
@@ -196,6 +201,22 @@ impl Pending {
             self.first_hash.get_or_insert(earlier.hash());
         }
         *earlier = outcome.clone();
+    }
+
+    /// Returns whether it may wait for one more read of a path because of what
+    /// another name resolves to.
+    pub(crate) fn may_wait_for(&self, path: &RelPath) -> bool {
+        self.names_read
+            .get(path)
+            .is_none_or(|count| *count < MAX_LOOKS)
+    }
+
+    /// Waits for a read of a path as well, because of what another name
+    /// resolves to.
+    pub(crate) fn wait_too(&mut self, path: &RelPath, ticket: u64) {
+        if self.reads.insert(path.clone(), ticket) != Some(ticket) {
+            *self.names_read.entry(path.clone()).or_default() += 1;
+        }
     }
 
     /// Returns the paths that its answer does not cover because they were not

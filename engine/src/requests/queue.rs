@@ -178,6 +178,12 @@ impl Engine {
             Step::Read(paths, bytes) => {
                 let whole = pending.verify || self.audits.contains_key(&request);
                 pending.bytes |= bytes;
+                // What a name resolves to may have changed without an event as
+                // well, so it is verified for each name (SYNC-4).
+                let paths = match pending.verify {
+                    true => self.view().by_all_names(paths),
+                    false => paths,
+                };
                 for path in paths {
                     if !pending.borrowed.contains(&path) {
                         self.borrow(&path);

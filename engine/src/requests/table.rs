@@ -22,6 +22,7 @@
 
 use touchmark_proto::activity::ActivityList;
 use touchmark_proto::checkpoints::DeletedOperation;
+use touchmark_proto::claim::Claim;
 use touchmark_proto::daemon::{
     ContentsForget, Initialize, Ping, Shutdown, Status, Subscribe, Synced, Unsubscribe,
 };
@@ -299,6 +300,7 @@ rows! {
         SurvivalList:     Query,   Asks [session],  Names [],     at_once;
         WorktreeList:     Query,   Names [],        Names [],     at_once;
         FleetYield:       Query,   Names [],        Names [],     at_once;
+        Claim:            Changes, Knows [session], Names [paths], at_once;
     }
     engine {
         Sync:             Query,   Names [],        Names [],     fenced(Everything)

@@ -130,16 +130,21 @@ impl Files {
     /// Notes the inode number that a read of a path found.
     pub(crate) fn note_inode(&mut self, path: &RelPath, content: &Content) {
         self.change(path, |file| {
-            if content.settled {
-                // If the old stat still counts, the caller replaces or drops it
-                // next.
-                file.inode = file.vouches;
-            } else {
+            // If the old stat still counts, the caller replaces or drops it
+            // next.
+            if !(content.settled && file.vouches) {
                 file.stamp.inode = content.stamp.inode;
                 file.vouches = false;
                 file.inode = true;
             }
         });
+    }
+
+    /// Notes that a read of a path found no file.
+    pub(crate) fn no_inode(&mut self, path: &RelPath) {
+        if let Some(file) = self.0.get_mut(path) {
+            file.inode = false;
+        }
     }
 
     /// Notes the stat of a read that found the path's content on record.

@@ -37,6 +37,9 @@ pub(crate) struct Save {
     /// Sessions to which the middle of a save was shown, with the number of the
     /// save. It counts as reported once they acknowledge it.
     pub shown: BTreeMap<SessionId, u64>,
+    /// Sessions that have read the file while they had an edit of it open, with
+    /// the number of the newest save at that time.
+    read: BTreeMap<SessionId, u64>,
     /// The version that has used up a one-call mark. The next close may belong
     /// to the same write (ATTR-8).
     pub consumed: Option<u64>,
@@ -128,10 +131,20 @@ impl Live {
 
 impl Save {
     /// Notes that a session has read the file: a save whose middle was reported
-    /// counts as a change again.
-    pub(crate) fn read_by(&mut self, session: &SessionId) {
+    /// counts as a change again. `editing` says whether the session has an edit
+    /// of the file open.
+    pub(crate) fn read_by(&mut self, session: &SessionId, editing: bool) {
         self.told.remove(session);
         self.shown.remove(session);
+        if editing {
+            self.read.insert(session.clone(), self.episode);
+        }
+    }
+
+    /// Returns whether nothing was written since a session read the file while
+    /// it had an edit of it open.
+    pub(crate) fn is_read_by(&self, session: &SessionId) -> bool {
+        self.read.get(session) == Some(&self.episode)
     }
 
     /// Notes that a version was made of the current save.

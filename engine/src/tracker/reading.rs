@@ -117,6 +117,7 @@ impl Turn<'_> {
         if !self.tracker.files.is_watched(path) {
             return;
         }
+        self.tracker.ways.hinted(path);
         let (next, episode) = (self.tracker.next_ticket, self.tracker.next_episode());
         let now = self.now;
         let live = self.tracker.live_mut(path);

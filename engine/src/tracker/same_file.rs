@@ -13,6 +13,7 @@ use touchmark_proto::RelPath;
 use crate::engine::Engine;
 use crate::input::{Found, ReadOutcome};
 use crate::ledger::record::Fact;
+use crate::requests::pending::Pending;
 use crate::tracker::ways::{LOOKS, Look, Way};
 
 impl Engine {
@@ -28,7 +29,9 @@ impl Engine {
     ) -> Option<RelPath> {
         let file = self.view().file_of(name);
         let before = self.tracker.inode_of(name);
-        if self.state.paths.contains_key(name) {
+        // A name that a rename has brought counts too, although nothing is
+        // recorded of it yet: it may get another link (ATTR-12).
+        if self.tracker.files.is_watched(name) {
             self.tracker.note_inode(name, &outcome.found);
         }
         let plain = outcome.real.is_none() && outcome.object.is_none();
@@ -76,7 +79,7 @@ impl Engine {
         }
         if told && names.len() > 1 {
             self.part_from(name, &file, &names);
-            if self.state.paths.contains_key(name) {
+            if self.tracker.files.is_watched(name) {
                 // The name may be a separate file only now, so its inode is
                 // noted again.
                 self.tracker.note_inode(name, &outcome.found);
@@ -211,18 +214,12 @@ impl Engine {
         if self.tracker.ways.is_empty() {
             return;
         }
-        let object = self.tracker.ways.ways.get(name).and_then(|way| way.object);
-        let alone = object.and_then(|object| self.tracker.ways.by_object.get(&object));
-        if alone.is_some_and(|names| names.len() == 1) {
-            // Another tracked name may be the same file, if the file has just
-            // got its second link.
-            self.tracker.list_inodes();
-        }
         if self.tracker.ways.unsure.contains(name) {
             // The name waits for a read of its file's own name.
             return;
         }
-        let (alike, perhaps) = self.tracker.ways.alike(name);
+        let perhaps = self.tracker.perhaps_alike(name);
+        let alike = self.tracker.ways.alike(name);
         let (sure, doubtful) = alike.into_iter().partition(|other| {
             // A read through a symlink finds the file behind it. A read of that
             // file does not show that the symlink still leads there.
@@ -244,7 +241,7 @@ impl Engine {
     /// Joins a name that was no separate file until now (ATTR-12), according to
     /// the last reads.
     pub(crate) fn join_as_found(&mut self, name: &RelPath) {
-        let (alike, _) = self.tracker.ways.alike(name);
+        let alike = self.tracker.ways.alike(name);
         self.join_found(name, alike);
     }
 
@@ -285,13 +282,23 @@ impl Engine {
     }
 
     /// Orders a read of another name. Requests that wait for a read of the
-    /// first name wait for this one too.
+    /// first name wait for this one too, each up to a limit.
+    ///
+    /// What a read finds may order a read of another name, and so on. That ends
+    /// when the names stand still. It ends in any case, since each request, and
+    /// each hint, allows only so many reads of one name.
     pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
+        let waits = |pending: &Pending| {
+            let for_it = pending.reads.contains_key(name) || pending.found.contains_key(name);
+            for_it && pending.may_wait_for(other)
+        };
+        let awaited = self.pending.values().any(|pending| waits(pending));
+        if !awaited && !self.tracker.ways.may_look(other) {
+            return;
+        }
         let ticket = self.turn().order_read(other, false);
-        for pending in self.pending.values_mut() {
-            if pending.reads.contains_key(name) || pending.found.contains_key(name) {
-                pending.reads.insert(other.clone(), ticket);
-            }
+        for pending in self.pending.values_mut().filter(|pending| waits(pending)) {
+            pending.wait_too(other, ticket);
         }
     }
 

@@ -71,6 +71,8 @@ impl Engine {
                     None => before,
                 },
                 untracked: true,
+                // A look follows no symlink.
+                real: None,
             });
         }
         let kind = match (&change.from, change.before) {
@@ -274,6 +276,7 @@ mod tests {
             path,
             held: held(1),
             untracked: false,
+            real: None,
         });
         assert_eq!(told(&mut engine, &changes), [], "its own events tell");
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
-use crate::input::{Found, Object};
+use crate::input::{Found, Hint, Object};
 use crate::tracker::Tracker;
 use crate::view::View;
 
@@ -16,6 +16,12 @@ use crate::view::View;
 /// before the one in progress is complete, so a read may seem to last twice as
 /// long as it did. Three reads before it may then overlap it.
 pub(super) const LOOKS: usize = 4;
+
+/// How often a request waits for one name to be read again because of what
+/// another name was found to resolve to. Names that stand still need up to
+/// [`LOOKS`] reads. Names that keep changing places never agree, and must not
+/// keep a request waiting (LIM-6).
+pub(crate) const MAX_LOOKS: u32 = 16;
 
 /// Where a name was found to resolve to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +67,9 @@ pub(crate) struct Ways {
     /// For each file with several names: the number of the newest read that was
     /// processed.
     pub(super) taken: BTreeMap<RelPath, u64>,
+    /// For each name: how many reads of it were ordered because of what another
+    /// name resolves to, without a request, since the last hint about it.
+    looked: BTreeMap<RelPath, u32>,
 }
 
 /// Names by inode number.
@@ -83,6 +92,19 @@ impl Ways {
     /// names.
     pub(super) fn is_empty(&self) -> bool {
         self.ways.is_empty() && self.aliases.is_empty()
+    }
+
+    /// Counts one more look at a name because of what another name resolves
+    /// to. Returns whether it is within the limit.
+    pub(super) fn may_look(&mut self, name: &RelPath) -> bool {
+        let count = self.looked.entry(name.clone()).or_default();
+        *count += 1;
+        *count <= MAX_LOOKS
+    }
+
+    /// Notes a hint about a name, which may resolve to another file now.
+    pub(crate) fn hinted(&mut self, name: &RelPath) {
+        self.looked.remove(name);
     }
 
     pub(super) fn note(&mut self, name: &RelPath, way: Way) {
@@ -127,9 +149,10 @@ impl Ways {
 
     /// Returns whether two names resolve to one file, as far as is known.
     pub(super) fn are_one(&self, one: &RelPath, other: &RelPath) -> bool {
-        let object = |name| self.ways.get(name).and_then(|way: &Way| way.object);
         self.real(one) == self.real(other)
-            || object(one).is_some_and(|found| object(other) == Some(found))
+            || self
+                .object(one)
+                .is_some_and(|found| self.object(other) == Some(found))
     }
 
     pub(super) fn has(&self, name: &RelPath) -> bool {
@@ -150,23 +173,22 @@ impl Ways {
             && ways.is_some_and(|(one, other)| around(one, other) || around(other, one))
     }
 
-    /// Returns two lists of names: the other names that resolve to the same
-    /// file as this one, and those that may.
-    pub(super) fn alike(&self, name: &RelPath) -> (Vec<RelPath>, Vec<RelPath>) {
+    /// Returns the other names that resolve to the same file as this one.
+    pub(super) fn alike(&self, name: &RelPath) -> Vec<RelPath> {
         let real = self.real(name);
         let mut names: BTreeSet<RelPath> = self.by_real.get(real).cloned().unwrap_or_default();
         names.insert(real.clone());
-        let object = self.ways.get(name).and_then(|way| way.object);
-        let mut perhaps = Vec::new();
-        if let Some(object) = object {
+        if let Some(object) = self.object(name) {
             names.extend(self.by_object.get(&object).into_iter().flatten().cloned());
-            let listed = self.by_inode.as_ref();
-            let listed = listed.and_then(|listed| listed.names.get(&object.inode));
-            perhaps.extend(listed.into_iter().flatten().cloned());
         }
         names.remove(name);
-        perhaps.retain(|other| other != name && !names.contains(other));
-        (names.into_iter().collect(), perhaps)
+        names.into_iter().collect()
+    }
+
+    /// Returns the file that a name was found to resolve to, or `None` if it is
+    /// not known to have several links.
+    fn object(&self, name: &RelPath) -> Option<Object> {
+        self.ways.get(name).and_then(|way| way.object)
     }
 }
 
@@ -196,34 +218,55 @@ impl View<'_> {
         names
     }
 
-    /// Returns the names to hint at for one event that concerns several names:
-    /// one for each file.
-    pub(crate) fn files_hinted(&self, names: Vec<RelPath>) -> Vec<RelPath> {
+    /// Returns what to hint for one event that concerns several names. The
+    /// event counts once for each file. A file's other names are looked at as
+    /// well if the event may have changed what they resolve to: two names of
+    /// one file may be different files after it (FILE-4).
+    pub(crate) fn names_hinted(&self, names: Vec<RelPath>, hint: Hint) -> Vec<(RelPath, Hint)> {
         if self.tracker.ways.is_empty() && self.state.names.is_empty() {
-            return names;
+            return names.into_iter().map(|name| (name, hint)).collect();
         }
-        let mut by_file: BTreeMap<RelPath, RelPath> = BTreeMap::new();
+        let mut by_file: BTreeMap<RelPath, Vec<RelPath>> = BTreeMap::new();
         for name in names {
             let file = self.file_of(&name);
             let own = name == file;
-            let hinted = by_file.entry(file).or_insert_with(|| name.clone());
-            if own {
-                *hinted = name;
-            }
+            let all = by_file.entry(file).or_default();
+            all.insert(if own { 0 } else { all.len() }, name);
         }
-        by_file.into_values().collect()
+        let others = match hint {
+            Hint::Written | Hint::WrittenAndClosed => None,
+            Hint::Appeared | Hint::Closed | Hint::Removed | Hint::Touched => Some(Hint::Touched),
+        };
+        let hints = by_file.into_values().flat_map(|names| {
+            let hints = std::iter::once(Some(hint)).chain(std::iter::repeat(others));
+            names.into_iter().zip(hints)
+        });
+        hints
+            .filter_map(|(name, hint)| Some((name, hint?)))
+            .collect()
     }
 }
 
 impl Tracker {
+    /// Returns the name behind the symlinks on a path, as it was last read;
+    /// `None` if there were none.
+    pub(crate) fn real_of(&self, name: &RelPath) -> Option<RelPath> {
+        let way = self.ways.ways.get(name)?;
+        way.real.clone()
+    }
+
     pub(super) fn inode_of(&self, name: &RelPath) -> Option<u64> {
         self.files.inode_of(name)
     }
 
-    /// Notes a tracked name's inode.
+    /// Notes a watched name's inode, or that the name has no file.
     pub(crate) fn note_inode(&mut self, name: &RelPath, found: &Found) {
-        let Found::File(content) = found else {
-            return;
+        let content = match found {
+            Found::File(content) => content,
+            Found::Unreadable { .. } | Found::Unstable { .. } => return,
+            Found::Absent | Found::NotAFile { .. } | Found::Outside => {
+                return self.files.no_inode(name);
+            }
         };
         let inode = content.stamp.inode;
         self.files.note_inode(name, content);
@@ -236,15 +279,39 @@ impl Tracker {
         }
     }
 
-    /// Lists all tracked names by inode number.
-    pub(super) fn list_inodes(&mut self) {
+    /// Returns the tracked names that may resolve to the same file as this one,
+    /// which is the only name that was found to. The file may have just got its
+    /// second link.
+    pub(super) fn perhaps_alike(&mut self, name: &RelPath) -> Vec<RelPath> {
+        let Some(object) = self.ways.object(name) else {
+            return Vec::new();
+        };
+        if self
+            .ways
+            .by_object
+            .get(&object)
+            .is_none_or(|names| names.len() > 1)
+        {
+            return Vec::new();
+        }
+        let files = &self.files;
         if self.ways.by_inode.is_none() {
             let mut by_inode = ByInode::default();
-            for (name, inode) in self.files.inodes() {
+            for (name, inode) in files.inodes() {
                 by_inode.insert(name.clone(), inode);
             }
             self.ways.by_inode = Some(by_inode);
         }
+        let listed = self.ways.by_inode.iter();
+        let listed = listed.filter_map(|listed| listed.names.get(&object.inode));
+        // A read answers the question for a name: it finds either that the
+        // file has several links, or another file. So no name is read twice
+        // because of what an earlier read of it found.
+        let open = |other: &&RelPath| {
+            files.inode_of(other) == Some(object.inode) && self.ways.object(other).is_none()
+        };
+        let listed = listed.flatten().filter(open);
+        listed.filter(|other| *other != name).cloned().collect()
     }
 
     /// Moves the hints about one of a file's names to the file.
@@ -275,5 +342,6 @@ impl Tracker {
         self.ways.aliases.retain(|_, of| of != name);
         self.ways.taken.remove(name);
         self.ways.unsure.remove(name);
+        self.ways.looked.remove(name);
     }
 }

@@ -4,7 +4,7 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Refusal, Stamp, VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Refusal, Stamp, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -171,6 +171,7 @@ impl Arbitrary {
             before: self.maybe(Self::hash),
             command: self.maybe(|from| from.below(80)),
             mode_before: self.mode(),
+            real: self.maybe(Self::path),
         }
     }
 
@@ -213,12 +214,13 @@ impl Arbitrary {
     }
 
     fn note(&mut self) -> Note {
-        match self.below(15) {
+        match self.below(16) {
             0 => Note::CheckpointCreated {
                 checkpoint: self.number(),
                 label: self.maybe(Self::text),
                 message: self.maybe(Self::text),
                 step: self.maybe(Self::number),
+                text: self.maybe(Self::text),
             },
             1 => Note::CheckpointDeleted {
                 checkpoint: self.number(),
@@ -284,6 +286,10 @@ impl Arbitrary {
             13 => Note::Said {
                 count: self.below(3),
             },
+            14 => Note::UndoToSay {
+                undo: self.below(9),
+                text: self.maybe(Self::text),
+            },
             _ => Note::MessageSeen {
                 message: self.text(),
             },
@@ -291,7 +297,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(34) {
+        match self.below(38) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -311,6 +317,7 @@ impl Arbitrary {
                 path: self.path(),
                 held: self.held(),
                 untracked: self.flag(),
+                real: self.maybe(Self::path),
             },
             4 => Fact::Version(self.version()),
             5 => Fact::Tracked {
@@ -448,6 +455,11 @@ impl Arbitrary {
                 path: self.path(),
                 version: self.maybe(Self::number),
             },
+            33 => Fact::Kept {
+                session: self.maybe(Self::session),
+                files: self.small(),
+                changes: self.small(),
+            },
             32 => Fact::Survival {
                 version: self.number(),
                 session: self.session(),
@@ -456,7 +468,23 @@ impl Arbitrary {
                 added: self.small(),
                 alive: self.small(),
             },
-            33 => Fact::Lineage {
+            34 => Fact::Claimed {
+                path: self.path(),
+                version: self.number(),
+                lines: self.list(|own| (own.small(), own.number())),
+                session: self.maybe(Self::session),
+            },
+            35 => Fact::GitBrought {
+                version: self.number(),
+                path: self.path(),
+                how: self.one_of(&[
+                    Carriage::Carried,
+                    Carriage::Wiped,
+                    Carriage::TakenBack,
+                    Carriage::Unclear,
+                ]),
+            },
+            36 => Fact::Lineage {
                 path: self.path(),
                 version: self.maybe(Self::number),
                 from: self.maybe(Self::path),

@@ -7,8 +7,8 @@ use touchmark_engine::globs::Globs;
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::session_memory::{Call, Dropped, Note, Searched};
 use touchmark_engine::{
-    CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal, Stamp, State,
-    VersionFact,
+    Carriage, CommandFact, EditFact, EditFileFact, Fact, Files, Held, Passing, Record, Refusal,
+    Stamp, State, VersionFact,
 };
 use touchmark_proto::daemon::{Program, Savings};
 use touchmark_proto::events::EditPhase;
@@ -79,6 +79,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 path: path("d/a"),
                 held: held(1),
                 untracked: false,
+                real: None,
             },
         ),
         (
@@ -87,6 +88,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 path: RelPath::new(b"\xff").unwrap(),
                 held: Held::ABSENT,
                 untracked: false,
+                real: None,
             },
         ),
         (
@@ -95,6 +97,7 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 path: path("d/a"),
                 held: held(1),
                 untracked: true,
+                real: None,
             },
         ),
         (
@@ -128,7 +131,30 @@ pub(crate) fn facts() -> Vec<(&'static str, Fact)> {
                 before: Some(hash(1)),
                 command: None,
                 mode_before: None,
+                real: None,
             }),
+        ),
+        (
+            "version-behind-a-link",
+            Fact::Version(VersionFact {
+                real: Some(path("behind/b")),
+                ..VersionFact::new(
+                    path("d/b"),
+                    VersionKind::Modified,
+                    held(2),
+                    Author::USER,
+                    Evidence::Unmarked,
+                )
+            }),
+        ),
+        (
+            "baseline-behind-a-link",
+            Fact::Baseline {
+                path: path("d/b"),
+                held: held(1),
+                untracked: false,
+                real: Some(path("behind/b")),
+            },
         ),
         (
             "version-of-a-mode",
@@ -491,6 +517,11 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         added: 300,
         alive: 12,
     };
+    let brought = |how| Fact::GitBrought {
+        version: 70,
+        path: path("d/a"),
+        how,
+    };
     vec![
         (
             "refused",
@@ -554,9 +585,39 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
                 version: None,
             },
         ),
+        (
+            "claimed",
+            Fact::Claimed {
+                path: path("a"),
+                version: 70,
+                lines: vec![(0, 5), (300, u64::MAX)],
+                session: Some(s()),
+            },
+        ),
+        (
+            "claimed-by-the-user",
+            Fact::Claimed {
+                path: path("a"),
+                version: 70,
+                lines: Vec::new(),
+                session: None,
+            },
+        ),
         ("survival-at-commit", survival(Horizon::Commit)),
         ("survival-after-a-day", survival(Horizon::Day)),
         ("survival-after-a-week", survival(Horizon::Week)),
+        (
+            "kept",
+            Fact::Kept {
+                session: Some(s()),
+                files: 2,
+                changes: 3,
+            },
+        ),
+        ("git-carried", brought(Carriage::Carried)),
+        ("git-wiped", brought(Carriage::Wiped)),
+        ("git-taken-back", brought(Carriage::TakenBack)),
+        ("git-unclear", brought(Carriage::Unclear)),
         (
             "lineage-moved",
             Fact::Lineage {
@@ -625,12 +686,15 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::Undone { .. } => 31,
         Fact::BroughtBack { .. } => 32,
         Fact::Survival { .. } => 33,
+        Fact::Claimed { .. } => 34,
+        Fact::Kept { .. } => 35,
+        Fact::GitBrought { .. } => 36,
         Fact::Lineage { .. } => 37,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 34;
+pub(crate) const KINDS: u8 = 37;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {
@@ -653,6 +717,17 @@ fn notes() -> Vec<(&'static str, Note)> {
                 label: Some("before".into()),
                 message: Some("m".into()),
                 step: Some(4),
+                text: None,
+            },
+        ),
+        (
+            "note-checkpoint-of-a-prompt",
+            Note::CheckpointCreated {
+                checkpoint: 2,
+                label: None,
+                message: None,
+                step: None,
+                text: Some("rename it".into()),
             },
         ),
         (
@@ -675,6 +750,20 @@ fn notes() -> Vec<(&'static str, Note)> {
             },
         ),
         ("note-said", Note::Said { count: 1 }),
+        (
+            "note-undo-to-say",
+            Note::UndoToSay {
+                undo: 3,
+                text: Some("undone".into()),
+            },
+        ),
+        (
+            "note-undo-said",
+            Note::UndoToSay {
+                undo: 3,
+                text: None,
+            },
+        ),
         (
             "note-model-recorded",
             Note::ModelRecorded {
@@ -759,6 +848,7 @@ pub(crate) fn state() -> State {
         path: path(name),
         held: held(1),
         untracked: false,
+        real: None,
     };
     let version = |name: &str, number, author| {
         Fact::Version(VersionFact {

@@ -87,6 +87,44 @@ fn what_came_after_the_content_that_a_commit_names_is_not_its_sessions() {
 }
 
 #[test]
+fn what_was_read_after_an_overwritten_write_was_seen_last() {
+    story(
+        "
+        write f one
+        a reads f
+        a opens f expects=agent
+        quietly write f agent
+        write f user
+        saved f user
+        a reads f
+        a commits f agent -> overwritten
+        status a f -> fresh
+        a takes -> nothing
+        history f -> user user editor; agent agent:a declared
+        ",
+    );
+}
+
+/// The user saves the same content before and after the session's write, of
+/// which there is no trace but the second save.
+#[test]
+fn what_was_read_before_an_overwritten_write_was_not_seen_last() {
+    story(
+        "
+        write f one
+        a reads f
+        a opens f expects=agent
+        write f user
+        a reads f
+        quietly write f agent
+        write f user
+        a commits f agent -> overwritten
+        status a f -> stale
+        ",
+    );
+}
+
+#[test]
 fn an_overwritten_write_that_nobody_saw_is_told_once() {
     story(
         "

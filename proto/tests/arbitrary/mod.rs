@@ -127,7 +127,8 @@ prop_compose! {
 
 prop_compose! {
     pub fn version()(
-        (clock, path, kind, from) in (clock(), rel_path(), kind(), of(rel_path())),
+        (clock, path, kind) in (clock(), rel_path(), kind()),
+        (from, real) in (of(rel_path()), of(rel_path())),
         (hash, size, time, author) in (of(hash()), any::<u64>(), any::<u64>(), author()),
         (evidence, amends) in (evidence(), of(clock())),
         flags in any::<[Option<bool>; 6]>(),
@@ -141,7 +142,7 @@ prop_compose! {
         Version {
             clock, path, kind, from, hash, size, time, author, evidence, amends,
             overwritten, unobserved, provisional, late, formatted, candidates,
-            edit, command, mode, mode_before, before_unknown,
+            edit, command, mode, mode_before, before_unknown, real,
         }
     }
 }

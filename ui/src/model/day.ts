@@ -84,7 +84,7 @@ export function lanes(log: readonly LogEntry[], deeds: readonly Activity[], undo
     if (!within(deed.time)) continue;
     const kind = deed.kind === "read" || deed.kind === "overwrote" ? deed.kind : "refused";
     const [ref, cause] = [deed.uri ?? deed.path ?? undefined, CAUSES[deed.kind]];
-    const who = authors.agent(deed.session, deed.label);
+    const who = authors.agent(deed.session!, deed.label);
     marks.push({ time: deed.time, kind, who, added: 0, removed: 0, ...(ref === undefined ? {} : { ref }), ...(cause === undefined ? {} : { cause }) });
   }
   marks.sort((one, other) => one.time - other.time);

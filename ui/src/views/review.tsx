@@ -28,6 +28,8 @@ export function Review() {
   const [current, setCurrent] = useChosen();
   const [stays, setStays] = useState<readonly UndoneFile[]>([]);
   const [busy, setBusy] = useState(false);
+  // The changes to undo that may be the user's: whose they are is asked first.
+  const [asked, setAsked] = useState<readonly Item[]>([]);
   const list = useMemo(() => queue(found, by, later, authors), [found, by, later]);
 
   // The queue changes under the reader: the change that is looked at stays, or its successor takes its place.
@@ -63,11 +65,19 @@ export function Review() {
       const { kept } = await call("review/keep", { hunks: hunks(items) });
       toast(`Kept ${count(kept, "change")}.`);
     });
-  const undo = (items: readonly Item[]) =>
+  const undo = (items: readonly Item[]) => (items.some(mayBeYours) ? setAsked(items) : undoNow(items));
+  const undoNow = (items: readonly Item[]) =>
     act(async () => {
       const done = await call("review/undo", { hunks: hunks(items) });
-      setStays(done.files.filter((file) => !WORKED.has(file.outcome) || (file.conflicts?.length ?? 0) > 0));
+      setStays(done.files.filter((file) => !WORKED.has(file.outcome) || file.outcome === "partly"));
       tell(done);
+    });
+  const mine = (items: readonly Item[]) =>
+    act(async () => {
+      for (const one of items) {
+        if (one.kind === "hunk") await call("claim", { paths: [one.ref], lines: one.hunk.lines });
+      }
+      toast(`Recorded as yours: ${count(items.length, "change")}.`);
     });
   const leave = (one: Item) => setLater(new Set([...later, one.key]));
 
@@ -126,10 +136,19 @@ export function Review() {
             <p class="summary">
               <span>{where(item)}</span>
               {item.who.map((who) => <Badge key={who.key} who={who} named />)}
+              {mayBeYours(item) && <span class="soft">or you: it appeared while a command ran</span>}
               <span class="soft"><Ago time={item.time} /></span>
             </p>
           </div>
           {stays.length > 0 && <Stays files={stays} close={() => setStays([])} />}
+          {asked.length > 0 && (
+            <div class="stays" role="alert">
+              <p>This appeared while a command of the agent ran. Did the command write it, or you?</p>
+              <button type="button" onClick={() => { setAsked([]); void undoNow(asked); }}>The command: undo it</button>
+              <button type="button" onClick={() => { setAsked([]); void mine(asked); }}>I did: it is mine</button>
+              <button type="button" class="quiet" onClick={() => setAsked([])}>Leave it</button>
+            </div>
+          )}
           {item.kind === "hunk" ? <HunkDiff item={item} /> : <Sides item={item} />}
           <div class="actions">
             <button type="button" class="primary" disabled={off} onClick={() => void keep([item])}>Keep <kbd aria-hidden="true">a</kbd></button>
@@ -151,7 +170,10 @@ export function Review() {
 const chosen = signal<string | undefined>(undefined);
 const useChosen = () => [chosen.value, (key: string | undefined) => void (chosen.value = key)] as const;
 
-const WORKED: ReadonlySet<string> = new Set(["undone", "deleted", "restored", "renamed", "unchanged"]);
+/** Whether lines of a change may be the user's: they appeared while a command ran. */
+const mayBeYours = (item: Item) => item.kind === "hunk" && item.hunk.likely === true && item.hunk.after !== "";
+
+const WORKED: ReadonlySet<string> = new Set(["undone", "partly", "deleted", "restored", "renamed", "unchanged"]);
 
 /** Says what an undo did, with a way back. */
 function tell(done: Undone): void {
@@ -304,7 +326,8 @@ const OUTCOMES: Record<string, string> = {
   notKept: "stays, since the contents that it needs are no longer stored",
   changed: "stays, since the file was saved in that moment; try again",
   failed: "could not be written",
-  undone: "is undone in part",
+  partly: "is undone in part",
+  left: "stays",
 };
 
 function Stays({ files, close }: { files: readonly UndoneFile[]; close: () => void }) {
@@ -313,6 +336,7 @@ function Stays({ files, close }: { files: readonly UndoneFile[]; close: () => vo
       {files.map((file) => (
         <div key={file.path}>
           <p><strong>{shown(file.path)}</strong> {OUTCOMES[file.outcome] ?? file.outcome}{file.cause ? `: ${shown(file.cause)}` : "."}</p>
+          {file.left?.map((left) => <p class="soft" key={left.why}>{left.lines ? `Lines ${left.lines.start}–${left.lines.end}: ` : ""}{shown(left.why)}.</p>)}
           {file.conflicts?.map((conflict) => (
             <div key={`${conflict.lines.start} ${conflict.lines.end}`}>
               <p class="soft">

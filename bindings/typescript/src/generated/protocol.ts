@@ -6,11 +6,11 @@ export const PROTOCOL = 1;
 /** When a delivery of changes takes effect. */
 export type Ack = "implicit" | "explicit";
 
-/** A list of what sessions did. */
+/** A list of what was done. */
 export interface Activities {
   /**
-   * Since when everything is in the list: earlier rows are dropped when the
-   * daemon stores its state, and when it ends.
+   * Since when everything that sessions did to files is in the list: earlier
+   * rows are dropped when the daemon stores its state, and when it ends.
    */
   completeSince: number;
   /**
@@ -22,24 +22,57 @@ export interface Activities {
   rows: Activity[];
 }
 
-/** One thing that a session did. */
+/** One thing that was done. */
 export interface Activity {
-  /** The clock of the fact. */
+  /**
+   * The clock when it began; its versions are later than this clock, and no
+   * later than `clock`. `None` if it took no time.
+   */
+  begun?: Clock | null;
+  /**
+   * The clock of the fact. Of what took longer, the clock at its end; of what
+   * is no fact, that of the fact before it.
+   */
   clock: Clock;
-  /** What the session did. */
+  /**
+   * Whether the user or a session did it: a command of one ran at that time.
+   * `None` means no.
+   */
+  doubt?: boolean | null;
+  /**
+   * The number of files that it changed. `None` if it is not counted here;
+   * the versions of a command name it.
+   */
+  files?: number | null;
+  /** What was done. */
   kind: ActivityKind;
   /** The session's label; `None` if it has none (SES-2). */
   label?: string | null;
   /** The version that was overwritten; `None` if none was. */
   lost?: Clock | null;
   /**
+   * The name by which other requests refer to it: a command (`c5`), an undo
+   * or redo (`u1`), a checkpoint (`k2`). `None` for what has none.
+   */
+  name?: string | null;
+  /**
    * The file. Of a refused edit the first one that it was refused for;
-   * `None` if that is not recorded.
+   * `None` if that is not recorded, or if there are several.
    */
   path?: RelPath | null;
-  /** The session. */
-  session: SessionId;
-  /** When it was recorded. */
+  /** The files that it changed, at most 200. `None` if it is not counted here. */
+  paths?: RelPath[] | null;
+  /**
+   * The session that did it; `None` if the user did it, or if that is not
+   * known (`doubt`).
+   */
+  session?: SessionId | null;
+  /**
+   * What was done, for people, in one line: the command line, what was
+   * undone, the beginning of the prompt. `None` if it is not known.
+   */
+  text?: string | null;
+  /** When it was recorded, or began. */
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
@@ -47,17 +80,21 @@ export interface Activity {
   verdict?: Verdict | null;
 }
 
-/** What a session did. */
-export type ActivityKind = "read" | "stale" | "notRead" | "conflict" | "overwrote";
+/** What was done. */
+export type ActivityKind = "read" | "stale" | "notRead" | "conflict" | "overwrote" | "command" | "undo" | "redo" | "restore" | "keep" | "claim" | "prompt" | "git";
 
 /**
- * Lists what sessions did that is no version: reads, refused edits, and
- * versions that they overwrote unseen. Newest first. The versions themselves
- * are in `file/log`.
+ * Lists what was done that is no version (HIST-7). Newest first. The versions
+ * themselves are in `file/log`.
  */
 export interface ActivityList {
   /** Only what is older than this clock; `None` starts at the newest. */
   before?: Clock | null;
+  /**
+   * Only these kinds. `None` means what sessions did to files: `read`,
+   * `stale`, `notRead`, `conflict` and `overwrote`.
+   */
+  kinds?: ActivityKind[] | null;
   /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
   /**
@@ -351,6 +388,12 @@ export interface CheckpointCreate {
    * stores it.
    */
   step?: number | null;
+  /**
+   * The beginning of the prompt that the checkpoint belongs to: at most 80
+   * characters, in one line, without tokens (SEC-3). `None` if it is not
+   * known.
+   */
+  text?: string | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -458,6 +501,12 @@ export interface CheckpointRow {
    * stores it.
    */
   step?: number | null;
+  /**
+   * The beginning of the prompt that the checkpoint belongs to: at most 80
+   * characters, in one line, without tokens (SEC-3). `None` if it is not
+   * known.
+   */
+  text?: string | null;
   /** The time of the checkpoint. */
   time: number;
 }
@@ -468,6 +517,35 @@ export interface CheckpointRows {
   checkpoints: CheckpointRow[];
   /** The `cursor` of the next request; `None` if there are no more rows. */
   more?: string | null;
+}
+
+/**
+ * Says who wrote changes. Without `lines` these are changes whose author is
+ * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+ * them.
+ */
+export interface Claim {
+  /** Only changes while this command ran (`c5`); `None` means any. */
+  command?: string | null;
+  /**
+   * These lines of the current content of the one file in `paths`, whoever
+   * wrote them; `None` for whole changes.
+   */
+  lines?: LineRange | null;
+  /** Only these files, and files below these directories; `None` means all. */
+  paths?: ClientPath[] | null;
+  /** The session that wrote them; `None` for the user. */
+  session?: SessionId | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** What a claim has corrected. */
+export interface Claimed {
+  /** The number of lines whose author was corrected. */
+  lines: number;
+  /** The number of versions whose author was corrected. */
+  versions: number;
 }
 
 /** A path relative to the workspace, or absolute inside it. A name that is not UTF-8 travels in a field `uri` instead, as a percent-encoded file:// URI. */
@@ -1099,7 +1177,7 @@ export interface Evicted {
 }
 
 /** The evidence that an attribution rests on. */
-export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap";
+export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap" | "claimed";
 
 /** The number of steps since a file was accessed. */
 export interface FileAge {
@@ -1606,6 +1684,11 @@ export interface FileRecords {
 export interface FileRestore {
   /** The version. If there was no file at that version, the file is removed. */
   at: At;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (HIST-4); default false.
+   */
+  noRedo?: boolean;
   /** The file. */
   path?: ClientPath;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
@@ -2024,6 +2107,9 @@ export interface KeptContents {
   since?: number | null;
 }
 
+/** Why a change stays. */
+export type LeftCause = "likely" | "notKept";
+
 /** Numbers of lines that differ between two texts. */
 export interface LineCounts {
   /** The number of lines that are only in the newer text. */
@@ -2385,6 +2471,11 @@ export interface RecoveryList {
 export interface RecoveryRestore {
   /** The item's id. */
   id: string;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (HIST-4); default false.
+   */
+  noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -2421,6 +2512,11 @@ export interface RecoveryShown {
 export interface Redo {
   /** Whether to report what would be done without doing it; default false. */
   dryRun?: boolean;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /** The id of the undo (`u2`); default: the newest. */
   undo?: string | null;
   /** The answer is worthless after that many milliseconds. */
@@ -2518,6 +2614,11 @@ export interface RetentionRanked {
 export interface ReviewFile {
   /** The authors of the change. */
   authors: Author[];
+  /**
+   * The command that made all of the change (`c5`); `None` if it has another
+   * origin too.
+   */
+  command?: string | null;
   /** The change's id. */
   id: string;
   /** The current mode; `None` if the change deleted the file. */
@@ -2550,12 +2651,22 @@ export interface ReviewHunk {
   authors: Author[];
   /** The text without the change. Bytes that are not UTF-8 are replaced. */
   before: string;
+  /**
+   * The command that made all of the change (`c5`); `None` if it has another
+   * origin too.
+   */
+  command?: string | null;
   /** True if the change created the file; else `None`. */
   created?: boolean | null;
   /** True if the change deleted the file; else `None`. */
   deleted?: boolean | null;
   /** The change's id. It stays the same when other lines of the file change. */
   id: string;
+  /**
+   * True if a part of the change is only likely an agent's: it was made while
+   * a command ran, and may be the user's (UNDO-7). Else `None`.
+   */
+  likely?: boolean | null;
   /**
    * The lines in the file's current content. If the change only removed
    * lines: the line before them.
@@ -2598,6 +2709,11 @@ export interface ReviewKept {
 
 /** Lists agents' changes that have been neither kept nor undone. */
 export interface ReviewList {
+  /**
+   * Only changes that were made by this command alone (`c5`); `None` means
+   * all changes.
+   */
+  command?: string | null;
   /** The maximum number of rows to return; default 1,000 (LIM-2). */
   limit?: number | null;
   /**
@@ -2628,6 +2744,11 @@ export interface ReviewNamed {
 export interface ReviewUndo {
   /** The changes. */
   hunks: ReviewNamed[];
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
 }
@@ -3227,7 +3348,7 @@ export interface Truncated {
 /**
  * Undoes changes and leaves the lines of all other authors as they are
  * (UNDO-1). The changes are those of `session`, or the part of them that
- * `prompt`, `command`, `edit` or `last` selects; or the one version that
+ * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
  * `path` and `at` name.
  */
 export interface Undo {
@@ -3243,6 +3364,16 @@ export interface Undo {
   edit?: string | null;
   /** Only the newest edit or command; default false. */
   last?: boolean;
+  /**
+   * Whether to remove also text that is only likely the author's: what first
+   * appeared while one of its commands ran (UNDO-7); default false.
+   */
+  likely?: boolean;
+  /**
+   * Whether to write also where the present content cannot be kept and so
+   * cannot be brought back (UNDO-4); default false.
+   */
+  noRedo?: boolean;
   /**
    * Whether to undo also while the session is in a turn (UNDO-3); default
    * false.
@@ -3262,9 +3393,15 @@ export interface Undo {
   prompt?: string | null;
   /**
    * The session whose changes are undone, together with its sub-agents.
-   * `None` if `command`, `edit` or `last` selects among all agents' changes.
+   * `None` if `since`, `command`, `edit` or `last` selects among all agents'
+   * changes.
    */
   session?: SessionId | null;
+  /**
+   * Only what was done after this prompt, or any other checkpoint (`k3`), by
+   * `session`; without a session, by any agent.
+   */
+  since?: string | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
   /** The answer is worthless after that many milliseconds. */
@@ -3287,6 +3424,28 @@ export interface UndoConflict {
   lines: LineRange;
 }
 
+/** A change that stays, and why. */
+export interface UndoLeft {
+  /** Why it stays. */
+  cause: LeftCause;
+  /** The command that ran when the change was made (`c5`); `None` for none. */
+  command?: string | null;
+  /**
+   * Its lines in the file's current content, or in its content before the
+   * undo. `None` if they are not known.
+   */
+  lines?: LineRange | null;
+  /**
+   * The number of lines that the change removed in this place, which do not
+   * come back.
+   */
+  removed: number;
+  /** The lines that stay, up to 4 KiB. Bytes that are not UTF-8 are replaced. */
+  text: string;
+  /** The cause, as a sentence for people. */
+  why: string;
+}
+
 /** Lists the undos that can be redone. */
 export interface UndoList {
   /** The answer is worthless after that many milliseconds. */
@@ -3294,7 +3453,7 @@ export interface UndoList {
 }
 
 /** The outcome of an undo for one file. */
-export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed";
+export type UndoOutcome = "undone" | "deleted" | "restored" | "renamed" | "unchanged" | "conflict" | "notKept" | "changed" | "failed" | "partly" | "left";
 
 /** An undo or a redo that was carried out. */
 export interface UndoRow {
@@ -3320,6 +3479,11 @@ export interface UndoRows {
 export interface Undone {
   /** The authors of the changes that were undone. */
   authors: Author[];
+  /**
+   * The commands that changes in `left` name, oldest first; `None` if there
+   * are none.
+   */
+  commands?: CommandRow[] | null;
   /** Each file that the changes affect, by path. */
   files: UndoneFile[];
   /** The id of the undo, for `redo`; `None` if nothing was written. */
@@ -3329,14 +3493,24 @@ export interface Undone {
 /** The result of an undo in one file. */
 export interface UndoneFile {
   /**
-   * Why nothing was done, as a sentence for people. `None` unless the
-   * outcome is `notKept`, `changed` or `failed`.
+   * Why nothing was done, or what cannot be brought back, as a sentence for
+   * people; else `None`.
    */
   cause?: string | null;
+  /**
+   * The lines that would change, with `dryRun`; else `None`. At most 64 KiB
+   * of text for all files.
+   */
+  changes?: UndoneLines[] | null;
   /** The changes that stay; `None` if there are none. */
   conflicts?: UndoConflict[] | null;
   /** The number of changes that were undone, counted by their hunks. */
   hunks: number;
+  /**
+   * The changes that stay for another reason than a later change of the
+   * same lines; `None` if there are none.
+   */
+  left?: UndoLeft[] | null;
   /** The outcome. */
   outcome: UndoOutcome;
   /** The file. */
@@ -3345,6 +3519,16 @@ export interface UndoneFile {
   to?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
+}
+
+/** Lines that an undo would change. */
+export interface UndoneLines {
+  /** The lines that replace them. Empty if lines are only removed. */
+  after: string;
+  /** The lines that are there. Empty if lines are only added. */
+  before: string;
+  /** The number of the first line, in the file's current content. */
+  start: number;
 }
 
 /** Ends a subscription. */
@@ -3422,6 +3606,12 @@ export interface Version {
    * may change (ATTR-4).
    */
   provisional?: boolean | null;
+  /**
+   * The file's name behind the symlinks on the path, as they were when the
+   * version was recorded (FILE-1). `None` if there were none, or if it is not
+   * known.
+   */
+  real?: RelPath | null;
   /** The size of the content in bytes. */
   size: number;
   /** When the daemon saw the version. */
@@ -3595,6 +3785,7 @@ export interface Methods {
   "checkpoint/delete": { params: CheckpointDelete; result: Done };
   "checkpoint/detect": { params: CheckpointDetect; result: CheckpointDetected };
   "checkpoint/list": { params: CheckpointList; result: CheckpointRows };
+  "claim": { params: Claim; result: Claimed };
   "command/begin": { params: CommandBegin; result: CommandBegun };
   "command/end": { params: CommandEnd; result: CommandEnded };
   "command/list": { params: CommandList; result: CommandRows };

@@ -12,6 +12,7 @@ import type {
   CheckpointDelete,
   CheckpointDetect,
   CheckpointList,
+  Claim,
   CommandBegin,
   CommandEnd,
   CommandList,
@@ -110,9 +111,8 @@ export abstract class Requests {
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
   /**
-   * Lists what sessions did that is no version: reads, refused edits, and
-   * versions that they overwrote unseen. Newest first. The versions themselves
-   * are in `file/log`.
+   * Lists what was done that is no version (HIST-7). Newest first. The versions
+   * themselves are in `file/log`.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
@@ -192,6 +192,17 @@ export abstract class Requests {
    */
   checkpointList(params: CheckpointList, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", params, ask);
+  }
+
+  /**
+   * Says who wrote changes. Without `lines` these are changes whose author is
+   * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+   * them.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `notKept`, `unreadable`, `storage`, `unknownSession`.
+   */
+  claim(params: Claim = {}, ask?: Ask): Promise<Methods["claim"]["result"]> {
+    return this.call("claim", params, ask);
   }
 
   /**
@@ -636,7 +647,7 @@ export abstract class Requests {
    * Writes kept bytes back to their path. The current content of the file is
    * kept first.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `readOnly`, `protected`, `notKept`.
    */
   recoveryRestore(params: RecoveryRestore, ask?: Ask): Promise<Methods["recovery/restore"]["result"]> {
     return this.call("recovery/restore", params, ask);
@@ -829,7 +840,7 @@ export abstract class Requests {
   /**
    * Undoes changes and leaves the lines of all other authors as they are
    * (UNDO-1). The changes are those of `session`, or the part of them that
-   * `prompt`, `command`, `edit` or `last` selects; or the one version that
+   * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
@@ -903,9 +914,8 @@ export abstract class SessionRequests {
   abstract call<M extends Method>(method: M, params: Methods[M]["params"], ask?: Ask): Promise<Methods[M]["result"]>;
 
   /**
-   * Lists what sessions did that is no version: reads, refused edits, and
-   * versions that they overwrote unseen. Newest first. The versions themselves
-   * are in `file/log`.
+   * Lists what was done that is no version (HIST-7). Newest first. The versions
+   * themselves are in `file/log`.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`, `storage`, `unknownClock`, `unknownSession`.
    */
@@ -980,6 +990,17 @@ export abstract class SessionRequests {
    */
   checkpointList(params: Omit<CheckpointList, "session"> = {}, ask?: Ask): Promise<Methods["checkpoint/list"]["result"]> {
     return this.call("checkpoint/list", { session: this.id, ...params }, ask);
+  }
+
+  /**
+   * Says who wrote changes. Without `lines` these are changes whose author is
+   * only likely, or was claimed before (UNDO-7); `command` or `paths` selects
+   * them.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `notKept`, `unreadable`, `storage`, `unknownSession`.
+   */
+  claim(params: Omit<Claim, "session"> = {}, ask?: Ask): Promise<Methods["claim"]["result"]> {
+    return this.call("claim", params.command == null ? { session: this.id, ...params } : params, ask);
   }
 
   /**
@@ -1220,7 +1241,7 @@ export abstract class SessionRequests {
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `storage`, `unknownClock`, `unknownSession`.
    */
   reviewList(params: Omit<ReviewList, "session"> = {}, ask?: Ask): Promise<Methods["review/list"]["result"]> {
-    return this.call("review/list", { session: this.id, ...params }, ask);
+    return this.call("review/list", params.command == null ? { session: this.id, ...params } : params, ask);
   }
 
   /**
@@ -1318,7 +1339,7 @@ export abstract class SessionRequests {
   /**
    * Undoes changes and leaves the lines of all other authors as they are
    * (UNDO-1). The changes are those of `session`, or the part of them that
-   * `prompt`, `command`, `edit` or `last` selects; or the one version that
+   * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.

@@ -333,7 +333,7 @@ fn a_write_cut_short_is_completed_or_reverted() {
             let child = child.wait_with_output().unwrap();
             let lived = String::from_utf8_lossy(&child.stdout).contains("lived");
             let world = World {
-                guard: open(base.path()),
+                guard: open(base.path()).into(),
                 base,
             };
             let now = fs::read_to_string(world.path(name)).ok();

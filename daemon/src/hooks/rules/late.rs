@@ -192,13 +192,23 @@ pub(in crate::hooks) fn with_late(
     session: &SessionId,
     outcome: Outcome,
 ) -> Outcome {
+    if matches!(
+        outcome.verdict,
+        Verdict::Deny(_) | Verdict::Ask(_) | Verdict::Replace(_)
+    ) {
+        return outcome;
+    }
     let mut texts = daemon.memory.late(session);
     let count = texts.len();
-    match &outcome.verdict {
-        _ if count == 0 => return outcome,
-        Verdict::Nothing => {}
-        Verdict::Tell(text) => texts.push(text.clone()),
-        Verdict::Deny(_) | Verdict::Ask(_) | Verdict::Replace(_) => return outcome,
+    let undos = daemon.memory.undone(|undone| undone.send(session));
+    let names: String = undos.iter().map(|(undo, _)| format!("u{undo}")).collect();
+    texts.extend(undos.into_iter().map(|(_, text)| text));
+    texts.retain(|text| !text.is_empty());
+    if texts.is_empty() {
+        return outcome;
+    }
+    if let Verdict::Tell(text) = &outcome.verdict {
+        texts.push(text.clone());
     }
     let rest = match &outcome.ack {
         Some(ack) => ack.clone(),
@@ -206,7 +216,7 @@ pub(in crate::hooks) fn with_late(
     };
     Outcome {
         verdict: Verdict::Tell(texts.join("\n")),
-        ack: Some(format!("{count}{rest}")),
+        ack: Some(format!("{count}{names}{rest}")),
         undo: outcome.undo,
     }
 }

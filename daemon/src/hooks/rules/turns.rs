@@ -39,6 +39,7 @@ pub(super) async fn checkpoint(
     session: &SessionId,
     standing: &Standing,
     prompt: Option<String>,
+    text: &str,
 ) {
     let message = prompt.map(|id| cut(&id, KEPT));
     if message.is_some() && message == standing.last_message {
@@ -49,6 +50,7 @@ pub(super) async fn checkpoint(
         label: None,
         message,
         step: None,
+        text: Some(text.to_owned()),
     };
     if daemon.ask(create).await.is_err() {
         return;

@@ -444,6 +444,7 @@ fn an_epoch_that_an_older_touchmark_stored_goes_on() {
              ALTER TABLE content DROP COLUMN pinned;
              DROP TABLE checkpoint;
              DROP INDEX fact_survival;
+             DROP INDEX fact_claim;
              PRAGMA user_version = 4"
         );
         changed(directory.path(), &older);

@@ -350,8 +350,8 @@ fn survival_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
     let world = super::world(directory.path());
     assert_eq!(numbers(&world.opened.facts), [7]);
     let reader = world.opened.store.reader().unwrap();
-    assert_eq!(numbers(&reader.derived_after(0).unwrap()), [3, 5, 7]);
-    assert_eq!(numbers(&reader.derived_after(3).unwrap()), [5, 7]);
+    assert_eq!(numbers(&reader.survivals_after(0).unwrap()), [3, 5, 7]);
+    assert_eq!(numbers(&reader.survivals_after(3).unwrap()), [5, 7]);
     assert_eq!(
         numbers(&reader.history(&path("a"), None, 9).unwrap()),
         [4, 2, 1]

@@ -156,6 +156,7 @@ fn baseline(n: u64, name: &str) -> Record {
             path: path(name),
             held: held(n),
             untracked: false,
+            real: None,
         },
     }
 }

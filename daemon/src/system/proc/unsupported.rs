@@ -17,6 +17,9 @@ pub(crate) fn process_end(_pid: u32) -> impl Future<Output = io::Result<()>> {
     std::future::ready(Err(io::ErrorKind::Unsupported.into()))
 }
 
+/// Does nothing.
+pub(crate) fn limit_memory(_pid: u32, _bytes: u64) {}
+
 /// Returns no process.
 pub(crate) fn and_above(_pid: u32) -> Vec<Process> {
     Vec::new()

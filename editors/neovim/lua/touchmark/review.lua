@@ -77,7 +77,8 @@ local function authors(hunk)
       found[#found + 1] = name
     end
   end
-  return table.concat(found, ', ')
+  -- It appeared while a command ran, and may be the user's.
+  return table.concat(found, ', ') .. (hunk.likely and ' or you' or '')
 end
 
 --- The changes of `kind` in a link's queue that were not put off.
@@ -320,7 +321,10 @@ local function left(undone)
     for _, conflict in ipairs(file.conflicts or {}) do
       stays[#stays + 1] = ('%s line %d (changed since by %s)'):format(file.path, conflict.lines.start, names.author(conflict.by))
     end
-    if not file.conflicts and vim.tbl_contains({ 'conflict', 'notKept', 'changed', 'failed' }, file.outcome) then
+    for _, one in ipairs(file.left or {}) do
+      stays[#stays + 1] = ('%s: %s'):format(file.path, one.why)
+    end
+    if not file.conflicts and not file.left and vim.tbl_contains({ 'conflict', 'notKept', 'changed', 'failed' }, file.outcome) then
       stays[#stays + 1] = ('%s: %s'):format(file.path, file.cause or file.outcome)
     end
   end

@@ -228,6 +228,9 @@ impl State {
             | Fact::Undone { .. }
             | Fact::BroughtBack { .. }
             | Fact::Survival { .. }
+            | Fact::Kept { .. }
+            | Fact::Claimed { .. }
+            | Fact::GitBrought { .. }
             | Fact::Lineage { .. } => {}
         }
     }

@@ -145,6 +145,7 @@ mod tests {
                     path: path.clone(),
                     held,
                     untracked: false,
+                    real: None,
                 },
             );
             for session in sessions {

@@ -195,6 +195,8 @@ impl KeptVersion {
             before: self.before,
             command: self.command(),
             mode_before: self.mode_before(),
+            // The log has it. A correction does not say it again.
+            real: None,
         }
     }
 

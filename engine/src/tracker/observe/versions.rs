@@ -56,6 +56,7 @@ impl Engine {
             before,
             command,
             mode_before: mode_before.filter(|mode| held.mode != Some(*mode)),
+            real: self.tracker.real_of(path),
             ..VersionFact::new(path.clone(), kind, held, author.clone(), evidence)
         }));
         self.counts.versions += 1;

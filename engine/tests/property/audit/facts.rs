@@ -197,6 +197,8 @@ impl Audit {
                 version.author == Author::USER
             }
             Evidence::Gap => version.author == Author::UNKNOWN,
+            // Only the shell records the user's word (ATTR-18).
+            Evidence::Claimed => false,
         };
         ensure!(
             "ATTR",
@@ -426,7 +428,7 @@ impl Audit {
                     "{record:?}: expected by {declared_by:?}"
                 );
             }
-            Evidence::Command | Evidence::Process => {
+            Evidence::Command | Evidence::Process | Evidence::Claimed => {
                 return Err(format!("no such evidence here: {record:?}"));
             }
         }

@@ -1,8 +1,8 @@
 //! The stored form of facts.
 
 use super::leaves::{
-    Author, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines, Mode,
-    Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
+    Author, Carriage, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines,
+    Mode, Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
 use crate::ledger::record;
@@ -32,6 +32,7 @@ structs! {
         5 before: Option<Content>;
         13 command: Option<u64>,
         14 mode_before: Option<Mode>,
+        15 real: Option<Path>,
     }
     EditBegun = record::EditFact {
         0 edit: u64,
@@ -75,7 +76,7 @@ variants! {
         },
         1 SessionClosed { 0 session: Session },
         2 SessionForgotten { 0 session: Session },
-        3 Baseline { 0 path: Path, 1 held: Held; 2 untracked: Rare<bool> },
+        3 Baseline { 0 path: Path, 1 held: Held; 2 untracked: Rare<bool>, 3 real: Option<Path> },
         4 Version(version: Version),
         5 Tracked {
             0 session: Session,
@@ -164,6 +165,14 @@ variants! {
             4 added: u32,
             5 alive: u32,
         },
+        34 Claimed {
+            0 path: Path,
+            1 version: u64,
+            2 lines: List<(u32, u64)>,
+            3 session: Option<Session>,
+        },
+        35 Kept { 0 session: Option<Session>, 1 files: u32, 2 changes: u32 },
+        36 GitBrought { 0 version: u64, 1 path: Path, 2 how: Carriage },
         37 Lineage {
             0 path: Path,
             1 version: Option<u64>,

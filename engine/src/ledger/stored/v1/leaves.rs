@@ -195,7 +195,7 @@ names! {
     Verdict = proto::files::Verdict { 0 First, 1 Repeat, 2 Extends, 3 Changed }
     AuthorKind = proto::AuthorKind { 0 Agent, 1 User, 2 Unknown }
     Evidence = proto::Evidence {
-        0 Declared, 1 Marked, 2 Command, 3 Editor, 4 Process, 5 Unmarked, 6 Gap,
+        0 Declared, 1 Marked, 2 Command, 3 Editor, 4 Process, 5 Unmarked, 6 Gap, 7 Claimed
     }
     VersionKind = proto::VersionKind { 0 Created, 1 Modified, 2 Deleted, 3 Renamed }
     EditPhase = proto::events::EditPhase { 0 Begun, 1 Committed, 2 Aborted, 3 Lapsed }
@@ -203,4 +203,5 @@ names! {
     Refusal = record::Refusal { 0 Stale, 1 NotRead, 2 Conflict }
     Passing = record::Passing { 0 Beside, 1 Unread, 2 Late }
     Horizon = proto::survival::Horizon { 0 Commit, 1 Day, 2 Week }
+    Carriage = record::Carriage { 0 Carried, 1 Wiped, 2 TakenBack, 3 Unclear }
 }

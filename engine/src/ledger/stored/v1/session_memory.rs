@@ -13,7 +13,8 @@ variants! {
             0 checkpoint: u64,
             1 label: Option<String>,
             2 message: Option<String>,
-            3 step: Option<u64>,
+            3 step: Option<u64>;
+            4 text: Option<String>,
         },
         1 CheckpointDeleted { 0 checkpoint: u64 },
         2 WarningStored { 0 files: List<Path>, 1 note: Option<String> },
@@ -34,6 +35,7 @@ variants! {
         12 Turn { 0 begins: bool },
         13 ToSay { 0 text: String },
         14 Said { 0 count: u64 },
+        15 UndoToSay { 0 undo: u64, 1 text: Option<String> },
     }
     Searched = session_memory::Searched {
         0 No {},
@@ -82,7 +84,8 @@ structs! {
         1 time: u64,
         2 label: Option<String>,
         3 message: Option<String>,
-        4 step: Option<u64>,
+        4 step: Option<u64>;
+        5 text: Option<String>,
     }
     PendingWarning = session_memory::PendingWarning {
         0 files: List<Path>,
@@ -113,5 +116,6 @@ structs! {
         7 savings: Savings;
         8 in_turn: Rare<bool>,
         9 to_say: Rare<List<String>>,
+        10 undos_to_say: Rare<List<(u64, String)>>,
     }
 }

@@ -163,7 +163,7 @@ impl Known {
 
     fn look(&mut self, log: &Reader, now: Millis) -> Result<Found, Error> {
         if self.upto.is_none() {
-            for record in log.derived_after(0)? {
+            for record in log.lineages()? {
                 let Fact::Lineage {
                     path,
                     version,

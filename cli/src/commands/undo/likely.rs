@@ -1,0 +1,127 @@
+//! What is only likely an agent's: it appeared while one of its commands ran
+//! (UNDO-7).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal as _, Write as _};
+
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::ClientPath;
+use touchmark_client::proto::claim::Claim;
+use touchmark_client::proto::commands::CommandRow;
+use touchmark_client::proto::undo::{LeftCause, UndoLeft, Undone};
+
+use super::{SHOWN, place};
+use crate::output::{self, Outcome};
+use crate::table::View;
+use crate::text::{MAX_NAME, cut, duration, escaped, path};
+
+/// Who wrote the changes of a group.
+enum Answer {
+    Command,
+    User,
+    Unknown,
+}
+
+/// The likely changes that were made while one command ran: each with its file.
+type Group<'a> = Vec<(&'a touchmark_client::proto::RelPath, &'a UndoLeft)>;
+
+/// Returns whether a change stays because its author is only likely.
+pub(super) fn any(undone: &Undone) -> bool {
+    groups(undone).next().is_some()
+}
+
+/// Asks for each command whether what appeared while it ran is the command's or
+/// the user's, and records the answers (ATTR-18). Returns whether there was an
+/// answer. Does nothing if standard input is not a terminal.
+pub(super) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut is_answered = false;
+    for (command, group) in groups(planned) {
+        show(command, &group)?;
+        let session = match answer()? {
+            Answer::Command => Some(command.session.clone()),
+            Answer::User => None,
+            Answer::Unknown => continue,
+        };
+        let paths: BTreeSet<&touchmark_client::proto::RelPath> =
+            group.iter().map(|(path, _)| *path).collect();
+        client.call(Claim {
+            session,
+            command: Some(command.command.clone()),
+            paths: Some(paths.into_iter().map(ClientPath::from).collect()),
+            lines: None,
+        })?;
+        is_answered = true;
+    }
+    Ok(is_answered)
+}
+
+/// Returns the likely changes by the command that ran.
+fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
+    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+    for file in &undone.files {
+        let left = file.left.iter().flatten();
+        for left in left.filter(|left| left.cause == LeftCause::Likely) {
+            if let Some(command) = &left.command {
+                groups.entry(command).or_default().push((&file.path, left));
+            }
+        }
+    }
+    let commands = undone.commands.iter().flatten();
+    commands.filter_map(move |row| Some((row, groups.remove(row.command.as_str())?)))
+}
+
+fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
+    output::line(&format!("while {} ran:", name(command)))?;
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    for (file, left) in group {
+        let added = left.text.lines().count();
+        let removed = match left.removed {
+            0 => String::new(),
+            removed => format!(" -{removed}"),
+        };
+        let head = format!("  {}: {}, +{added}{removed}", path(file), place(left.lines));
+        output::line(&cut(&head, columns))?;
+        for line in left.text.lines().take(SHOWN) {
+            output::line(&cut(&format!("    + {}", escaped(line, 500)), columns))?;
+        }
+        if added > SHOWN {
+            output::line(&format!("    and {} lines more", added - SHOWN))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a command's line, how long it took, and its name.
+pub(super) fn name(command: &CommandRow) -> String {
+    let label = command.label.as_deref().unwrap_or("a command");
+    let label = escaped(label.lines().next().unwrap_or_default(), MAX_NAME);
+    let took = command
+        .ended_at
+        .map(|end| end.saturating_sub(command.begun_at));
+    match took {
+        Some(took) => format!("`{label}` ({}, {})", command.command, duration(took)),
+        None => format!("`{label}` ({})", command.command),
+    }
+}
+
+fn answer() -> Outcome<Answer> {
+    loop {
+        write!(
+            anstream::stderr(),
+            "the command's or yours? [c]ommand's, [y]ours, [l]eave it "
+        )?;
+        let mut said = String::new();
+        if io::stdin().read_line(&mut said)? == 0 {
+            return Ok(Answer::Unknown);
+        }
+        return Ok(match said.trim() {
+            "c" | "command" => Answer::Command,
+            "y" | "yours" | "m" | "mine" => Answer::User,
+            "l" | "leave" | "" => Answer::Unknown,
+            _ => continue,
+        });
+    }
+}

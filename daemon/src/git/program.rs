@@ -1,0 +1,32 @@
+//! Which program is git.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where programs are if `PATH` is not set.
+const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Returns git's path, and a `PATH` for it. Of the directories in `PATH`, those
+/// that are relative or in the work tree do not count: what they contain comes
+/// with the repository.
+///
+/// # Errors
+/// `NotFound` if there is no git.
+pub(super) fn find(top: &Path) -> io::Result<(PathBuf, OsString)> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| USUAL.into());
+    let directories = std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .filter_map(|directory| directory.canonicalize().ok())
+        .filter(|directory| !directory.starts_with(top));
+    for directory in directories {
+        let git = directory.join("git");
+        let found = git.metadata();
+        if found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0) {
+            return Ok((git, directory.into()));
+        }
+    }
+    let why = "there is no git on PATH outside of the work tree";
+    Err(io::Error::new(io::ErrorKind::NotFound, why))
+}

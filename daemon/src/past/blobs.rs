@@ -1,0 +1,229 @@
+//! Whether a repository has a blob, and since when.
+//!
+//! The files may have been part of a clone. Only those that this user owns
+//! count, and no file is mapped into memory.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::git::files::read;
+use crate::git::index::ObjectId;
+use crate::system::open::{check_owner, patient};
+use crate::system::stat::MetadataExt as _;
+
+/// A time in nanoseconds since 1970.
+pub(super) type Nanos = i128;
+
+/// The most directories of objects that are looked at: the repository's own and
+/// those that it borrows from.
+const MOST_STORES: usize = 8;
+
+/// The most packs of a directory that are looked at, the newest.
+const MOST_PACKS: usize = 64;
+
+/// The most bytes of the list of directories that a repository borrows objects
+/// from.
+const MOST_ALTERNATES: u64 = 64 << 10;
+
+/// The length of the header of a pack's index, with the table of first bytes.
+const HEADER: usize = 8 + 1024;
+
+/// Returns when a file was created, or when it was changed last where the file
+/// system does not record its creation. Git renews the times of an object that
+/// is stored again, but not its creation.
+fn created(found: &Metadata) -> Nanos {
+    let created = found.created().ok();
+    let created = created.and_then(|time: SystemTime| time.duration_since(UNIX_EPOCH).ok());
+    match created.and_then(|time| Nanos::try_from(time.as_nanos()).ok()) {
+        Some(created) => created,
+        None => changed(found),
+    }
+}
+
+/// Returns when a file's status was changed last.
+fn changed(found: &Metadata) -> Nanos {
+    Nanos::from(found.ctime()) * 1_000_000_000 + Nanos::from(found.ctime_nsec())
+}
+
+/// Returns since when a file has its content at most: the earlier of its
+/// modification and the change of its status. A tool can set the first one
+/// back, but neither forward unseen by the other.
+pub(super) fn written(found: &Metadata) -> Nanos {
+    let modified = Nanos::from(found.mtime()) * 1_000_000_000 + Nanos::from(found.mtime_nsec());
+    modified.min(changed(found))
+}
+
+/// The object stores of a repository.
+#[derive(Debug)]
+pub(super) struct Blobs {
+    stores: Vec<Store>,
+}
+
+#[derive(Debug)]
+struct Store {
+    directory: PathBuf,
+    /// The packs, and when their directory was changed when they were listed.
+    packs: Vec<Pack>,
+    listed: Option<Nanos>,
+}
+
+#[derive(Debug)]
+struct Pack {
+    index: File,
+    created: Nanos,
+    /// For each first byte of an id: the number of ids up to it.
+    fanout: Vec<u32>,
+}
+
+impl Blobs {
+    /// Opens the object stores of the repository with this common directory.
+    pub(super) fn of(common: &Path) -> Self {
+        let mut directories = vec![common.join("objects")];
+        let mut at = 0;
+        while at < directories.len() && directories.len() < MOST_STORES {
+            let directory = directories[at].clone();
+            at += 1;
+            let list = read(&directory.join("info/alternates"), MOST_ALTERNATES);
+            for line in list.unwrap_or_default().split(|byte| *byte == b'\n') {
+                if line.is_empty() || line.starts_with(b"#") {
+                    continue;
+                }
+                let other = directory.join(touchmark_proto::native::name(line));
+                if !directories.contains(&other) {
+                    directories.push(other);
+                }
+            }
+        }
+        let owned = |directory: &PathBuf| {
+            let found = directory.metadata();
+            found.is_ok_and(|found| found.is_dir() && check_owner(&found).is_ok())
+        };
+        directories.retain(owned);
+        let stores = directories.into_iter().map(|directory| Store {
+            directory,
+            packs: Vec::new(),
+            listed: None,
+        });
+        Self {
+            stores: stores.collect(),
+        }
+    }
+
+    /// Returns since when the repository has a blob at the latest; `None` if it
+    /// does not have it. A time before `enough` need not be the first.
+    pub(super) fn since(&mut self, id: &ObjectId, enough: Nanos) -> Option<Nanos> {
+        let mut first: Option<Nanos> = None;
+        let mut note = |found: Nanos| {
+            first = Some(first.map_or(found, |first| first.min(found)));
+            found < enough
+        };
+        for store in &self.stores {
+            if store.loose(id).is_some_and(&mut note) {
+                return first;
+            }
+        }
+        for store in &mut self.stores {
+            store.list();
+            for pack in &store.packs {
+                if pack.has(id).unwrap_or(false) && note(pack.created) {
+                    return first;
+                }
+            }
+        }
+        first
+    }
+}
+
+impl Store {
+    /// Returns since when a blob has a file of its own here.
+    fn loose(&self, id: &ObjectId) -> Option<Nanos> {
+        let name = id.digits();
+        let file = self.directory.join(name.get(..2)?).join(name.get(2..)?);
+        let found = file.symlink_metadata().ok()?;
+        (found.is_file() && check_owner(&found).is_ok()).then(|| created(&found))
+    }
+
+    /// Lists the packs again if that directory has changed.
+    fn list(&mut self) {
+        let directory = self.directory.join("pack");
+        let Ok(found) = directory.metadata() else {
+            self.packs.clear();
+            return;
+        };
+        let stamp = changed(&found);
+        if self.listed == Some(stamp) {
+            return;
+        }
+        self.listed = Some(stamp);
+        let entries = directory.read_dir().into_iter().flatten().flatten();
+        let mut indexes: Vec<(Nanos, PathBuf)> = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "idx"))
+            .filter_map(|path| {
+                let pack = path.with_extension("pack").symlink_metadata().ok()?;
+                let owned = pack.is_file() && check_owner(&pack).is_ok();
+                owned.then(|| (created(&pack), path))
+            })
+            .collect();
+        indexes.sort();
+        let newest = indexes.split_off(indexes.len().saturating_sub(MOST_PACKS));
+        self.packs = newest
+            .into_iter()
+            .filter_map(|(created, index)| Pack::open(&index, created))
+            .collect();
+    }
+}
+
+impl Pack {
+    fn open(index: &Path, created: Nanos) -> Option<Self> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let file = patient()
+            .custom_flags(flags.bits().cast_signed())
+            .read(true)
+            .open(index)
+            .ok()?;
+        let found = file.metadata().ok()?;
+        if !found.is_file() || check_owner(&found).is_err() {
+            return None;
+        }
+        let mut header = vec![0; HEADER];
+        file.read_exact_at(&mut header, 0).ok()?;
+        // Version 2 is the only one that git has written since 2007.
+        let rest = header.strip_prefix(b"\xfftOc\0\0\0\x02")?;
+        let numbers = rest.chunks_exact(4).map(|four| {
+            let four: [u8; 4] = four.try_into().unwrap_or_default();
+            u32::from_be_bytes(four)
+        });
+        Some(Self {
+            index: file,
+            created,
+            fanout: numbers.collect(),
+        })
+    }
+
+    /// Returns whether the pack has an object.
+    fn has(&self, id: &ObjectId) -> Option<bool> {
+        let bytes = id.as_bytes();
+        let first = usize::from(*bytes.first()?);
+        let mut low = match first.checked_sub(1) {
+            Some(before) => *self.fanout.get(before)?,
+            None => 0,
+        };
+        let mut high = *self.fanout.get(first)?;
+        let mut found = vec![0; bytes.len()];
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let place = HEADER as u64 + u64::from(middle) * bytes.len() as u64;
+            self.index.read_exact_at(&mut found, place).ok()?;
+            match found.as_slice().cmp(bytes) {
+                std::cmp::Ordering::Equal => return Some(true),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Some(false)
+    }
+}

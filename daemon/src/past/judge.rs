@@ -1,0 +1,346 @@
+//! Decides whether git brought the content of a version (HIST-8).
+
+use std::collections::HashSet;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use touchmark_engine::{Carriage, VersionFact};
+use touchmark_proto::{Evidence, Hash, Millis, RelPath};
+
+use super::blobs::{Nanos, written};
+use super::moves::{Changed, Kind};
+use super::place::Place;
+use crate::git::index::ObjectId;
+use crate::store::Reader;
+use crate::survival::reflog::Move;
+use crate::system::open::patient;
+
+/// The largest content that is looked at, in bytes.
+const MOST: u64 = 64 << 20;
+
+/// The number of the newest moves of `HEAD` that are considered for a version.
+const MOST_MOVES: usize = 32;
+
+/// How far a move or a stash may be from a content that it explains without
+/// containing it, in seconds.
+const NEAR: u64 = 2;
+
+/// How long before a content is written git may have stored the stash that it
+/// is about.
+const AROUND: Nanos = 10 * SECOND;
+
+/// How much longer the recording of a removal may take than the removal, in
+/// seconds.
+const SETTLING: u64 = 3;
+
+/// The number of earlier versions whose lines count as known.
+const MOST_VERSIONS: usize = 32;
+
+const SECOND: Nanos = 1_000_000_000;
+const MILLISECOND: Nanos = 1_000_000;
+
+/// A version to look at.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) n: u64,
+    pub(super) time: Millis,
+    pub(super) fact: VersionFact,
+}
+
+/// What is known of a version's content.
+struct Content {
+    bytes: Arc<[u8]>,
+    /// Since when the file has it at most.
+    since: Nanos,
+    /// The blob that git has for it.
+    id: ObjectId,
+    /// Whether git has had it earlier; `None` if the order cannot be told.
+    is_older: Option<bool>,
+}
+
+/// The moves that may explain a version, and which files each changed.
+type Moves = Vec<(Move, Option<Arc<Changed>>)>;
+
+impl Job {
+    /// Returns what git did with the version's content; `None` if it did not
+    /// bring it. `path` is relative to the repository's top.
+    pub(super) fn judge(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        file: &Path,
+        path: &[u8],
+    ) -> Option<Carriage> {
+        let before = self.fact.before.and_then(|hash| content(log, &hash));
+        let old = before.map(|bytes| place.id_of(&bytes));
+        let Some(hash) = self.fact.held.hash else {
+            return self.removed(place, path, old?);
+        };
+        let content = self.content(place, log, file, path, &hash)?;
+        let from = u64::try_from(content.since / SECOND).unwrap_or(0);
+        let mut found = self.explained(place, path, &content, old, from);
+        if found.is_none() && self.is_put_together(place, log, path, &content, from) {
+            found = Some(Carriage::Carried);
+        }
+        Some(found.unwrap_or(match content.is_older {
+            Some(_) => Carriage::TakenBack,
+            None => Carriage::Unclear,
+        }))
+    }
+
+    /// Returns the content of the version, if git has it and did not store it
+    /// from this file.
+    fn content(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        file: &Path,
+        path: &[u8],
+        hash: &Hash,
+    ) -> Option<Content> {
+        let on_disk = on_disk(file).filter(|(bytes, _)| Hash::of(bytes) == *hash);
+        let (bytes, since, until, found) = match on_disk {
+            Some((bytes, found)) => {
+                let since = written(&found);
+                (Arc::from(bytes), since, since, Some(found))
+            }
+            // It was overwritten in the meantime. The engine knows to the
+            // millisecond since when the file had it at most.
+            None => {
+                let since = Nanos::from(self.fact.held.mtime_ms) * MILLISECOND;
+                (content(log, hash)?, since, since + MILLISECOND, None)
+            }
+        };
+        let mut ids = vec![place.id_of(&bytes)];
+        if bytes.windows(2).any(|two| two == b"\r\n") {
+            ids.push(place.id_of(&without_returns(&bytes)));
+        }
+        ids.extend(found.and_then(|found| place.clean_blob(path, &found)));
+        let known = ids.into_iter().find_map(|id| {
+            let stored = place.blobs.since(&id, since)?;
+            Some((id, stored))
+        });
+        let (id, stored) = known?;
+        (stored <= until).then(|| Content {
+            bytes,
+            since,
+            id,
+            is_older: (stored < since).then_some(true),
+        })
+    }
+
+    /// Returns what git did, if a move of `HEAD`, a stash or a merge explains
+    /// the content. `old` is the blob of the content before.
+    fn explained(
+        &self,
+        place: &mut Place,
+        path: &[u8],
+        content: &Content,
+        old: Option<ObjectId>,
+        from: u64,
+    ) -> Option<Carriage> {
+        if place.is_between()
+            && (place.in_index(path) == Some(content.id) || place.is_merged(path, &content.id))
+        {
+            return Some(Carriage::Carried);
+        }
+        // Git writes the log of HEAD after the files.
+        let moves = match place.is_logged_before(content.since) {
+            true => Vec::new(),
+            false => self.moves(place, from),
+        };
+        let ids = |one: &Option<Arc<Changed>>| {
+            let changed = one.as_ref()?;
+            changed.get(path).copied()
+        };
+        let explains = moves.iter().rfind(|(_, changed)| {
+            let both = ids(changed);
+            both.is_some_and(|(_, new)| new == Some(content.id))
+        });
+        if let Some((one, _)) = explains {
+            // A content before that no commit has was destroyed.
+            let is_clean = old.is_none()
+                || moves.iter().any(|(_, changed)| {
+                    ids(changed).is_some_and(|(before, after)| old == before || old == after)
+                });
+            return Some(match Kind::of(one) {
+                Kind::Switch if !is_clean => Carriage::Wiped,
+                _ => Carriage::Carried,
+            });
+        }
+        self.stashed(place, path, Some(content.id), old, content.since)
+            .or_else(|| {
+                let is_merged = place.is_merged(path, &content.id);
+                is_merged.then_some(Carriage::Carried)
+            })
+    }
+
+    /// Returns what a stash did, if one has the content, or the content before.
+    fn stashed(
+        &self,
+        place: &mut Place,
+        path: &[u8],
+        new: Option<ObjectId>,
+        old: Option<ObjectId>,
+        time: Nanos,
+    ) -> Option<Carriage> {
+        let changed = place.stashes.changed();
+        let is_near = changed.is_some_and(|changed| changed >= time - AROUND);
+        // `stash apply` leaves the list as it is. It is mostly of the newest.
+        let most = if is_near { usize::MAX } else { 1 };
+        let stashes: Vec<String> = place.stashes.newest_first().take(most).cloned().collect();
+        for stash in stashes {
+            // The third parent has the files that git did not track.
+            let trees = [stash.clone(), format!("{stash}^3")];
+            let stashed: Vec<ObjectId> = trees
+                .iter()
+                .filter_map(|tree| Some(place.blob_at(tree, path)?.0))
+                .collect();
+            if new.is_some_and(|new| stashed.contains(&new)) {
+                return Some(Carriage::Carried);
+            }
+            let base = place.blob_at(&format!("{stash}^1"), path).map(|(id, _)| id);
+            if old.is_some_and(|old| stashed.contains(&old))
+                && base == new
+                && place.stashes.takes(&stash, path)
+            {
+                return Some(Carriage::Wiped);
+            }
+        }
+        None
+    }
+
+    /// Returns what git did with a file that was removed; `None` if it did
+    /// nothing. `old` is the blob of its last content.
+    fn removed(&self, place: &mut Place, path: &[u8], old: ObjectId) -> Option<Carriage> {
+        let from = match self.fact.evidence {
+            // The daemon did not see when.
+            Evidence::Gap => 0,
+            _ => (self.time / 1_000).saturating_sub(SETTLING),
+        };
+        let moves = self.moves(place, from);
+        let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
+        let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
+        if newest == Some((Some(old), None)) {
+            return Some(Carriage::Carried);
+        }
+        let time = Nanos::from(self.time) * MILLISECOND;
+        self.stashed(place, path, None, Some(old), time)
+    }
+
+    /// Returns the moves from one whole state to another since a second.
+    fn moves(&self, place: &mut Place, from: u64) -> Moves {
+        let all = place.moves.iter().rev().take(MOST_MOVES).rev();
+        let since: Vec<Move> = all
+            .filter(|one| one.second >= from && Kind::of(one) != Kind::Other)
+            .cloned()
+            .collect();
+        let found = since.into_iter().map(|one| {
+            let changed = place.changed(&one);
+            (one, changed)
+        });
+        found.collect()
+    }
+
+    /// Returns whether the content consists of lines that the file had before,
+    /// or has in the index, and git was at work at that time: it has merged
+    /// them, as for `--autostash` or a stash that it has dropped.
+    fn is_put_together(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        path: &[u8],
+        content: &Content,
+        from: u64,
+    ) -> bool {
+        let index = place.in_index(path);
+        if index == Some(content.id) {
+            return false;
+        }
+        let stashed = place.stashes.changed();
+        let is_stash = stashed.is_some_and(|time| (time - content.since).abs() <= 2 * SECOND);
+        let mut moves = place.moves.iter().rev().take(MOST_MOVES);
+        let is_move =
+            moves.any(|one| Kind::of(one) != Kind::Other && one.second.abs_diff(from) <= NEAR);
+        if !is_stash && !is_move {
+            return false;
+        }
+        let mut known: HashSet<Vec<u8>> = HashSet::new();
+        let mut note = |bytes: &[u8]| {
+            let lines = bytes.split(|byte| *byte == b'\n');
+            known.extend(lines.map(|line| line.trim_ascii_end().to_vec()));
+        };
+        if let Some((_, bytes)) = index.and_then(|id| place.blob(&id)) {
+            note(&bytes);
+        }
+        let earlier = log.history(&self.fact.path, Some(self.n), MOST_VERSIONS);
+        for record in earlier.unwrap_or_default() {
+            let hash = match &record.fact {
+                touchmark_engine::Fact::Version(version) => version.held.hash,
+                touchmark_engine::Fact::Baseline { held, .. } => held.hash,
+                _ => None,
+            };
+            if let Some(bytes) = hash.and_then(|hash| self::content(log, &hash)) {
+                note(&bytes);
+            }
+        }
+        let mut lines = content.bytes.split(|byte| *byte == b'\n');
+        lines.all(|line| known.contains(line.trim_ascii_end()))
+    }
+}
+
+/// Returns whether a version is to be looked at: nobody has declared or
+/// reported it, so git may have brought it.
+pub(super) fn is_doubtful(fact: &VersionFact) -> bool {
+    let is_file = fact.held.mode.is_none_or(|mode| !mode.is_link());
+    let is_claimed = !matches!(
+        fact.evidence,
+        Evidence::Command | Evidence::Unmarked | Evidence::Gap
+    );
+    is_file && !is_claimed && !fact.unobserved && fact.amends.is_none() && !is_git(&fact.path)
+}
+
+/// Returns whether a path is git's own.
+fn is_git(path: &RelPath) -> bool {
+    let mut parts = path.as_bytes().split(|byte| *byte == b'/');
+    parts.any(|part| part == b".git")
+}
+
+/// Returns the bytes of a regular file, and its stat while it had them.
+fn on_disk(path: &Path) -> Option<(Vec<u8>, std::fs::Metadata)> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut file = patient()
+        .custom_flags(flags.bits().cast_signed())
+        .read(true)
+        .open(path)
+        .ok()?;
+    let found = file.metadata().ok()?;
+    if !found.is_file() || found.len() > MOST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(MOST).read_to_end(&mut bytes).ok()?;
+    let after = file.metadata().ok()?;
+    (written(&after) == written(&found) && after.len() == found.len()).then_some((bytes, after))
+}
+
+/// Returns a stored content; `None` if it is not stored.
+fn content(log: &Reader, hash: &Hash) -> Option<Arc<[u8]>> {
+    if *hash == Hash::of(b"") {
+        return Some(Arc::from([]));
+    }
+    log.content(hash).ok().flatten()
+}
+
+/// Returns a text with the line ends that git stores under `core.autocrlf`.
+fn without_returns(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
+            text.push(*byte);
+        }
+    }
+    text
+}

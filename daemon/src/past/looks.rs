@@ -1,0 +1,251 @@
+//! The queue of versions to look at, and the answers that wait for it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use touchmark_engine::{Carriage, Fact, Record};
+use touchmark_proto::{Places, native};
+
+use super::judge::{Job, is_doubtful};
+use super::place::{Place, top_of};
+use crate::hooks::Consult;
+use crate::inside::Inside;
+use crate::store::Reader;
+
+/// The most versions that wait. Those above it are not looked at: they count as
+/// their authors'.
+const MOST: usize = 200_000;
+
+/// The most versions that are looked at again.
+const MOST_OPEN: usize = 10_000;
+
+/// The most repositories that are remembered.
+const MOST_PLACES: usize = 64;
+
+/// The versions that are looked at in the background.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    /// The workspace's canonical path.
+    root: PathBuf,
+    user: Places,
+    queue: Mutex<Queue>,
+    /// Versions that nothing has explained yet.
+    open: Mutex<Vec<InPlace>>,
+    /// The repositories, by their top directories. Locked during a look.
+    places: Mutex<HashMap<PathBuf, Option<Place>>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Waits>,
+    is_running: bool,
+}
+
+#[derive(Debug)]
+enum Waits {
+    Version(Box<Job>),
+    /// An answer that may be computed once the versions before it were looked
+    /// at.
+    Answer(oneshot::Sender<()>),
+}
+
+/// A version in a repository, or an answer that waits.
+enum Placed {
+    Version(Box<InPlace>),
+    Answer(oneshot::Sender<()>),
+}
+
+/// A version, with the top directory of its repository and its path in it.
+#[derive(Debug)]
+struct InPlace {
+    job: Job,
+    top: PathBuf,
+    path: Vec<u8>,
+}
+
+impl InPlace {
+    fn is_removal(&self) -> bool {
+        self.job.fact.held.hash.is_none()
+    }
+}
+
+impl Placed {
+    fn is_version(&self) -> bool {
+        matches!(self, Self::Version(_))
+    }
+}
+
+/// Returns whether it is known how git brought a version.
+fn is_explained(fact: &Fact) -> bool {
+    let Fact::GitBrought { how, .. } = fact else {
+        return true;
+    };
+    matches!(how, Carriage::Carried | Carriage::Wiped)
+}
+
+/// Leaves out the versions of files that are in no repository.
+fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
+    let placed = waiting.into_iter().filter_map(|one| match one {
+        Waits::Answer(answer) => Some(Placed::Answer(answer)),
+        Waits::Version(job) => {
+            let file = root.join(native::name(job.fact.path.as_bytes()));
+            let (top, path) = top_of(&file)?;
+            let job = *job;
+            Some(Placed::Version(Box::new(InPlace { job, top, path })))
+        }
+    });
+    placed.collect()
+}
+
+impl Looks {
+    /// Creates the queue for a workspace, whose user has these directories.
+    pub(crate) fn new(root: PathBuf, user: Places) -> Self {
+        Self {
+            root,
+            user,
+            queue: Mutex::default(),
+            open: Mutex::default(),
+            places: Mutex::default(),
+        }
+    }
+
+    /// Queues the versions among a turn's facts that git may have brought.
+    /// Returns whether [`run`](Self::run) is to be called.
+    pub(crate) fn queue(&self, facts: &[Record]) -> bool {
+        let doubtful = facts.iter().filter_map(|record| match &record.fact {
+            Fact::Version(fact) if is_doubtful(fact) => Some(Job {
+                n: record.n,
+                time: record.time,
+                fact: fact.clone(),
+            }),
+            _ => None,
+        });
+        let mut queue = self.locked();
+        for job in doubtful {
+            if queue.waiting.len() < MOST {
+                queue.waiting.push(Waits::Version(Box::new(job)));
+            }
+        }
+        let starts = !queue.is_running && !queue.waiting.is_empty();
+        queue.is_running |= starts;
+        starts
+    }
+
+    /// Completes `answer` once all versions that are queued now were looked at,
+    /// and the results were passed to the loop.
+    /// Returns whether [`run`](Self::run) is to be called.
+    pub(crate) fn wait(&self, answer: oneshot::Sender<()>) -> bool {
+        let mut queue = self.locked();
+        queue.waiting.push(Waits::Answer(answer));
+        !std::mem::replace(&mut queue.is_running, true)
+    }
+
+    /// Looks at versions until the queue is empty.
+    pub(crate) async fn run(self: Arc<Self>, inside: Inside) {
+        loop {
+            let waiting = {
+                let mut queue = self.locked();
+                queue.is_running = !queue.waiting.is_empty();
+                std::mem::take(&mut queue.waiting)
+            };
+            if waiting.is_empty() {
+                return;
+            }
+            let root = self.root.clone();
+            let placed = tokio::task::spawn_blocking(move || placed(&root, waiting)).await;
+            let Ok(waiting) = placed else { continue };
+            // Without a repository the log is not opened.
+            let log = match self.has_work(&waiting) {
+                true => inside.consult(|answer| Consult::Log { answer }).await,
+                false => None,
+            };
+            let (looks, to) = (Arc::clone(&self), inside.clone());
+            let looked = tokio::task::spawn_blocking(move || {
+                // An answer looks again at what is open.
+                if let Some(Ok(log)) = log {
+                    looks.look(&log, waiting, &to);
+                }
+            });
+            if let Err(error) = looked.await {
+                tracing::error!("a look at a repository broke off: {error}");
+            }
+        }
+    }
+
+    /// Returns whether there is anything to look at.
+    fn has_work(&self, waiting: &[Placed]) -> bool {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        !open.is_empty() || waiting.iter().any(Placed::is_version)
+    }
+
+    fn look(&self, log: &Reader, waiting: Vec<Placed>, inside: &Inside) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() > MOST_PLACES {
+            places.clear();
+        }
+        for place in places.values_mut().flatten() {
+            place.refresh();
+        }
+        let mut facts = Vec::new();
+        // What nothing explains is looked at again before an answer: git writes
+        // its log of HEAD last.
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in waiting {
+            match one {
+                Placed::Version(version) => match self.judged(log, &version, &mut places) {
+                    Some(fact) if is_explained(&fact) => facts.push(fact),
+                    Some(_) if open.len() < MOST_OPEN => open.push(*version),
+                    None if version.is_removal() && open.len() < MOST_OPEN => open.push(*version),
+                    fact => facts.extend(fact),
+                },
+                Placed::Answer(answer) => {
+                    if !open.is_empty() {
+                        for place in places.values_mut().flatten() {
+                            place.settle();
+                        }
+                    }
+                    for version in open.drain(..) {
+                        facts.extend(self.judged(log, &version, &mut places));
+                    }
+                    inside.record(std::mem::take(&mut facts));
+                    let _nobody_waits = answer.send(());
+                }
+            }
+        }
+        inside.record(facts);
+        places.retain(|_, place| place.is_some());
+        for place in places.values_mut().flatten() {
+            place.rest();
+        }
+    }
+
+    /// Returns the fact about a version; `None` if git did not bring it.
+    fn judged(
+        &self,
+        log: &Reader,
+        version: &InPlace,
+        places: &mut HashMap<PathBuf, Option<Place>>,
+    ) -> Option<Fact> {
+        let InPlace { job, top, path } = version;
+        let file = self.root.join(native::name(job.fact.path.as_bytes()));
+        let place = places.entry(top.clone()).or_insert_with(|| {
+            let mut place = Place::at(top, &self.user)?;
+            place.refresh();
+            Some(place)
+        });
+        let place = place.as_mut()?;
+        let how = job.judge(place, log, &file, path)?;
+        tracing::debug!("{}: {how:?}", job.fact.path);
+        Some(Fact::GitBrought {
+            version: job.n,
+            path: job.fact.path.clone(),
+            how,
+        })
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,258 @@
+//! One repository, and what is cached of it.
+
+use std::collections::VecDeque;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use touchmark_proto::{Places, native};
+
+use super::blobs::{Blobs, Nanos, written};
+use super::moves::{self, Changed};
+use super::stashes::Stashes;
+use crate::git::files::Configured;
+use crate::git::index::{Entry, GitIndex, ObjectId};
+use crate::git::{Limits, Object, Objects, WorkTree};
+use crate::survival::reflog::{self, Move};
+use crate::system::stat::MetadataExt as _;
+
+/// How long a git process that holds the index is waited for. A version is
+/// looked at while the command that wrote it may not have ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long git may take from releasing the index to the end.
+const LAST: Duration = Duration::from_millis(50);
+
+/// How often it is looked whether that process has ended.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The most moves whose files are remembered.
+const MOST_MOVES: usize = 8;
+
+/// The most files of moves that are remembered between the batches of looks.
+const MOST_KEPT: usize = 10_000;
+
+/// The most moves of `HEAD` that are remembered.
+const MOST_LOGGED: usize = 64;
+
+/// The largest object that is read, in bytes.
+const MOST_OBJECT: u64 = 64 << 20;
+
+/// The most bytes of the log of `HEAD` that are read.
+const MOST_LOG: u64 = 1 << 20;
+
+/// A repository, as far as it was looked at.
+pub(super) struct Place {
+    tree: WorkTree,
+    /// Whether objects are named by SHA-256, in place of SHA-1.
+    is_sha256: bool,
+    pub(super) blobs: Blobs,
+    pub(super) stashes: Stashes,
+    /// The moves of `HEAD`, oldest first.
+    pub(super) moves: Vec<Move>,
+    /// What tells one state of the log of `HEAD` from another.
+    logged: Option<(u64, Nanos)>,
+    /// The files that the newest moves changed, by the commits before and
+    /// after.
+    changed: VecDeque<((String, String), Option<Arc<Changed>>)>,
+    /// When the index was written, and the index if it was understood.
+    index: Option<(Nanos, Option<GitIndex>)>,
+    /// A git process that prints objects; it ends after each batch of looks.
+    objects: Option<Objects>,
+    /// Whether [`settle`](Self::settle) has waited in this batch of looks.
+    has_settled: bool,
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Place").field(&self.tree.top).finish()
+    }
+}
+
+impl Place {
+    /// Opens the repository with that top directory. `None` unless it is trusted
+    /// (SEC-6).
+    pub(super) fn at(top: &Path, places: &Places) -> Option<Self> {
+        let tree = WorkTree::at(top, places)?;
+        let configured = Configured::read(&tree.common);
+        Some(Self {
+            blobs: Blobs::of(&tree.common),
+            is_sha256: configured.value("extensions", "objectformat") == Some("sha256"),
+            tree,
+            stashes: Stashes::default(),
+            moves: Vec::new(),
+            logged: None,
+            changed: VecDeque::new(),
+            index: None,
+            objects: None,
+            has_settled: false,
+        })
+    }
+
+    /// Waits until no git process holds the index, and reads again what has
+    /// changed.
+    pub(super) fn refresh(&mut self) {
+        let lock = self.tree.own.join("index.lock");
+        let begun = Instant::now();
+        while lock.symlink_metadata().is_ok() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+        }
+        self.stashes.note(&self.tree.common);
+        let log = self.tree.own.join("logs/HEAD");
+        let found = log.symlink_metadata().ok();
+        let logged = found.map(|found| (found.len(), written(&found)));
+        if logged != self.logged {
+            self.logged = logged;
+            self.moves = reflog::moves_in(&log, MOST_LOG);
+            let surplus = self.moves.len().saturating_sub(MOST_LOGGED);
+            self.moves.drain(..surplus);
+            self.moves.shrink_to_fit();
+        }
+    }
+
+    /// Waits once in a batch of looks for what git writes last: the log of
+    /// `HEAD`, after it has released the index.
+    pub(super) fn settle(&mut self) {
+        let waits = !std::mem::replace(&mut self.has_settled, true);
+        if waits {
+            std::thread::sleep(LAST);
+            self.refresh();
+        }
+    }
+
+    /// Ends what is only needed while versions are looked at.
+    pub(super) fn rest(&mut self) {
+        self.objects = None;
+        self.index = None;
+        let files = self.changed.iter().flat_map(|(_, changed)| changed);
+        if files.map(|changed| changed.len()).sum::<usize>() > MOST_KEPT {
+            self.changed.clear();
+        }
+        self.has_settled = false;
+    }
+
+    /// Returns which files a move changed.
+    pub(super) fn changed(&mut self, of: &Move) -> Option<Arc<Changed>> {
+        let name = (of.before.clone()?, of.id.clone());
+        if name.0 == name.1 {
+            return None;
+        }
+        if let Some((_, known)) = self.changed.iter().find(|(known, _)| *known == name) {
+            return known.clone();
+        }
+        let found = moves::changed(&self.tree, of).map(Arc::new);
+        if self.changed.len() == MOST_MOVES {
+            self.changed.pop_front();
+        }
+        self.changed.push_back((name, found.clone()));
+        found
+    }
+
+    /// Returns whether the last move of `HEAD` was logged before this time.
+    pub(super) fn is_logged_before(&self, time: Nanos) -> bool {
+        self.logged.is_none_or(|(_, logged)| logged < time)
+    }
+
+    /// Returns whether an operation of several steps is in progress that takes
+    /// files from one whole state to another.
+    pub(super) fn is_between(&self) -> bool {
+        let signs = [
+            "MERGE_HEAD",
+            "CHERRY_PICK_HEAD",
+            "rebase-merge",
+            "rebase-apply",
+        ];
+        let mut signs = signs.iter();
+        signs.any(|sign| self.tree.own.join(sign).symlink_metadata().is_ok())
+    }
+
+    /// Returns the id that git gives to this content here.
+    pub(super) fn id_of(&self, bytes: &[u8]) -> ObjectId {
+        ObjectId::of_file(self.is_sha256, bytes)
+    }
+
+    /// Returns the blob and the content that a commit or a tree has at a path.
+    pub(super) fn blob_at(&mut self, tree: &str, path: &[u8]) -> Option<(ObjectId, Vec<u8>)> {
+        self.object(&[tree.as_bytes(), b":", path].concat())
+    }
+
+    /// Returns a blob's content.
+    pub(super) fn blob(&mut self, id: &ObjectId) -> Option<(ObjectId, Vec<u8>)> {
+        self.object(id.digits().as_bytes())
+    }
+
+    fn object(&mut self, name: &[u8]) -> Option<(ObjectId, Vec<u8>)> {
+        if self.objects.is_none() {
+            let limits = Limits {
+                bytes: MOST_OBJECT,
+                ..Limits::default()
+            };
+            self.objects = Objects::open(&self.tree, &self.tree.top, limits);
+        }
+        match self.objects.as_mut()?.object(name)? {
+            Object::Whole(id, bytes) => Some((ObjectId::from_digits(&id)?, bytes)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether git's last merge wrote this blob at the path.
+    pub(super) fn is_merged(&mut self, path: &[u8], id: &ObjectId) -> bool {
+        self.tree.own.join("AUTO_MERGE").symlink_metadata().is_ok()
+            && self
+                .blob_at("AUTO_MERGE", path)
+                .is_some_and(|(own, _)| own == *id)
+    }
+
+    /// Returns the blob of the index at a path; `None` if there is none, or an
+    /// unmerged one.
+    pub(super) fn in_index(&mut self, path: &[u8]) -> Option<ObjectId> {
+        Some(self.entry(path)?.1.id)
+    }
+
+    /// Returns the blob of the index at a path if the index proves that the
+    /// file is unchanged since, whatever filters have made of the content.
+    pub(super) fn clean_blob(&mut self, path: &[u8], found: &Metadata) -> Option<ObjectId> {
+        let (stamp, known) = self.entry(path)?;
+        // The lower halves of the system's numbers. Some gits record no
+        // nanoseconds.
+        let half = |number: i64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
+        let is_time = |known: (u32, u32), seconds: i64, rest: i64| {
+            known.0 == half(seconds) && (known.1 == 0 || known.1 == half(rest))
+        };
+        let the_same = known.size == half(found.len().cast_signed())
+            && known.inode == half(found.ino().cast_signed())
+            && is_time(known.modified, found.mtime(), found.mtime_nsec())
+            && is_time(known.changed, found.ctime(), found.ctime_nsec());
+        // A later change in the same tick has the same times.
+        let is_racy = match known.modified.1 {
+            0 => Nanos::from(found.mtime()) >= stamp / 1_000_000_000,
+            _ => written(found) >= stamp,
+        };
+        (the_same && !is_racy).then_some(known.id)
+    }
+
+    /// Returns the entry of the index at a path, with the time when the index
+    /// was written; `None` if there is none, or an unmerged one.
+    fn entry(&mut self, path: &[u8]) -> Option<(Nanos, Entry)> {
+        let file = self.tree.own.join("index");
+        let stamp = written(&file.symlink_metadata().ok()?);
+        if self.index.as_ref().is_none_or(|(known, _)| *known != stamp) {
+            self.index = Some((stamp, GitIndex::read(&file).ok()));
+        }
+        let index = self.index.as_ref()?.1.as_ref()?;
+        let entry = index.entry_of(path).filter(|entry| entry.is_plain())?;
+        Some((stamp, *entry))
+    }
+}
+
+/// Returns the top directory of the repository that a file is in, and the
+/// file's path in it. It may be above the workspace.
+pub(super) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
+    let above = file.ancestors().skip(1);
+    let top = above
+        .take_while(|above| above.file_name().is_none_or(|name| name != ".git"))
+        .find(|above| above.join(".git").symlink_metadata().is_ok())?;
+    let path = file.strip_prefix(top).ok()?;
+    Some((top.to_owned(), native::bytes(path).into_owned()))
+}

@@ -1,0 +1,73 @@
+//! What is stashed, and what was until lately: a `stash pop` drops the stash
+//! right after it has written its content.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::blobs::{Nanos, written};
+use crate::survival::reflog::moves_in;
+
+/// The most stashes that are remembered, the newest.
+const MOST: usize = 16;
+
+/// The most files of stashes that are remembered.
+const MOST_TAKEN: usize = 10_000;
+
+/// The most bytes of the list of stashes that are read, the newest.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// The newest stashes of a repository.
+#[derive(Debug, Default)]
+pub(super) struct Stashes {
+    /// The ids of their commits, the oldest first.
+    ids: Vec<String>,
+    /// When a stash was made or dropped last.
+    changed: Option<Nanos>,
+    /// The files that a stash has taken away, by the stash and the path.
+    taken: HashSet<(String, Vec<u8>)>,
+}
+
+impl Stashes {
+    /// Notes the stashes that a repository has now. Those that it had before
+    /// are remembered.
+    pub(super) fn note(&mut self, common: &Path) {
+        // Git rewrites this list with each stash. With the last one it removes
+        // the list and the reference, from these directories.
+        let places = ["logs/refs/stash", "refs", "logs/refs"];
+        let times = places.iter().filter_map(|place| {
+            let found = common.join(place).symlink_metadata().ok()?;
+            Some(written(&found))
+        });
+        let changed = times.max();
+        if changed == self.changed {
+            return;
+        }
+        self.changed = changed;
+        for found in moves_in(&common.join("logs/refs/stash"), MOST_BYTES) {
+            if !self.ids.contains(&found.id) {
+                self.ids.push(found.id);
+            }
+        }
+        let surplus = self.ids.len().saturating_sub(MOST);
+        self.ids.drain(..surplus);
+    }
+
+    /// Returns whether a stash may have taken a file away. It does so once: the
+    /// next time it was somebody else.
+    pub(super) fn takes(&mut self, stash: &str, path: &[u8]) -> bool {
+        if self.taken.len() >= MOST_TAKEN {
+            self.taken.clear();
+        }
+        self.taken.insert((stash.to_owned(), path.to_owned()))
+    }
+
+    /// Returns the ids of the stashes' commits, the newest first.
+    pub(super) fn newest_first(&self) -> impl Iterator<Item = &String> {
+        self.ids.iter().rev()
+    }
+
+    /// Returns when a stash was made or dropped last.
+    pub(super) fn changed(&self) -> Option<Nanos> {
+        self.changed
+    }
+}

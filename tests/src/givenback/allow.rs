@@ -1,0 +1,95 @@
+//! Where the rules leave a choice. Each function is one allowance; the rule
+//! that leaves the choice stands beside it. Nothing else is allowed.
+//!
+//! The numbers "step 1.2" and so on are those of the task that this check was
+//! written for; the rules of docs/semantics.md have the letters.
+
+use serde_json::Value;
+
+use super::step::Who;
+use super::truth::{Known, Truth, Way};
+
+/// Step 1.2: what was typed in a window may be the command's or the user's. An
+/// undo with `--yes` leaves it and lists it; a program that knows better may
+/// take the agent's.
+pub fn may_stay_as_likely(known: &Known) -> bool {
+    known.window.is_some()
+}
+
+/// Step 1.2: what was removed in a window comes back, also if the user removed
+/// it there.
+pub fn may_come_back_as_likely(
+    known: &Known,
+    whom: Who,
+    windows: &dyn Fn(usize) -> Option<Who>,
+) -> bool {
+    let last = known.marks.last();
+    last.is_some_and(|mark| !mark.on && windows(mark.step).is_some_and(|who| who.is_of(whom)))
+}
+
+/// UNDO-1, steps 1.2 and 2.3: a line of another author that had been removed and
+/// that the chosen author had brought back (its own checkout, its own retyping,
+/// its own stash) may stay, or go as it was before.
+pub fn may_go_since_it_was_brought_back(known: &Known, whom: Who) -> bool {
+    let by_hand = known
+        .last()
+        .is_some_and(|mark| mark.on && mark.who.is_of(whom));
+    let by_git =
+        was_carried_back(known) && known.marks.last().is_some_and(|mark| mark.who.is_of(whom));
+    (by_hand && known.marks.len() > 1) || by_git
+}
+
+/// UNDO-1 and step 2.3 differ in what a save means that puts back what an undo
+/// removed: the author's again, or a decision of whoever saved.
+pub fn is_of_either_after_an_undo(known: &Known) -> bool {
+    known.is_back_after_an_undo()
+}
+
+/// Step 2.3: a line that was removed by somebody and that git then carried back
+/// from another state: the removal concerned that other state.
+pub fn was_carried_back(known: &Known) -> bool {
+    known.last().is_some_and(|mark| !mark.on) && known.marks.last().is_some_and(|mark| mark.on)
+}
+
+/// UNDO-1: a file that somebody else has removed since does not come back for
+/// the lines that the chosen author had removed from it before.
+pub fn may_stay_away_with_its_file(truth: &Truth, known: &Known, whom: Who) -> bool {
+    let life = truth.files.get(&known.file);
+    let removed = life.and_then(|life| life.removed);
+    removed.is_some_and(|(who, way)| !who.is_of(whom) || way == Way::Carried)
+}
+
+/// HIST-2, step 2.4: a line that was typed again by another author is theirs, or
+/// still its first author's where it was put back.
+pub fn may_be_typed_again_by(known: &Known, shown: Who) -> bool {
+    let typed = |mark: &super::truth::Mark| mark.on && mark.who == shown;
+    known.marks.iter().any(typed) && known.marks.len() > 1
+}
+
+/// HIST-2, ATTR-13, SCOPE-2, KEEP-3: what was typed while no daemon ran, in a
+/// file that no session knew, or whose contents are lost, may be `unknown`.
+pub fn may_be_unknown(known: &Known) -> bool {
+    known.dim
+}
+
+/// Step 2.2: a line that a commit has and the history does not know is
+/// `committed`; what nobody can know is `unknown`.
+pub fn is_nobodys(author: &Value, evidence: &Value) -> bool {
+    author["kind"] == "unknown" || author["kind"] == "committed" || evidence == "committed"
+}
+
+/// REV-1: a hunk that another author has changed since is left out, and so may
+/// be everything that was replaced together with it.
+pub fn may_be_left_out_of_the_queue(truth: &Truth, known: &Known) -> bool {
+    let Some(mark) = known.last() else {
+        return true;
+    };
+    let others = truth.touched_since(mark.step, |who| who.session().is_none());
+    others.contains(&known.file) || known.dim
+}
+
+/// KEEP-3, UNDO-2: where contents are lost, changes of several authors may not
+/// be distinguishable; they stay, and the answer says so.
+pub fn may_be_indistinguishable(known: &Known) -> bool {
+    known.dim
+}

@@ -1,0 +1,137 @@
+//! The groups of steps and comparisons. A group that is off waits for its part
+//! of the program; no group stays off for good.
+//! `TOUCHMARK_FEATURES=+Carried,-Likely` switches groups on and off for a run,
+//! `+all` and `-all` switch every group. The last word about a group counts.
+
+/// A group of steps, or of comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // the table says what each is
+pub enum Feature {
+    Plain,
+    Wipes,
+    Reviews,
+    Kills,
+    Likely,
+    Told,
+    Lineage,
+    Carried,
+    Rewrites,
+    Clashes,
+    Decided,
+    Indents,
+    Claims,
+}
+
+/// Every group: whether it is on, and what it is.
+pub const FEATURES: &[(Feature, bool, &str)] = &[
+    (
+        Feature::Plain,
+        true,
+        "tool edits, commands, saves, removals, commits, restarts, undo, redo",
+    ),
+    (
+        Feature::Wipes,
+        false,
+        "an agent's checkout, restore, reset, clean or stash over uncommitted work of others",
+    ),
+    (
+        Feature::Reviews,
+        false,
+        "keeping and undoing in the review; the queue compared",
+    ),
+    (
+        Feature::Kills,
+        false,
+        "kill -9, saves while no daemon runs, forgetting of contents",
+    ),
+    (
+        Feature::Likely,
+        false,
+        "the user saves while a command's window is open",
+    ),
+    (
+        Feature::Told,
+        false,
+        "`undone` is not said of a file in which a change stays",
+    ),
+    (
+        Feature::Lineage,
+        false,
+        "moves of files and directories; a name that is used again",
+    ),
+    (
+        Feature::Carried,
+        false,
+        "switch, merge, rebase, pull, cherry-pick, stash and pop",
+    ),
+    (
+        Feature::Rewrites,
+        false,
+        "amended and rebased commits, and what was kept of them",
+    ),
+    (Feature::Clashes, false, "merges with conflicts"),
+    (
+        Feature::Decided,
+        false,
+        "others take lines back, or put them back: git, an editor's undo, by hand",
+    ),
+    (Feature::Indents, false, "changes of white space alone"),
+    (Feature::Claims, false, "`touchmark claim`"),
+];
+
+/// The groups of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Groups {
+    /// All that are switched on.
+    On,
+    /// This one and the plain steps, whether it is switched on or not.
+    Only(Feature),
+}
+
+impl Groups {
+    /// Returns whether a group belongs to the run.
+    pub fn has(self, feature: Feature) -> bool {
+        match self {
+            Self::On => feature.is_on(),
+            Self::Only(group) => feature == group || feature == Feature::Plain,
+        }
+    }
+
+    /// Returns the groups of a name: a group's, else all that are on.
+    pub fn named(name: &str) -> Self {
+        let mut groups = FEATURES.iter().map(|(group, ..)| *group);
+        let named = groups.find(|group| format!("{group:?}") == name);
+        named.map_or(Self::On, Self::Only)
+    }
+
+    /// Returns the name that [`named`](Self::named) takes.
+    pub fn name(self) -> String {
+        match self {
+            Self::On => "All".into(),
+            Self::Only(group) => format!("{group:?}"),
+        }
+    }
+}
+
+impl Feature {
+    /// Returns whether the group is switched on.
+    pub fn is_on(self) -> bool {
+        let name = format!("{self:?}");
+        let words = std::env::var("TOUCHMARK_FEATURES").unwrap_or_default();
+        let word = words
+            .split(',')
+            .rfind(|word| matches!(word.get(1..), Some(group) if group == name || group == "all"));
+        match word {
+            Some(word) => word.starts_with('+'),
+            None => FEATURES.iter().any(|(group, on, _)| *group == self && *on),
+        }
+    }
+
+    /// Returns the groups that are off, with what they are.
+    pub fn off() -> impl Iterator<Item = String> {
+        FEATURES
+            .iter()
+            .filter(|(group, ..)| !group.is_on())
+            .map(|(group, _, what)| format!("{group:?}: {what}"))
+    }
+}

@@ -1,0 +1,396 @@
+//! HIST-8: what git brings onto the disk is nobody's change. Each line is
+//! unique, so the test knows who typed it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_tests::{Session, World, text, user};
+
+/// The agent's two lines in place of `line 20`.
+const AGENTS: &str = "line 20 agent\nline 20b agent\n";
+
+fn base() -> String {
+    (0..40).map(|n| format!("line {n}\n")).collect()
+}
+
+fn by_agent(text: &str) -> String {
+    text.replace("line 20\n", AGENTS)
+}
+
+/// What is on the branch `up`, which somebody else has committed.
+fn upstream(text: &str) -> String {
+    text.replace("line 1\n", "line 1 upstream\n")
+}
+
+fn on_disk(world: &World, path: &str) -> Option<String> {
+    fs::read_to_string(world.path(path)).ok()
+}
+
+/// Runs lines of shell in the workspace, as the user who owns the repository.
+fn sh(world: &World, line: &str) {
+    let output = Command::new("sh")
+        .args(["-e", "-c", line])
+        .current_dir(world.workspace())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_AUTHOR_NAME", "u")
+        .env("GIT_AUTHOR_EMAIL", "u@example.invalid")
+        .env("GIT_COMMITTER_NAME", "u")
+        .env("GIT_COMMITTER_EMAIL", "u@example.invalid")
+        .env("GIT_EDITOR", "true")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {said}");
+}
+
+/// A repository with `f` on `main`, and with a commit by somebody else on `up`.
+fn repository(world: &World) {
+    world.file("f", base());
+    sh(
+        world,
+        "git init -q -b main && git add -A && git commit -qm base && git checkout -qb up",
+    );
+    world.file("f", upstream(&base()));
+    world.file("other", "other 1\nother 2\n");
+    sh(
+        world,
+        "git add -A && git commit -qm up && git checkout -q main",
+    );
+}
+
+/// Writes a file through touchmark.
+fn write(agent: &mut Session, path: &str, text: &str) {
+    let params = json!({"path": path, "text": text, "force": true});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+}
+
+/// Runs a command of the agent.
+fn command(world: &World, agent: &mut Session, line: &str) {
+    let begun = agent.ok(
+        "command/begin",
+        json!({"label": line, "scope": "workspace"}),
+    );
+    sh(world, line);
+    let command = &begun["command"];
+    agent
+        .client
+        .ok("command/end", json!({"command": command, "exit": 0}));
+}
+
+/// Returns the lines that blame attributes to the agent.
+fn blamed(agent: &mut Session, path: &str) -> String {
+    let blame = agent.client.ok("file/blame", json!({"path": path}));
+    let lines = blame["lines"].as_array().unwrap().iter();
+    lines
+        .filter(|line| line["author"]["kind"] == "agent")
+        .map(|line| text(line, "text") + "\n")
+        .collect()
+}
+
+/// Returns the queue of the review, as `path before>after` without line ends.
+fn queue(agent: &mut Session) -> Vec<String> {
+    let listed = agent.client.ok("review/list", json!({}));
+    let flat = |hunk: &Value, field| text(hunk, field).replace('\n', "|");
+    let hunks = listed["hunks"].as_array().unwrap().iter();
+    hunks
+        .map(|hunk| {
+            format!(
+                "{} {}>{}",
+                text(hunk, "path"),
+                flat(hunk, "before"),
+                flat(hunk, "after")
+            )
+        })
+        .collect()
+}
+
+fn undo(agent: &mut Session) -> Value {
+    agent.client.ok("undo", json!({"session": "a"}))
+}
+
+const QUEUED: &str = "f line 20|>line 20 agent|line 20b agent|";
+
+#[test]
+fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
+    // Whether the lines are committed, what git does, and whether upstream's
+    // change is there afterwards.
+    let ways = [
+        (true, "git rebase -q up", true),
+        (true, "git merge -q --no-edit up", true),
+        (true, "git checkout -q up; git cherry-pick main", true),
+        (true, "git checkout -q up; git checkout -q main", false),
+        (true, "git commit -q --amend -m reworded", false),
+        (true, "git pull -q --rebase . up", true),
+        (false, "git pull -q --rebase --autostash . up", true),
+        (
+            false,
+            "git stash -q; git merge -q --ff-only up; git stash pop -q",
+            true,
+        ),
+        (false, "git stash -q; git stash pop -q", false),
+        (false, "git stash -q; git stash apply -q", false),
+        (false, "git checkout -q -m up", true),
+    ];
+    for (is_committed, way, is_upstream) in ways {
+        for looks in [false, true] {
+            let mut world = World::new();
+            repository(&world);
+            let mut agent = world.session("a");
+            agent.read("f");
+            write(&mut agent, "f", &by_agent(&base()));
+            if is_committed {
+                command(&world, &mut agent, "git commit -qam agent");
+            }
+            for step in way.split("; ") {
+                sh(&world, step);
+                if looks {
+                    agent.sync();
+                }
+            }
+            let story = format!("{way}, looks: {looks}");
+            let expected = match is_upstream {
+                true => upstream(&base()),
+                false => base(),
+            };
+            assert_eq!(
+                on_disk(&world, "f").unwrap(),
+                by_agent(&expected),
+                "{story}"
+            );
+            assert_eq!(blamed(&mut agent, "f"), AGENTS, "{story}");
+            // What nobody has reviewed stays in the queue.
+            assert_eq!(queue(&mut agent), [QUEUED], "{story}");
+            let undone = undo(&mut agent);
+            assert_eq!(on_disk(&world, "f").unwrap(), expected, "{story}: {undone}");
+            assert_eq!(queue(&mut agent), [""; 0], "{story}");
+            world.healthy();
+        }
+    }
+}
+
+#[test]
+fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
+    let ways = [
+        "git pull -q --ff-only . up",
+        "git checkout -q up",
+        "git merge -q --no-edit up",
+        "git pull -q --rebase . up",
+    ];
+    for way in ways {
+        let mut world = World::new();
+        repository(&world);
+        if way.contains("merge") || way.ends_with("rebase . up") {
+            world.file("z", "z\n");
+            sh(&world, "git add z && git commit -qm z");
+        }
+        let mut agent = world.session("a");
+        agent.read("f");
+        command(&world, &mut agent, way);
+        assert_eq!(on_disk(&world, "f").unwrap(), upstream(&base()), "{way}");
+        for path in ["f", "other"] {
+            assert_eq!(blamed(&mut agent, path), "", "{way}: {path}");
+        }
+        assert_eq!(queue(&mut agent), [""; 0], "{way}");
+        let undone = undo(&mut agent);
+        assert_eq!(on_disk(&world, "f").unwrap(), upstream(&base()), "{undone}");
+        assert!(on_disk(&world, "other").is_some(), "{way}: {undone}");
+        world.healthy();
+    }
+}
+
+#[test]
+fn hist8_what_the_user_has_on_disk_by_a_switch_stays() {
+    let mut world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    write(&mut agent, "made", "made 1\nmade 2\n");
+    write(&mut agent, "f", &by_agent(&base()));
+    sh(&world, "git add -A && git commit -qm 'by the agent'");
+    sh(&world, "git checkout -q up");
+    agent.sync();
+    // Nothing of the agent's is on this branch.
+    undo(&mut agent);
+    assert_eq!(on_disk(&world, "f").unwrap(), upstream(&base()));
+    assert_eq!(on_disk(&world, "other").unwrap(), "other 1\nother 2\n");
+    assert_eq!(on_disk(&world, "made"), None);
+    // An agent's switch takes no file of the user's from another branch.
+    command(&world, &mut agent, "git checkout -q main");
+    command(&world, &mut agent, "git checkout -q up");
+    undo(&mut agent);
+    assert_eq!(on_disk(&world, "other").unwrap(), "other 1\nother 2\n");
+    assert_eq!(on_disk(&world, "f").unwrap(), upstream(&base()));
+    sh(&world, "git checkout -q main");
+    agent.sync();
+    undo(&mut agent);
+    assert_eq!(on_disk(&world, "f").unwrap(), base());
+    assert_eq!(on_disk(&world, "made"), None);
+    world.healthy();
+}
+
+#[test]
+fn hist8_what_git_stores_from_the_disk_is_not_carried() {
+    for then in [
+        "git add f",
+        "git commit -qam one",
+        "git stash -q && git stash apply -q",
+        "git commit -qam one && git commit -q --amend -m two",
+    ] {
+        let world = World::new();
+        repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        let line = format!("sed -i 's/^line 20$/line 20 agent/' f && {then}");
+        command(&world, &mut agent, &line);
+        assert_eq!(blamed(&mut agent, "f"), "line 20 agent\n", "{line}");
+        // New text that appeared beside a command is taken only if asked for
+        // (UNDO-7).
+        let ask = json!({"session": "a", "likely": true});
+        let undone: Value = agent.client.ok("undo", ask);
+        assert_eq!(on_disk(&world, "f").unwrap(), base(), "{line}: {undone}");
+    }
+}
+
+#[test]
+fn hist8_what_the_agents_git_destroyed_comes_back() {
+    let mine = base().replace("line 3\n", "line 3 mine\nline 3b mine\n");
+    for line in [
+        "git checkout -q -- f",
+        "git checkout -q .",
+        "git restore f",
+        "git reset -q --hard",
+        "git stash -q",
+        "git checkout -q -f up",
+        "git stash -q && git checkout -q up && git checkout -q main",
+    ] {
+        let world = World::new();
+        repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        user::replace(&world.path("f"), &mine);
+        agent.sync();
+        command(&world, &mut agent, line);
+        assert!(!on_disk(&world, "f").unwrap().contains("mine"), "{line}");
+        let undone = undo(&mut agent);
+        let now = on_disk(&world, "f").unwrap();
+        assert!(
+            now.contains("line 3 mine\nline 3b mine\n"),
+            "{line}: {undone}\n{now}"
+        );
+    }
+}
+
+#[test]
+fn hist8_the_users_last_word_about_a_file_counts() {
+    let mine = base().replace("line 3\n", "line 3 mine\nline 3b mine\n");
+    for gone in [false, true] {
+        let world = World::new();
+        repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        user::replace(&world.path("f"), &mine);
+        agent.sync();
+        command(&world, &mut agent, "git checkout -q -- f");
+        match gone {
+            true => fs::remove_file(world.path("f")).unwrap(),
+            false => user::replace(&world.path("f"), &mine),
+        }
+        agent.sync();
+        sh(&world, "git checkout -q -- f");
+        let typed = base().replace("line 8\n", "line 8 typed\n");
+        user::replace(&world.path("f"), &typed);
+        agent.sync();
+        let undone = undo(&mut agent);
+        assert_eq!(on_disk(&world, "f").unwrap(), typed, "{gone}: {undone}");
+    }
+}
+
+#[test]
+fn hist8_line_ends_that_git_converts_do_not_hide_it() {
+    let world = World::new();
+    repository(&world);
+    sh(
+        &world,
+        "git config core.autocrlf true && rm f && git checkout -q -- f",
+    );
+    let crlf = |text: &str| text.replace('\n', "\r\n");
+    assert_eq!(on_disk(&world, "f").unwrap(), crlf(&base()));
+    let mut agent = world.session("a");
+    agent.read("f");
+    write(&mut agent, "f", &crlf(&by_agent(&base())));
+    sh(&world, "git commit -qam agent");
+    command(&world, &mut agent, "git rebase -q up");
+    let both = crlf(&upstream(&base()));
+    assert_eq!(
+        on_disk(&world, "f").unwrap(),
+        crlf(&by_agent(&upstream(&base())))
+    );
+    assert_eq!(blamed(&mut agent, "other"), "");
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f").unwrap(), both, "{undone}");
+    assert!(on_disk(&world, "other").is_some());
+}
+
+#[test]
+fn rev2_a_commit_that_is_made_again_keeps_nothing_unseen() {
+    let agents = ["git commit -qam agent"];
+    // The user's commands after an agent's commit; whether upstream is there.
+    let ways = [
+        "git commit -q --amend -m reworded",
+        "git rebase -q up",
+        "git reset -q --soft HEAD~1 && git commit -qm squashed",
+        "git checkout -q up && git cherry-pick main",
+        "echo mine >> f && git commit -q -a --amend -m more",
+    ];
+    for way in ways {
+        let world = World::new();
+        repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        write(&mut agent, "f", &by_agent(&base()));
+        command(&world, &mut agent, agents[0]);
+        past_this_second();
+        sh(&world, way);
+        agent.sync();
+        assert_eq!(queue(&mut agent), [QUEUED], "{way}");
+    }
+    // An agent that makes the user's commit again takes nothing back that was
+    // kept, and what it adds is not kept.
+    let ways = [
+        ("git commit -q --amend -m reworded", vec![]),
+        ("git rebase -q up", vec![]),
+        (
+            "sed -i 's/^line 30$/line 30 agent/' f && git commit -q -a --amend -m more",
+            vec!["f line 30|>line 30 agent|"],
+        ),
+    ];
+    for (way, left) in ways {
+        let world = World::new();
+        repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        write(&mut agent, "f", &by_agent(&base()));
+        sh(&world, "git commit -qam 'by the user'");
+        assert_eq!(queue(&mut agent), [""; 0], "{way}");
+        past_this_second();
+        command(&world, &mut agent, way);
+        assert_eq!(queue(&mut agent), left, "{way}");
+    }
+}
+
+/// Waits until the second in which the last commit was made is over: git tells
+/// no more of a commit's time.
+fn past_this_second() {
+    let second = || {
+        let now = std::time::SystemTime::now();
+        now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+    };
+    let begun = second();
+    while second() == begun {
+        user::pause(20);
+    }
+}
