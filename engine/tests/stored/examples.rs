@@ -694,7 +694,7 @@ pub(crate) fn number(fact: &Fact) -> u8 {
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 37;
+pub(crate) const KINDS: u8 = 38;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {
