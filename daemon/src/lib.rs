@@ -11,6 +11,7 @@
 //! - `hooks`: the events of agents' hooks, and the answers to them.
 //! - `scope`: what commands do to untracked files.
 //! - [`tools`], [`time`]: searches; the time of day.
+//! - `past`: which file a name stood for at any time.
 //! - `worktrees`: what other worktrees of the repository have changed.
 //! - [`store`], [`lines`]: facts and stored contents.
 //! - [`start`], [`life`], [`config`], [`log`]: start, lifetime, configuration

@@ -61,7 +61,7 @@ use crate::failpoint;
 use crate::guard::{Guard, Umask};
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
-use crate::past::Looks;
+use crate::past::{Lineages, Looks};
 use crate::review::Kept;
 use crate::scope::Sweeper;
 use crate::socket::{Hub, Listener, Peer};
@@ -236,6 +236,8 @@ struct Daemon {
     looks: Arc<Looks>,
     /// What was judged of agents' lines.
     judge: Arc<Judge>,
+    /// Which names stand for which files.
+    lineages: Arc<Lineages>,
     /// When that was looked at last; `None` if it was not.
     last_judged: Option<Instant>,
 }

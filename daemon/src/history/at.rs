@@ -50,7 +50,53 @@ impl Moment {
     }
 }
 
+/// Which of the files that a name stood for is meant.
+#[derive(Clone, Debug)]
+pub(super) enum Meant {
+    /// The file that has the name now.
+    Current,
+    /// The file that had the name then. If there was none, the one that has it
+    /// now.
+    Then(Moment),
+    /// The newest file that had a content with a hash that begins with these
+    /// digits.
+    Hash(String),
+}
+
+impl Meant {
+    /// Returns the number of a version that the file has, given all versions of
+    /// the name; `u64::MAX` for the current file.
+    pub(super) fn number(&self, versions: &[Version]) -> u64 {
+        let had = match self {
+            Self::Current => None,
+            Self::Then(moment) => match moment.place(versions) {
+                Place::Version(had) => Some(had),
+                Place::Before => None,
+            },
+            Self::Hash(digits) => versions.iter().rposition(|version| {
+                let hash = version.hash.map(|hash| hash.to_string());
+                hash.is_some_and(|hash| hash.starts_with(digits))
+            }),
+        };
+        let had = had.and_then(|had| versions.get(had));
+        let had = had.filter(|had| had.hash.is_some() && had.clock.n > 0);
+        had.map_or(u64::MAX, |had| had.clock.n)
+    }
+}
+
 impl Past {
+    /// Returns which of the files that a path stood for a request means (HIST-1).
+    ///
+    /// # Errors
+    /// Those of [`moment`](Self::moment).
+    pub(super) async fn meant(&self, at: &At) -> Result<Meant, Error> {
+        Ok(match (at, self.moment(at).await?) {
+            (_, Some(moment)) => Meant::Then(moment),
+            (At::Hash(digits), None) => Meant::Hash(digits.clone()),
+            (_, None) => Meant::Current,
+        })
+    }
+
     /// Returns the version that a name refers to.
     ///
     /// # Errors

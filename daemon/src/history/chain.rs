@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use touchmark_engine::history::{Claim, Step, Undos, Weave};
 use touchmark_engine::recall;
 use touchmark_engine::{Carriage, Fact, Marks, within};
-use touchmark_proto::files::{FileHistory, FileSnapshot};
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind,
     native,
@@ -15,11 +14,11 @@ use touchmark_proto::{
 
 use super::aside;
 use crate::inside::Inside;
+use crate::past::versions::{
+    Joins, OneFile, PAGE, Sources, Which, corrected, follow, pages, unrecorded, versions,
+};
 use crate::store::Reader;
 use crate::system::stat::{MetadataExt as _, modified_ms};
-
-/// The number of versions in one request.
-const PAGE: u32 = 1_000;
 
 /// The most bytes of contents that one history reads, newest first. Older
 /// contents count as not stored, so their lines have no known author.
@@ -39,6 +38,9 @@ pub(crate) struct Chain {
     brought: BTreeMap<usize, Carriage>,
     /// The mode of the current file; `None` if there is none.
     pub(crate) mode: Option<FileMode>,
+    /// Where the file got another name: the index of its first version under the
+    /// new name, and the name before, the oldest first.
+    pub(crate) moves: Vec<(usize, RelPath)>,
     /// The lines whose author the user has named, oldest first (ATTR-18).
     claims: Vec<Claimed>,
 }
@@ -53,17 +55,18 @@ struct Claimed {
 }
 
 impl Chain {
-    /// Collects the history of a file up to now. It has no versions if the file
-    /// was never tracked.
+    /// Collects the history of a file up to now, under all its names (HIST-9).
+    /// It has no versions if the file was never tracked.
     ///
     /// # Errors
     /// Those of `file/history`.
     pub(crate) async fn of(
-        inside: &Inside,
-        contents: &Arc<Mutex<Reader>>,
-        root: &Path,
+        sources: Sources<'_>,
         path: &ClientPath,
+        which: Which<'_>,
+        joins: Joins<'_>,
     ) -> Result<Self, Error> {
+        let (contents, root) = (sources.log, sources.root);
         let name = within(path, &native::bytes(root))?;
         let place = root.join(native::name(name.as_bytes()));
         let (log, own) = (Arc::clone(contents), name.clone());
@@ -73,22 +76,27 @@ impl Chain {
             of_name(&log, &above, &own).map(|found| (found, mode_of(&place)))
         });
         let mut now = None;
-        let (versions, mode) = match of_name.await? {
-            Some(((versions, bytes), mode)) => {
+        let (file, mode) = match of_name.await? {
+            Some(((rows, bytes), mode)) => {
                 let mode = mode.filter(|_| bytes.is_some());
                 now = bytes;
-                (versions, mode)
+                let lineage = sources.lineages.now(sources.inside, contents).await?;
+                let at = which(&rows);
+                let name = name.clone();
+                let file = follow(sources.inside, rows, name, at, &lineage, joins).await?;
+                (file, mode)
             }
             None => {
-                let versions = versions(inside, path).await?;
-                let file = versions.last().map_or(&name, |newest| &newest.path);
-                let place = root.join(native::name(file.as_bytes()));
+                let file = versions(sources, path, which, joins).await?;
+                let name = file.versions.last().map_or(&name, |newest| &newest.path);
+                let place = root.join(native::name(name.as_bytes()));
                 let mode = aside(move || place.metadata().ok());
                 let mode = mode.await?.and_then(|found| FileMode::new(found.mode()));
-                (versions, mode)
+                (file, mode)
             }
         };
-        inside.looked().await?;
+        let OneFile { versions, moves } = file;
+        sources.inside.looked().await?;
         let contents = Arc::clone(contents);
         let read = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,8 +115,38 @@ impl Chain {
             steps,
             brought,
             mode,
+            moves,
             claims,
         })
+    }
+
+    /// Returns the names that the file had, the newest first.
+    pub(crate) fn names<'c>(&'c self, path: &'c RelPath) -> impl Iterator<Item = &'c RelPath> {
+        let earlier = self.moves.iter().rev().map(|(_, name)| name);
+        std::iter::once(path).chain(earlier)
+    }
+
+    /// Returns the first of the newest moves that are all by versions that `meant`
+    /// selects: the index of its version, and the name before. `None` if there
+    /// is none, or if the file was theirs alone before. A redo and its undo do
+    /// not count.
+    pub(crate) fn moved_by(
+        &self,
+        undos: &Undos,
+        meant: impl Fn(usize) -> bool,
+    ) -> Option<(usize, &RelPath)> {
+        let is_back = |at: usize| {
+            let mut redos = undos.redos.iter();
+            redos.any(|(undo, redo)| (*undo..=*redo).contains(&at))
+        };
+        let newest_first = self.moves.iter().rev().filter(|(at, _)| !is_back(*at));
+        let (at, from) = newest_first
+            .take_while(|(at, _)| *at < self.versions.len() && meant(*at))
+            .last()?;
+        let before = self.steps[..*at].iter().enumerate();
+        let mut others =
+            before.filter(|(step, content)| !meant(*step) && **content != Step::Absent);
+        others.next().map(|_| (*at, from))
     }
 
     /// Collects the history of a file as it is recorded. Its current content is
@@ -136,6 +174,7 @@ impl Chain {
             steps,
             brought,
             mode: None,
+            moves: Vec::new(),
             claims,
         })
     }
@@ -180,11 +219,12 @@ impl Chain {
         // The value before each version, for the undos that were taken back.
         let mut values = Vec::with_capacity(self.versions.len());
         for (at, version) in self.versions.iter().enumerate() {
-            let came = version.kind == VersionKind::Renamed && last.is_none();
+            // A move changes no mode.
+            let came = version.kind == VersionKind::Renamed && version.mode_before.is_none();
             let same = version.mode.filter(|_| came);
-            let before = version.mode_before.or(last).or(same);
+            let before = version.mode_before.or(same).or(last);
             let after = version.mode.or(before);
-            if value.is_none() {
+            if value.is_none() || same.is_some() && before != last {
                 value = before;
             }
             let redo = undos.redos.iter().find(|(_, redo)| *redo == at);
@@ -236,8 +276,7 @@ impl Chain {
     /// are undos and redos. `asked` selects the versions whose changes are to be
     /// undone or reviewed. They count as changes of their authors.
     pub(crate) fn weave(&self, undos: &Undos, asked: impl Fn(usize) -> bool) -> Weave {
-        let versions = self.versions.iter().enumerate();
-        let mixed = versions.filter(|(_, version)| version.before_unknown == Some(true));
+        let mixed = (0..self.versions.len()).filter(|at| self.is_mixed(*at));
         let claims: Vec<Claim> = self.claims.iter().map(|one| one.lines.clone()).collect();
         let brought = self.brought.iter();
         let carried = brought.filter(|(at, how)| match how {
@@ -249,8 +288,23 @@ impl Chain {
             ..undos.clone()
         };
         Weave::with_undos(&self.steps, &undos)
-            .mixed(mixed.map(|(at, _)| at))
+            .mixed(mixed)
             .claimed(&claims)
+    }
+
+    /// Returns whether a version may include changes of others than its author:
+    /// the content before is not known. So it is for a file that came from
+    /// another name whose history it does not continue.
+    pub(crate) fn is_mixed(&self, at: usize) -> bool {
+        self.versions.get(at).is_some_and(|version| {
+            let before = at
+                .checked_sub(1)
+                .and_then(|before| self.versions.get(before));
+            let is_first = before.is_none_or(|before| before.hash.is_none());
+            let from = version.from.as_ref();
+            let came = is_first && from.is_some_and(|from| *from != version.path);
+            version.before_unknown == Some(true) || came
+        })
     }
 
     /// Returns whether a version is nobody's change: git carried its content
@@ -348,122 +402,6 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
     Some((versions, bytes))
 }
 
-/// Returns all versions of a file up to now, oldest first. Corrections are
-/// merged into the versions that they correct. The last has the clock 0 if it
-/// is not recorded.
-///
-/// # Errors
-/// Those of `file/history`.
-pub(crate) async fn versions(inside: &Inside, path: &ClientPath) -> Result<Vec<Version>, Error> {
-    let mut versions = pages(inside, path, None).await?;
-    // The file may not have been tracked lately.
-    if let Some(last) = versions.last() {
-        let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
-        if last.hash != now.hash {
-            versions.push(unrecorded(last, now.hash, now.size));
-        }
-    }
-    Ok(versions)
-}
-
-/// Returns the recorded versions of a file, oldest first. Corrections are merged
-/// into the versions that they correct. `sync` is that of the first request.
-async fn pages(
-    inside: &Inside,
-    path: &ClientPath,
-    sync: Option<bool>,
-) -> Result<Vec<Version>, Error> {
-    let mut all: Vec<Version> = Vec::new();
-    let mut before: Option<Clock> = None;
-    loop {
-        let page = inside
-            .ask(FileHistory {
-                path: path.clone(),
-                before,
-                limit: Some(PAGE),
-                sync: before.map_or(sync, |_| Some(false)),
-                verify: None,
-            })
-            .await?;
-        all.extend(page.versions);
-        before = page.more;
-        if before.is_none() {
-            break;
-        }
-    }
-    Ok(corrected(all))
-}
-
-/// Returns the versions in their order, the oldest first, each with the author
-/// of its newest correction.
-///
-/// A content that was declared and never read is recorded when its edit ends. A
-/// version that overwrote it may have been recorded before. A correction of that
-/// version, recorded after the unread one, says that it came second.
-fn corrected(newest_first: Vec<Version>) -> Vec<Version> {
-    let mut corrections: HashMap<Clock, Vec<Version>> = HashMap::new();
-    let mut versions: Vec<Version> = Vec::with_capacity(newest_first.len());
-    for mut version in newest_first {
-        if let Some(of) = version.amends {
-            corrections.entry(of).or_default().push(version);
-            continue;
-        }
-        let by = corrections.remove(&version.clock).unwrap_or_default();
-        let unread = came_second(&version, &by)
-            .and_then(|n| versions.iter().position(|one| is_unread_before(one, n)));
-        if let Some(by) = by.into_iter().next() {
-            version.author = by.author;
-            version.evidence = by.evidence;
-            version.edit = by.edit;
-            version.command = by.command;
-            version.candidates = by.candidates;
-            version.formatted = by.formatted;
-        }
-        versions.insert(unread.unwrap_or(versions.len()), version);
-    }
-    versions.reverse();
-    versions
-}
-
-fn is_unread_before(version: &Version, n: u64) -> bool {
-    version.unobserved == Some(true) && version.clock.n < n
-}
-
-/// Returns the number of the newest correction that changes nothing about the
-/// author, so it is about the order; `None` if there is none. `by` has the
-/// corrections of the version, the newest first.
-fn came_second(version: &Version, by: &[Version]) -> Option<u64> {
-    let about = |one: &Version| (one.author.clone(), one.evidence, one.edit.clone());
-    let earlier = by.iter().skip(1).chain([version]);
-    let mut pairs = by.iter().zip(earlier);
-    let order = pairs.find(|(by, earlier)| about(by) == about(earlier));
-    order.map(|(by, _)| by.clock.n)
-}
-
-/// Returns the version for a content that was written while the file was not
-/// tracked. Its clock is 0, since no fact has that number.
-fn unrecorded(last: &Version, hash: Option<Hash>, size: u64) -> Version {
-    Version {
-        clock: Clock { n: 0, ..last.clock },
-        kind: match hash {
-            Some(_) => VersionKind::Modified,
-            None => VersionKind::Deleted,
-        },
-        from: None,
-        hash,
-        size,
-        author: Author::UNKNOWN,
-        evidence: Evidence::Gap,
-        edit: None,
-        command: None,
-        candidates: None,
-        mode: None,
-        mode_before: None,
-        before_unknown: None,
-        ..last.clone()
-    }
-}
-
 /// Returns the lines of these versions whose author the user has named.
 fn claims(log: &Reader, versions: &[Version]) -> Vec<Claimed> {
     let paths: BTreeSet<&RelPath> = versions.iter().map(|version| &version.path).collect();
@@ -542,53 +480,5 @@ pub(crate) fn held(contents: &Reader, hash: &Hash) -> Option<Arc<[u8]>> {
             tracing::debug!("a kept content: {error}");
             None
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::super::unnamed;
-    use super::*;
-
-    fn version(n: u64, text: &str) -> Version {
-        let path = RelPath::new(b"f").unwrap();
-        let mut version = unnamed(path, Hash::of(text.as_bytes()), text.as_bytes(), n);
-        version.clock = Clock { epoch: 1, n };
-        version
-    }
-
-    /// Returns the number of each version, in order.
-    fn order(newest_first: Vec<Version>) -> Vec<u64> {
-        let versions = corrected(newest_first);
-        versions.iter().map(|version| version.clock.n).collect()
-    }
-
-    /// The user's save overwrote what the agent had written before it was read:
-    /// the save was recorded as 2, the agent's content as 3, the order as 4.
-    #[test]
-    fn hist3_a_version_that_overwrote_an_unread_one_comes_second() {
-        let mut unread = version(3, "agent");
-        unread.unobserved = Some(true);
-        let mut order_of_2 = version(4, "user");
-        order_of_2.amends = Some(version(2, "").clock);
-        let mut author_of_2 = version(6, "user");
-        author_of_2.amends = order_of_2.amends;
-        author_of_2.evidence = Evidence::Editor;
-        let log = |corrections: &[&Version]| {
-            let corrections = corrections.iter().map(|one| (*one).clone());
-            let rest = [unread.clone(), version(2, "user"), version(1, "old")];
-            corrections.chain(rest).collect::<Vec<_>>()
-        };
-        assert_eq!(order(log(&[])), [1, 2, 3]);
-        assert_eq!(order(log(&[&order_of_2])), [1, 3, 2]);
-        // A correction of the author says nothing about the order.
-        assert_eq!(order(log(&[&author_of_2])), [1, 2, 3]);
-        assert_eq!(order(log(&[&author_of_2, &order_of_2])), [1, 3, 2]);
-        let both = corrected(log(&[&author_of_2, &order_of_2]));
-        assert_eq!(both[2].evidence, Evidence::Editor);
-        // Without an unread version, there is no other order.
-        let plain = vec![order_of_2.clone(), version(3, "b"), version(2, "user")];
-        assert_eq!(order(plain), [2, 3]);
     }
 }

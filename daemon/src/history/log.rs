@@ -10,7 +10,8 @@ use touchmark_proto::daemon::Sync;
 use touchmark_proto::history::{FileLog, LogEntries, LogEntry};
 use touchmark_proto::{Error, Evidence, Hash, RelPath, Version, native};
 
-use super::{Past, chain};
+use super::Past;
+use crate::past::versions::current;
 use crate::store::Reader;
 
 /// The number of versions in an answer, unless the request names another
@@ -52,7 +53,7 @@ impl Past {
             let name = self.name(&path)?;
             let versions = match self.is_directory(&name) {
                 true => Vec::new(),
-                false => chain::versions(&self.inside, &path).await?,
+                false => self.versions(&path, &current).await?,
             };
             if versions.is_empty() {
                 directories.get_or_insert_default().push(name);

@@ -21,6 +21,7 @@ use super::at::{Moment, Place};
 use super::chain::{self, Chain};
 use super::writers::{Writers, line};
 use super::{Past, aside, clock, spoken};
+use crate::past::versions::current;
 
 /// The most lines in one answer, so that it fits into a message (LIM-1).
 const MOST_LINES: usize = 40_000;
@@ -36,14 +37,15 @@ impl Past {
     pub(crate) async fn content(&self, ask: FileContent) -> Result<ContentAt, Error> {
         let at = ask.at.unwrap_or(At::Now);
         if at == At::Now {
-            let versions = chain::versions(&self.inside, &ask.path).await?;
+            let versions = self.versions(&ask.path, &current).await?;
             let (name, hash, bytes, _) = self.on_disk(&ask.path).await?;
             let newest = versions.last();
             let newest = newest.filter(|newest| newest.hash == Some(hash));
             let path = newest.map_or(name, |newest| newest.path.clone());
             return told(path, newest.and_then(clock), hash, &bytes);
         }
-        let versions = chain::versions(&self.inside, &ask.path).await?;
+        let meant = self.meant(&at).await?;
+        let versions = self.versions(&ask.path, &|all| meant.number(all)).await?;
         let version = self.version(&versions, &ask.path, &at).await?;
         let Some(hash) = version.hash else {
             return Err(Error::path(
@@ -99,8 +101,9 @@ impl Past {
 
     /// Answers `file/blame`.
     pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
-        let chain = self.chain(&ask.path).await?;
         let at = ask.at.unwrap_or(At::Now);
+        let meant = self.meant(&at).await?;
+        let chain = self.chain(&ask.path, &|all| meant.number(all)).await?;
         let version = self.version(&chain.versions, &ask.path, &at).await?;
         let step = chain
             .versions
@@ -195,7 +198,13 @@ impl Past {
         };
         let mut lines = 0;
         let mut last: Option<RelPath> = None;
-        for path in self.candidates(ask.paths, &ask.from, &to).await? {
+        let candidates = self.candidates(ask.paths, &ask.from, &to).await?;
+        // A file that was moved is compared under its new name only.
+        let lineage = self.lineages.now(&self.inside, &self.contents).await?;
+        for path in candidates
+            .into_iter()
+            .filter(|path| !lineage.has_left(path))
+        {
             if after
                 .as_deref()
                 .is_some_and(|after| path.as_bytes() <= after)
@@ -346,7 +355,7 @@ impl Past {
         to: &At,
         context: usize,
     ) -> Result<Result<Option<FileDifference>, Error>, Error> {
-        let chain = match self.chain(path).await {
+        let chain = match self.chain(path, &current).await {
             Ok(chain) => chain,
             Err(error) if error.code == ErrorCode::ShuttingDown => return Err(error),
             Err(error) => return Ok(Err(error)),

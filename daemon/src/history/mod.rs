@@ -23,6 +23,8 @@ use touchmark_proto::{
 use crate::content;
 use crate::guard::Replacer;
 use crate::inside::Inside;
+use crate::past::Lineages;
+use crate::past::versions::{self, Sources, Which, alone};
 use crate::store;
 
 pub(crate) use at::checkpoint;
@@ -34,6 +36,8 @@ pub(crate) struct Past {
     pub(crate) inside: Inside,
     /// The log and the stored contents.
     pub(crate) contents: Arc<Mutex<store::Reader>>,
+    /// Which names stand for which files.
+    pub(crate) lineages: Arc<Lineages>,
     /// Reads files from disk.
     pub(crate) files: content::Reader,
     /// Writes restored contents.
@@ -54,9 +58,9 @@ impl Past {
     /// Returns a file's versions with their contents. The newest is the current
     /// content. For a file that was never tracked it is the only version, and
     /// has no clock ([`clock`]).
-    async fn chain(&self, path: &ClientPath) -> Result<Chain, Error> {
+    async fn chain(&self, path: &ClientPath, which: Which<'_>) -> Result<Chain, Error> {
         let root = Path::new("").join(native::name(&self.root));
-        let mut chain = Chain::of(&self.inside, &self.contents, &root, path).await?;
+        let mut chain = Chain::of(self.sources(&root), path, which, &alone).await?;
         let newest = chain.versions.last().map(|version| version.hash);
         match newest {
             None => {
@@ -75,6 +79,22 @@ impl Past {
             Some(_) => {}
         }
         Ok(chain)
+    }
+
+    /// Returns the versions of a file under all its names.
+    async fn versions(&self, path: &ClientPath, which: Which<'_>) -> Result<Vec<Version>, Error> {
+        let root = Path::new("").join(native::name(&self.root));
+        let file = versions::versions(self.sources(&root), path, which, &alone).await?;
+        Ok(file.versions)
+    }
+
+    fn sources<'a>(&'a self, root: &'a Path) -> Sources<'a> {
+        Sources {
+            inside: &self.inside,
+            log: &self.contents,
+            lineages: &self.lineages,
+            root,
+        }
     }
 
     /// Returns a file's current name, hash, content and modification time,
@@ -180,7 +200,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 }
 
 /// Returns the version for the content of a file that was never tracked.
-fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
+pub(crate) fn unnamed(path: RelPath, hash: Hash, bytes: &[u8], time: Millis) -> Version {
     Version {
         clock: Clock { epoch: 0, n: 0 },
         path,

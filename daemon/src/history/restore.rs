@@ -6,8 +6,9 @@ use touchmark_proto::daemon::Sync;
 use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
 use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
-use super::{Past, aside, chain, clock};
+use super::{Past, aside, clock};
 use crate::guard::{Name, Storage, Written};
+use crate::past::versions::current;
 
 /// The most attempts, if the file is saved meanwhile.
 const TRIES: usize = 5;
@@ -20,9 +21,10 @@ impl Past {
         let mut tries = 0;
         loop {
             tries += 1;
-            let versions = chain::versions(&self.inside, &ask.path).await?;
+            let now = self.versions(&ask.path, &current).await?.pop();
+            let meant = self.meant(&ask.at).await?;
+            let versions = self.versions(&ask.path, &|all| meant.number(all)).await?;
             let version = self.version(&versions, &ask.path, &ask.at).await?.clone();
-            let now = versions.last().cloned();
             let (n, author) = (version.clock.n, version.author.clone());
             match self.restored(&name, version, now, ask.no_redo).await? {
                 Ok(file) => {

@@ -31,10 +31,9 @@ impl<'a> Writers<'a> {
     pub(super) fn of(chain: &'a Chain) -> Self {
         let mut known = Vec::with_capacity(chain.versions.len());
         let mut before: Vec<&Author> = Vec::new();
-        for (version, step) in chain.versions.iter().zip(&chain.steps) {
+        for (at, (version, step)) in chain.versions.iter().zip(&chain.steps).enumerate() {
             let is_own = before.iter().all(|author| **author == version.author);
-            let is_own = is_own && !chain.is_carried(known.len());
-            known.push(is_own && version.before_unknown != Some(true));
+            known.push(is_own && !chain.is_carried(at) && !chain.is_mixed(at));
             match step {
                 Step::NotKept => before.push(&version.author),
                 _ => before.clear(),

@@ -8,9 +8,8 @@ use touchmark_engine::recall::command_name;
 use touchmark_engine::{Fact, VersionFact};
 use touchmark_proto::claim::{Claim, Claimed};
 use touchmark_proto::daemon::{Ping, Sync};
-use touchmark_proto::{Author, ClientPath, Error, ErrorCode, Evidence, LineRange, RelPath};
+use touchmark_proto::{Author, Error, ErrorCode, Evidence, LineRange, RelPath};
 
-use crate::history::Chain;
 use crate::undo::{Undoer, is_below};
 
 impl Undoer {
@@ -126,8 +125,7 @@ impl Undoer {
         path: &RelPath,
         lines: LineRange,
     ) -> Result<(Vec<Fact>, Claimed), Error> {
-        let client = ClientPath::from(path);
-        let chain = Chain::of(&self.inside, &self.log, &self.root, &client).await?;
+        let chain = self.chain(path).await?;
         let read = tokio::task::spawn_blocking(move || {
             let weave = chain.weave(&Undos::default(), |_| false);
             let last = chain.versions.len().saturating_sub(1);

@@ -6,6 +6,14 @@
 //! - [`claim`]: the user says who wrote a change.
 //! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
 //!   change. [`markers`]: conflict markers.
+//! - [`versions`]: the versions of one file.
+//!
+//! Which file each name stands for, and stood for before (HIST-9), is decided
+//! once for each burst of changes, from the contents:
+//!
+//! - [`lineage`]: what is decided.
+//! - [`decide`]: the decision about new bursts.
+//! - [`search`]: where files went that nobody saw leave.
 //!
 //! Which versions git brought onto the disk (HIST-8): nobody typed what a
 //! switch, a merge or a `stash pop` writes. Such a content was in git before it
@@ -24,14 +32,20 @@
 pub(crate) mod actions;
 mod blobs;
 mod claim;
+mod decide;
 pub(crate) mod entry;
 mod judge;
+pub(crate) mod lineage;
 mod looks;
 pub(crate) mod markers;
 mod moves;
 mod operations;
 mod place;
 pub(crate) mod planned;
+mod search;
 mod stashes;
+pub(crate) mod versions;
 
+pub(crate) use decide::Lineages;
+pub(crate) use lineage::Lineage;
 pub(crate) use looks::Looks;

@@ -72,7 +72,13 @@ impl Undoer {
         self.inside.ask(Sync {}).await?;
         self.inside.looked().await?;
         let commits = self.commits().await?;
-        let written = self.written_by_agents().await?;
+        let lineage = self.lineage().await?;
+        let written = self.written_by_agents(&lineage).await?;
+        // Files that were moved while nobody looked are found first.
+        let names = written.keys().cloned().collect();
+        self.lineages.find(self.sources(), names).await?;
+        let lineage = self.lineage().await?;
+        let written = self.written_by_agents(&lineage).await?;
         let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
         let mut rows = 0;
@@ -81,7 +87,7 @@ impl Undoer {
             if !below.as_ref().is_none_or(is_meant) {
                 continue;
             }
-            let committed = self.committed(&commits, path).await;
+            let committed = self.committed(&commits, &lineage.names(path)).await;
             let moment = self.moment(path, versions, &committed, &commits).await?;
             if self.kept.is_done(path, &moment) {
                 continue;
@@ -268,6 +274,9 @@ impl Undoer {
             let mut plan = Plan::of_review(name, &queued.chain, after, hunks, by);
             if let Some(whole) = whole {
                 plan.set_whole(&queued.chain, whole.before.bytes.clone(), whole.modes());
+                if let Some(from) = &whole.from {
+                    plan.set_from(from.clone());
+                }
             }
             plan.check_present(self, not_kept);
             plans.push(plan);
@@ -306,8 +315,7 @@ impl Undoer {
 
     /// Computes the queue of a file.
     async fn queued(&self, path: &RelPath, commits: &Committed) -> Result<Queued, Error> {
-        let of = ClientPath::from(path);
-        let mut chain = Chain::of(&self.inside, &self.log, &self.root, &of).await?;
+        let mut chain = self.chain(path).await?;
         if chain.steps.last() == Some(&Step::NotKept) {
             let agents = |at: usize| chain.versions[at].author.kind == AuthorKind::Agent;
             let real = real_of(&chain, agents);
@@ -317,8 +325,11 @@ impl Undoer {
             };
             self.look_at_present(&mut chain, &name).await;
         }
-        let committed = self.committed(commits, path).await;
-        let given: BTreeSet<LineName> = self.kept.of(path, |n| chain.step_of(n));
+        let names: Vec<RelPath> = chain.names(path).cloned().collect();
+        let committed = self.committed(commits, &names).await;
+        // Lines that were kept under an earlier name are kept.
+        let of_name = |name| self.kept.of(name, |n| chain.step_of(n));
+        let given: BTreeSet<LineName> = names.iter().flat_map(of_name).collect();
         let undos = self.journal.recorded().among(&chain.versions);
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
@@ -364,7 +375,8 @@ impl Undoer {
             let whole = Whole::of(&path, &chain, &weave, &undos).filter(|whole| {
                 let deleted = chain.versions.last().map_or(0, |last| last.time);
                 let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-                !kept.has_whole(&path, whole.n) && !whole.is_in(&mut commits, &path, deleted)
+                let is_kept = names.iter().any(|name| kept.has_whole(name, whole.n));
+                !is_kept && !whole.is_in(&mut commits, &path, deleted)
             });
             Queued {
                 path,
@@ -389,12 +401,16 @@ impl Undoer {
         Ok(Arc::new(Mutex::new(commits)))
     }
 
-    /// Returns the user's committed content of a file.
-    async fn committed(&self, commits: &Committed, path: &RelPath) -> Step {
-        let (commits, path) = (Arc::clone(commits), path.clone());
+    /// Returns the user's committed content of a file that had these names, the
+    /// newest first: a commit may not have its new name yet.
+    async fn committed(&self, commits: &Committed, names: &[RelPath]) -> Step {
+        let (commits, names) = (Arc::clone(commits), names.to_vec());
         let read = aside(move || {
             let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-            commits.committed(&path)
+            let mut found = names.iter().map(|name| commits.committed(name));
+            found
+                .find(|step| *step != Step::Absent)
+                .unwrap_or(Step::Absent)
         });
         read.await.unwrap_or(Step::NotKept)
     }
@@ -487,7 +503,7 @@ fn facts(files: &[(Queued, BTreeSet<String>)]) -> Vec<Fact> {
         let whole = queued.whole.iter().filter(|whole| ids.contains(&whole.id));
         let steps = hunks.map(|(_, hunk)| &hunk.steps);
         for steps in steps.chain(whole.map(|whole| &whole.steps)) {
-            let author = |step: &usize| queued.chain.versions[*step].author.session.clone();
+            let author = |step: &usize| queued.chain.version(*step).author.session.clone();
             let sessions: BTreeSet<Option<SessionId>> = steps.iter().map(author).collect();
             for session in sessions {
                 let (paths, changes) = counts.entry(session).or_default();

@@ -7,6 +7,7 @@ use touchmark_engine::Fact;
 use touchmark_proto::{AuthorKind, Error, FileMode, Hash, RelPath};
 
 use super::aside;
+use crate::past::Lineage;
 use crate::undo::Undoer;
 
 /// The versions of a file that agents have written.
@@ -19,7 +20,7 @@ pub(super) struct Written {
     pub(super) hash: Option<Hash>,
     /// Whether agents may have made changes that have no lines: whether there
     /// was a symbolic link at any time, or a version by an agent has another
-    /// mode than the one before it.
+    /// mode than the one before it, or moved the file.
     pub(super) has_modes: bool,
     /// The number of each version, with the hashes of the content before and
     /// after it.
@@ -27,8 +28,13 @@ pub(super) struct Written {
 }
 
 impl Undoer {
-    /// Returns the files that agents have written, with the agents' versions.
-    pub(super) async fn written_by_agents(&self) -> Result<BTreeMap<RelPath, Written>, Error> {
+    /// Returns the files that agents have written, by the names that they have
+    /// now, with the agents' versions. A file that another one has replaced is
+    /// left out.
+    pub(super) async fn written_by_agents(
+        &self,
+        lineage: &Lineage,
+    ) -> Result<BTreeMap<RelPath, Written>, Error> {
         let log = Arc::clone(&self.log);
         let records = aside(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,16 +45,26 @@ impl Undoer {
             let Fact::Version(version) = record.fact else {
                 continue;
             };
-            let file = files.entry(version.path).or_default();
+            let n = version.amends.unwrap_or(record.n);
+            let place = lineage.place(&version.path, n);
+            if place.over.is_some() {
+                continue;
+            }
+            let is_moved = place.name != version.path;
+            let file = files.entry(place.name).or_default();
             let is_agents = version.author.kind == AuthorKind::Agent;
+            let begin = lineage.begin(&version.path, n);
+            let is_moved_here =
+                begin.is_some_and(|begin| begin.version == n && begin.from.is_some());
             file.has_modes |= version.held.mode.is_some_and(FileMode::is_link)
-                || is_agents && version.mode_before.is_some();
+                || is_agents && (is_moved_here || version.mode_before.is_some());
             file.newest = record.n;
-            if version.amends.is_none() {
+            // The removal of an earlier name is part of its move.
+            let is_move = is_moved && version.held.hash.is_none();
+            if version.amends.is_none() && !is_move {
                 file.hash = version.held.hash;
             }
             if is_agents {
-                let n = version.amends.unwrap_or(record.n);
                 file.versions.push((n, [version.before, version.held.hash]));
             }
         }
@@ -82,10 +98,11 @@ impl Undoer {
                 .collect();
             left.insert(path, still);
         }
-        let written = self.written_by_agents().await?;
+        let lineage = self.lineage().await?;
+        let written = self.written_by_agents(&lineage).await?;
         for (path, still) in &left {
             if let (true, Some(file)) = (still.is_empty(), written.get(path)) {
-                let committed = self.committed(&commits, path).await;
+                let committed = self.committed(&commits, &lineage.names(path)).await;
                 let moment = self.moment(path, file, &committed, &commits).await?;
                 self.kept.set_done(path, moment);
             }

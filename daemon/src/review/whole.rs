@@ -1,5 +1,5 @@
 //! Changes of a file that are reviewed as a whole, since they have no lines:
-//! another mode, and symbolic links.
+//! another mode, symbolic links, and moves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ pub(super) struct Whole {
     pub(super) n: u64,
     /// The versions that made the change.
     pub(super) steps: BTreeSet<usize>,
+    /// The name that the file had before agents moved it; `None` if they did
+    /// not.
+    pub(super) from: Option<RelPath>,
     /// The content and the mode that the file has without the change.
     pub(super) before: State,
     now: State,
@@ -63,9 +66,11 @@ impl Whole {
             chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
         };
         let links = chain.has_links();
+        let moved = chain.moved_by(undos, is_agents);
+        let is_move = |step: usize| moved.is_some_and(|(at, _)| at == step);
         let steps: BTreeSet<usize> = (0..chain.versions.len())
             .filter(|step| is_agents(*step))
-            .filter(|step| links || chain.versions[*step].mode_before.is_some())
+            .filter(|step| links || is_move(*step) || chain.versions[*step].mode_before.is_some())
             .collect();
         let n = chain.versions[*steps.last()?].clock.n;
         let bytes = match chain.steps.last()? {
@@ -81,14 +86,14 @@ impl Whole {
         };
         if links {
             before.bytes = weave.without(is_agents).bytes.map(Arc::from);
-        } else if now.bytes.is_none() || before.mode.is_none() {
+        } else if now.bytes.is_none() || before.mode.is_none() && moved.is_none() {
             // A file's removal has lines.
             return None;
         }
         // A link's permissions are always the same.
         let is_same = before.bytes == now.bytes
             && (before.shown() == now.shown() || before.is_link() && now.is_link());
-        if is_same {
+        if is_same && moved.is_none() {
             return None;
         }
         let parts = [&before, &now].map(|state| {
@@ -96,10 +101,22 @@ impl Whole {
             let bytes = state.bytes.as_deref().filter(|_| links);
             [&mode, bytes.unwrap_or_default()].concat()
         });
+        let from = moved.map(|(_, from)| from.clone());
+        let name = from.as_ref().map_or(&[][..], RelPath::as_bytes);
         Some(Self {
-            id: hashed([b"whole".as_slice(), path.as_bytes(), &parts[0], &parts[1]]),
+            id: match name {
+                [] => hashed([b"whole".as_slice(), path.as_bytes(), &parts[0], &parts[1]]),
+                _ => hashed([
+                    b"moved".as_slice(),
+                    name,
+                    path.as_bytes(),
+                    &parts[0],
+                    &parts[1],
+                ]),
+            },
             n,
             steps,
+            from,
             before,
             now,
         })
@@ -120,6 +137,9 @@ impl Whole {
                 mode.is_file() && mode.bits() & EXECUTABLE != 0,
             ))
         };
+        if self.from.is_some() && in_git(&self.before) == in_git(&self.now) {
+            return matches!(committed, Step::Held(_));
+        }
         let is_content = match (&committed, &self.now.bytes) {
             (Step::Held(committed), Some(now)) => committed == now || !self.now.is_link(),
             _ => false,
@@ -139,7 +159,8 @@ impl Whole {
         ReviewFile {
             id: self.id.clone(),
             path: path.clone(),
-            mode_before: self.before.shown(),
+            // The change created the name.
+            mode_before: self.before.shown().filter(|_| self.from.is_none()),
             mode: self.now.shown(),
             target_before: self.before.target(),
             target: self.now.target(),

@@ -79,6 +79,7 @@ impl Daemon {
             replacer: self.replacer(request, &contents),
             inside: self.inside(request),
             contents,
+            lineages: Arc::clone(&self.lineages),
             files: self.reader.clone(),
             root: Arc::clone(&self.hub.root),
             now: self.time.now(),

@@ -33,7 +33,7 @@ use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
-use crate::past::Looks;
+use crate::past::{Lineages, Looks};
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
@@ -188,6 +188,7 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
+        let lineages = Arc::new(Lineages::new(time.clone()));
         let mut daemon = Self {
             time,
             newest_fact: engine.state().n,
@@ -246,6 +247,7 @@ impl Daemon {
             ending: None,
             looks: Arc::new(Looks::new(options.workspace.clone(), places.clone())),
             judge: Arc::new(Judge::new(&places.state)),
+            lineages,
             last_judged: None,
             options,
         };

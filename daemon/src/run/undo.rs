@@ -89,6 +89,7 @@ impl Daemon {
             replacer: self.replacer(request, &log),
             no_redo: false,
             log,
+            lineages: Arc::clone(&self.lineages),
             journal: Arc::clone(&self.journal),
             kept: Arc::clone(&self.kept),
             memory: self.hooks.memory(),

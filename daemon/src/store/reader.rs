@@ -12,7 +12,9 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
-use super::schema::{self, CARRIAGE, CLAIM, LASTING, OTHER, VERSION, first_at, int, meta, uint};
+use super::schema::{
+    self, CARRIAGE, CLAIM, LASTING, LINEAGE, OTHER, VERSION, first_at, int, meta, uint,
+};
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
 use super::writer::Message;
@@ -355,6 +357,23 @@ impl Reader {
             usize::MAX,
             "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
             [int(n)],
+        )?;
+        Ok(joined(stored, unstored))
+    }
+
+    /// Returns which names stand for which files
+    /// ([`touchmark_engine::Fact::Lineage`]), oldest first.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn lineages(&self) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| schema::row_of(&record.fact).0 == LINEAGE);
+        let stored = self.all_records(
+            usize::MAX,
+            "SELECT n, time, body FROM fact WHERE kind = 6 ORDER BY n",
+            [],
         )?;
         Ok(joined(stored, unstored))
     }

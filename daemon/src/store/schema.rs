@@ -27,6 +27,8 @@ pub(super) const CLAIM: i64 = 4;
 /// How git brought a version's content. It belongs to a path's history, but is
 /// no version.
 pub(super) const CARRIAGE: i64 = 5;
+/// Which names stand for which files. People need these as long as the versions.
+pub(super) const LINEAGE: i64 = 6;
 
 /// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
 /// was released is never edited; new ones are appended.
@@ -133,6 +135,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE INDEX fact_claim ON fact (path, n) WHERE kind = 4;
 ",
+    "
+    CREATE INDEX fact_lineage ON fact (n) WHERE kind = 6;
+",
 ];
 
 /// Returns the newest known schema version.
@@ -157,6 +162,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
         Fact::Version(version) => (VERSION, Some(&version.path)),
         Fact::Claimed { path, .. } => (CLAIM, Some(path)),
         Fact::GitBrought { path, .. } => (CARRIAGE, Some(path)),
+        Fact::Lineage { .. } => (LINEAGE, None),
         Fact::Survival { .. }
         | Fact::Undone { .. }
         | Fact::BroughtBack { .. }

@@ -209,13 +209,13 @@ impl Upkeep {
     }
 
     /// Finds the facts about versions that are older than the oldest versions
-    /// may be, and sends them to the writer: who wrote their lines, and what git
-    /// brought.
+    /// may be, and sends them to the writer: who wrote their lines, what git
+    /// brought, and which names stand for which files.
     fn prune_about(&self, prune: &Prune, covered: u64) -> Result<(), StoreError> {
         let connection = self.connection()?;
         let first = first_at(connection, prune.older_than)?;
         let mut statement = connection.prepare_cached(
-            "SELECT n FROM fact WHERE n <= ?1 AND n < ?2 AND kind IN (4, 5) ORDER BY n LIMIT ?3",
+            "SELECT n FROM fact WHERE n <= ?1 AND n < ?2 AND kind IN (4, 5, 6) ORDER BY n LIMIT ?3",
         )?;
         // The rest is found next time.
         let limit = i64::try_from(DELETIONS).unwrap_or(i64::MAX);

@@ -1,13 +1,16 @@
 //! `undo`, `redo`: taking changes away by their author (UNDO).
 //!
 //! - [`whose`]: which versions a request selects.
-//! - [`plan`]: the content of their files without them.
+//! - [`plan`]: the content of their files without them. [`moves`]: files that
+//!   get another name.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
 //!   completes, and what a redo writes back. [`undos`]: which versions
 //!   are undos and redos.
 //! - [`told`]: notices to the sessions whose changes were undone.
 
+mod in_the_way;
 mod journal;
+mod moves;
 mod plan;
 mod told;
 mod transaction;
@@ -32,6 +35,8 @@ use crate::history::{Chain, aside};
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
 use crate::past::planned::Room;
+use crate::past::versions::{Joins, Sources, alone, current};
+use crate::past::{Lineage, Lineages};
 use crate::review::Kept;
 use crate::store::Reader;
 
@@ -51,6 +56,8 @@ pub(crate) struct Undoer {
     pub(crate) inside: Inside,
     /// The log and the stored contents.
     pub(crate) log: Arc<Mutex<Reader>>,
+    /// Which names stand for which files.
+    pub(crate) lineages: Arc<Lineages>,
     /// Writes the files.
     pub(crate) replacer: Replacer,
     /// The request says that what cannot be stored is written over all the
@@ -84,7 +91,12 @@ impl Undoer {
         }
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
         let mut plans = Vec::new();
-        for path in chosen.paths.keys() {
+        // Files that were moved while nobody looked are found first.
+        let lineage = self.lineage().await?;
+        let names = chosen.names(&lineage).into_iter().collect();
+        self.lineages.find(self.sources(), names).await?;
+        let lineage = self.lineage().await?;
+        for path in &chosen.names(&lineage) {
             if plans.len() >= MOST_FILES {
                 return Err(Error::new(ErrorCode::TooLarge, "too many files")
                     .with(ErrorData {
@@ -102,8 +114,8 @@ impl Undoer {
             let is_new = |plan: &Plan| !plans.iter().any(|other: &Plan| other.is_same(plan));
             plans.extend(plan.filter(is_new));
         }
-        plan::join_renames(&mut plans);
-        plan::leave_behind_links(&mut plans, self);
+        moves::join(self, &mut plans, &chosen).await?;
+        in_the_way::leave_behind_links(&mut plans, self);
         let authors = chosen.authors.clone();
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), authors).await);
@@ -165,7 +177,7 @@ impl Undoer {
             plans.push(plan);
         }
         plan::rename_again(&mut plans, &entry.files);
-        plan::leave_behind_links(&mut plans, self);
+        in_the_way::leave_behind_links(&mut plans, self);
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
@@ -190,7 +202,8 @@ impl Undoer {
         authors: Vec<Author>,
     ) -> Result<Undone, Error> {
         let chosen = Chosen::default();
-        plan::leave_behind_links(&mut plans, self);
+        moves::join(self, &mut plans, &chosen).await?;
+        in_the_way::leave_behind_links(&mut plans, self);
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
@@ -206,9 +219,37 @@ impl Undoer {
         }
     }
 
-    /// Returns the versions of a file and their contents.
-    async fn chain(&self, path: &RelPath) -> Result<Chain, Error> {
-        Chain::of(&self.inside, &self.log, &self.root, &path.into()).await
+    /// Returns the versions of the file that has a name now, and their contents.
+    pub(crate) async fn chain(&self, path: &RelPath) -> Result<Chain, Error> {
+        self.joined(path, &alone).await
+    }
+
+    /// As [`chain`](Self::chain), with the versions of earlier files of the name
+    /// that `joins` accepts.
+    async fn joined(&self, path: &RelPath, joins: Joins<'_>) -> Result<Chain, Error> {
+        Chain::of(self.sources(), &path.into(), &current, joins).await
+    }
+
+    /// Returns the versions of the file that a name stood for at a version.
+    async fn chain_at(&self, path: &RelPath, version: u64) -> Result<Chain, Error> {
+        Chain::of(self.sources(), &path.into(), &|_| version, &alone).await
+    }
+
+    pub(crate) fn sources(&self) -> Sources<'_> {
+        Sources {
+            inside: &self.inside,
+            log: &self.log,
+            lineages: &self.lineages,
+            root: &self.root,
+        }
+    }
+
+    /// Returns which names stand for which files.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) async fn lineage(&self) -> Result<Arc<Lineage>, Error> {
+        self.lineages.now(&self.inside, &self.log).await
     }
 
     /// Reads what stands at a name. Returns why it may not be stored; `None` if

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use touchmark_engine::history::{Conflict, Likely, Step, Weave, Without};
+use touchmark_engine::history::{Conflict, Likely, Step, Undos, Weave, Without};
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
 use touchmark_proto::{
-    Author, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version, VersionKind,
+    Author, Clock, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version,
 };
 
 use super::Undoer;
@@ -49,9 +49,9 @@ pub(crate) struct Plan {
     /// The sessions whose changes the plan concerns; `None` in it stands for
     /// changes of no session.
     pub(super) by: BTreeSet<Option<SessionId>>,
-    /// The name from which one of the selected versions renamed the file, and
-    /// the content that the file would have there.
-    from: Option<(RelPath, Option<Arc<[u8]>>)>,
+    /// The name that the file had before the selected versions moved it; `None`
+    /// if they did not, or if another author has moved it since.
+    pub(super) from: Option<RelPath>,
     /// The name behind the symlinks on the path, as the selected versions had
     /// them; `None` if there were none. The undo follows no other link.
     pub(super) real: Option<RelPath>,
@@ -59,7 +59,7 @@ pub(crate) struct Plan {
     /// is not renamed.
     pub(super) to: Option<RelPath>,
     /// The numbers of the facts of the file's versions.
-    versions: BTreeSet<u64>,
+    pub(super) versions: BTreeSet<u64>,
 }
 
 impl Plan {
@@ -71,7 +71,17 @@ impl Plan {
         chosen: &Chosen,
         style: Conflicts,
     ) -> Result<Option<Self>, Error> {
-        let mut chain = undoer.chain(path).await?;
+        // A file that the selected versions put in the place of another one is
+        // undone together with it.
+        let joins = |before: &Version, first: u64| {
+            let removed = before.hash.is_some() || chosen.has(before.clock);
+            removed
+                && chosen.has(Clock {
+                    n: first,
+                    ..before.clock
+                })
+        };
+        let mut chain = undoer.joined(path, &joins).await?;
         let name = Name {
             path: path.clone(),
             real: real_of(&chain, |at| chosen.has(chain.versions[at].clock)),
@@ -81,14 +91,9 @@ impl Plan {
         let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(is_chosen)) else {
             return Ok(None);
         };
-        // What git carried is nobody's change (HIST-8). A command that is chosen
-        // by its name is undone all the same.
-        let meant = |at: usize| is_chosen(at) && (chosen.by_name || !chain.is_carried(at));
         let undos = undoer.journal.recorded().among(&chain.versions);
-        // Text that git brought was in git before: no user has typed it there
-        // (UNDO-7).
-        let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
-        let without = chain.weave(&undos, meant).without_sparing(meant, is_likely);
+        let meant = |at: usize| is_meant(&chain, chosen, at);
+        let without = without(&chain, &undos, chosen);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -129,7 +134,7 @@ impl Plan {
             to: None,
             versions,
         };
-        plan.from = renamed(undoer, &chain, chosen).await?;
+        plan.from = chain.moved_by(&undos, meant).map(|(_, from)| from.clone());
         plan.left
             .extend(left_not_kept(undoer, &chain, &without.not_kept));
         plan.judge(&without);
@@ -243,6 +248,11 @@ impl Plan {
         plan
     }
 
+    /// Plans also the move back to an earlier name ([`join`](super::moves::join)).
+    pub(crate) fn set_from(&mut self, from: RelPath) {
+        self.from = Some(from);
+    }
+
     /// Plans also the undo of a change of the whole file: of its mode, given as
     /// the current one and the one to set, and of a symbolic link, which is to
     /// become `bytes`.
@@ -271,6 +281,15 @@ impl Plan {
 
     /// Returns the plan for a file that could not be read: nothing is written.
     pub(super) fn failed(path: &RelPath, error: Error) -> Self {
+        let outcome = match error.code {
+            ErrorCode::NotKept => UndoOutcome::NotKept,
+            _ => UndoOutcome::Failed,
+        };
+        Self::nothing(path, outcome, Some(error.message))
+    }
+
+    /// Returns a plan for a name without a file that writes nothing.
+    pub(super) fn nothing(path: &RelPath, outcome: UndoOutcome, cause: Option<String>) -> Self {
         Self {
             path: path.clone(),
             base: None,
@@ -278,11 +297,8 @@ impl Plan {
             after: None,
             was: None,
             mode: None,
-            outcome: match error.code {
-                ErrorCode::NotKept => UndoOutcome::NotKept,
-                _ => UndoOutcome::Failed,
-            },
-            cause: Some(error.message),
+            outcome,
+            cause,
             hunks: 0,
             conflicts: Vec::new(),
             left: Vec::new(),
@@ -397,7 +413,7 @@ impl Plan {
 
     /// Returns whether a symbolic link stands at the name, and not after the
     /// undo.
-    fn removes_link(&self) -> bool {
+    pub(super) fn removes_link(&self) -> bool {
         let is_link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_link);
         is_link(self.was) && (self.after.is_none() || !is_link(self.mode))
     }
@@ -411,7 +427,7 @@ impl Plan {
     }
 
     /// Leaves the file as it is, as a conflict with this cause.
-    fn keep(&mut self, cause: &str) {
+    pub(super) fn keep(&mut self, cause: &str) {
         self.after.clone_from(&self.before);
         self.mode = self.was;
         self.outcome = UndoOutcome::Conflict;
@@ -485,6 +501,23 @@ impl Plan {
     }
 }
 
+/// Returns whether a version or a claim is to be undone. What git carried is
+/// nobody's change (HIST-8). A command that is chosen by its name is undone all
+/// the same.
+pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
+    chosen.has(chain.version(at).clock) && (chosen.by_name || !chain.is_carried(at))
+}
+
+/// Returns a file's content without the selected versions.
+pub(super) fn without(chain: &Chain, undos: &Undos, chosen: &Chosen) -> Without {
+    let meant = |at: usize| is_meant(chain, chosen, at);
+    // Text that git brought was in git before: no user has typed it there
+    // (UNDO-7).
+    let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
+    let weave = chain.weave(undos, meant);
+    weave.without_sparing(meant, is_likely)
+}
+
 /// Returns the name behind the symlinks on a file's path, as the versions that
 /// `meant` selects and those right before them had them; `None` if they had none,
 /// or not the same. A version that was recorded under the name behind the links
@@ -546,92 +579,6 @@ fn left_not_kept(undoer: &Undoer, chain: &Chain, versions: &[usize]) -> Vec<Undo
         command: None,
     });
     left.collect()
-}
-
-/// If one of the selected versions renamed the file to this name, returns the
-/// old name and the content that the file would have there without the selected
-/// versions.
-async fn renamed(
-    undoer: &Undoer,
-    chain: &Chain,
-    chosen: &Chosen,
-) -> Result<Option<(RelPath, Option<Arc<[u8]>>)>, Error> {
-    let came = chain
-        .versions
-        .iter()
-        .rposition(|version| version.kind == VersionKind::Renamed && chosen.has(version.clock));
-    let Some((at, Some(from))) = came.map(|at| (at, chain.versions[at].from.clone())) else {
-        return Ok(None);
-    };
-    let old = undoer.chain(&from).await?;
-    let until = chain.versions[at].clock.n;
-    let mut steps: Vec<(bool, bool, Step)> = Vec::new();
-    for (version, step) in old.versions.iter().zip(&old.steps) {
-        if version.clock.n < until && *step != Step::Absent {
-            let meant = chosen.has(version.clock);
-            steps.push((meant, chosen.spares(version), step.clone()));
-        }
-    }
-    for (version, step) in chain.versions[at..].iter().zip(&chain.steps[at..]) {
-        // A rename alone does not change the file's lines.
-        let meant = chosen.has(version.clock) && !(steps.is_empty() && version.clock.n == until);
-        steps.push((meant, chosen.spares(version), step.clone()));
-    }
-    let texts: Vec<Step> = steps.iter().map(|(_, _, step)| step.clone()).collect();
-    let without = Weave::new(&texts).without_sparing(|step| steps[step].0, |step| steps[step].1);
-    Ok(Some((from, without.bytes.as_deref().map(Arc::from))))
-}
-
-/// Plans the renames back. A file that was renamed gets its old name back, with
-/// what other authors have written in it since. If another file has the old
-/// name by now, the file keeps its current name.
-pub(super) fn join_renames(plans: &mut [Plan]) {
-    for at in 0..plans.len() {
-        let Some((from, text)) = plans[at].from.take() else {
-            continue;
-        };
-        if plans[at].outcome == UndoOutcome::NotKept {
-            leave_old_name(plans, at, &from);
-            continue;
-        }
-        let free = plans
-            .iter()
-            .position(|plan| plan.path == from && plan.before.is_none());
-        let Some(old) = free else {
-            plans[at].cause = Some("its old name is another file's".into());
-            plans[at].after.clone_from(&text);
-            continue;
-        };
-        plans[old].after = text;
-        plans[old].outcome = UndoOutcome::Restored;
-        plans[old].mode = plans[at].mode.or(plans[at].was).or(plans[old].mode);
-        plans[at].after = None;
-        plans[at].outcome = UndoOutcome::Renamed;
-        plans[at].to = Some(from);
-    }
-}
-
-/// Leaves the files as they are that would be written through a symlink that was
-/// not there. The write checks it again. A link above a file does not count if
-/// the same undo removes it.
-pub(super) fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
-    for at in 0..plans.len() {
-        let plan = &plans[at];
-        let is_removed = |other: &Plan| plan.path.below(&other.path).is_some();
-        if !plan.writes()
-            || plan.was.is_some_and(FileMode::is_link)
-            || plans
-                .iter()
-                .any(|other| other.removes_link() && is_removed(other))
-        {
-            continue;
-        }
-        if let Err(error) = undoer.replacer.check(&plan.name())
-            && error.data.file_type.as_deref() == Some("symlink")
-        {
-            plans[at].keep(&error.message);
-        }
-    }
 }
 
 /// Leaves the old name of a file without a file, since the file keeps its

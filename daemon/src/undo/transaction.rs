@@ -62,7 +62,8 @@ impl<'u> Transaction<'u> {
                 && made.iter().any(|made| {
                     made.below(&plan.path).is_some() || plan.path.below(made).is_some()
                 });
-            (!plan.writes(), !is_in_the_way, plan.after.is_none())
+            let is_last = (plan.after.is_none(), plan.to.is_some());
+            (!plan.writes(), !is_in_the_way, is_last)
         });
         let number = redo_of.map(|entry| entry.number);
         let journal = &undoer.journal;

@@ -92,9 +92,12 @@ impl Written {
     /// Returns the index of the version that this change made.
     fn find(&self, versions: &[Version]) -> Option<usize> {
         let is_this = |[before, version]: &[Version; 2]| {
+            // A name that the file got again had no content before.
+            let has_moved = self.before.is_none() && before.path != version.path;
             version.author.kind != AuthorKind::Agent
                 && version.time >= self.time
-                && (before.hash, version.hash) == (self.before, self.after)
+                && version.hash == self.after
+                && (before.hash == self.before || has_moved)
         };
         let mut pairs = versions.array_windows();
         pairs.position(is_this).map(|at| at + 1)

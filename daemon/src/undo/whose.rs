@@ -11,11 +11,11 @@ use touchmark_proto::history::FileContent;
 use touchmark_proto::undo::Undo;
 use touchmark_proto::{
     Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId, Version,
-    VersionKind,
 };
 
 use super::Undoer;
 use crate::inside::Inside;
+use crate::past::Lineage;
 
 /// The versions that a request selects.
 #[derive(Debug, Default)]
@@ -27,6 +27,8 @@ pub(super) struct Chosen {
     pub(super) authors: Vec<Author>,
     /// Whether the request names one command or version, not an author.
     pub(super) by_name: bool,
+    /// The versions whose lines were selected, by the numbers of the claims.
+    claimed: BTreeMap<u64, u64>,
     /// The session of each selected version's author, by the version's number.
     sessions: BTreeMap<u64, Option<SessionId>>,
     /// What the request selects, in words for people.
@@ -43,6 +45,8 @@ struct Row {
     author: Author,
     edit: Option<String>,
     command: Option<String>,
+    /// The version whose lines are meant; `None` for all that it changed.
+    claimed: Option<u64>,
 }
 
 impl Chosen {
@@ -135,6 +139,9 @@ impl Chosen {
             ..Self::default()
         };
         for row in meant {
+            chosen
+                .claimed
+                .extend(row.claimed.map(|version| (row.n, version)));
             chosen.sessions.insert(row.n, row.author.session.clone());
             if !chosen.authors.contains(&row.author) {
                 chosen.authors.push(row.author);
@@ -149,6 +156,24 @@ impl Chosen {
         self.paths.values().any(|own| own.contains(&clock.n))
     }
 
+    /// Returns the selected versions, and those whose lines were selected, each
+    /// with its name.
+    pub(super) fn versions(&self) -> impl Iterator<Item = (&RelPath, u64)> {
+        let all = self.paths.iter();
+        all.flat_map(|(path, own)| {
+            let version = |n| self.claimed.get(n).unwrap_or(n);
+            own.iter().map(move |n| (path, *version(n)))
+        })
+    }
+
+    /// Returns the names that the files of the selected versions have now. A file
+    /// that another one has replaced is found by its last name.
+    pub(super) fn names(&self, lineage: &Lineage) -> BTreeSet<RelPath> {
+        let all = self.versions();
+        let places = all.map(|(path, n)| lineage.place(path, n).name);
+        places.collect()
+    }
+
     /// Returns the sessions that wrote those of these versions that are
     /// selected.
     pub(super) fn sessions_of(
@@ -160,9 +185,9 @@ impl Chosen {
     }
 
     /// Returns whether text stays that first appeared in a version, since its
-    /// author is only likely (UNDO-7). A rename brings no text.
+    /// author is only likely (UNDO-7).
     pub(super) fn spares(&self, version: &Version) -> bool {
-        self.spares_likely && version.is_likely() && version.kind != VersionKind::Renamed
+        self.spares_likely && version.is_likely()
     }
 
     /// Returns what is undone, in words for people.
@@ -297,13 +322,19 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
         let fact = match record.fact {
             Fact::Version(fact) => fact,
             // Lines of a session's that the user pointed out (ATTR-18).
-            Fact::Claimed { path, session, .. } => {
+            Fact::Claimed {
+                path,
+                version,
+                session,
+                ..
+            } => {
                 rows.push(Row {
                     n: record.n,
                     path,
                     author: session.map_or(Author::USER, Author::agent),
                     edit: None,
                     command: None,
+                    claimed: Some(version),
                 });
                 continue;
             }
@@ -316,6 +347,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
             author: fact.author,
             edit: fact.edit.filter(|_| claims).map(edit_name),
             command: fact.command.map(command_name),
+            claimed: None,
         };
         match fact.amends.and_then(|of| places.get(&of)) {
             Some(place) => rows[*place] = row,

@@ -3,6 +3,7 @@
 //! some versions (UNDO-1).
 
 mod hunks;
+pub mod lineage;
 mod review;
 mod survival;
 mod weave;

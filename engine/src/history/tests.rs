@@ -217,6 +217,33 @@ fn a_file_they_made_goes_unless_others_wrote_in_it() {
 }
 
 #[test]
+fn lines_do_not_come_back_into_another_text() {
+    let conflicts = |versions: &[&str]| {
+        let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
+        let found = Weave::new(&steps).without(|step| step == 1);
+        let text = String::from_utf8(found.bytes.unwrap()).unwrap();
+        let befores = found.conflicts.iter();
+        let befores = befores.map(|one| String::from_utf8_lossy(&one.before).into_owned());
+        (text, befores.collect::<Vec<_>>())
+    };
+    let (all, less) = ("a1\nb2\nc3\nd4\ne5\nf6\n", "a1\nb2\ne5\nf6\n");
+    let other = "completely\nother\n";
+    let stays = (other.to_owned(), vec!["c3\nd4\n".to_owned()]);
+    assert_eq!(conflicts(&[all, less, other]), stays);
+    // One line is left, or only white space changed.
+    let one = conflicts(&[all, less, "completely\nb2\nother\n"]);
+    assert_eq!(one, ("completely\nb2\nc3\nd4\nother\n".into(), vec![]));
+    let indented = conflicts(&[all, less, " a1\n b2\n e5\n f6\n"]);
+    assert_eq!(indented.1, Vec::<String>::new());
+    // A short text is easily changed as a whole.
+    let short = conflicts(&["a1\nb2\n", "a1\n", "A1\n"]);
+    assert_eq!(short, ("A1\nb2\n".into(), vec![]));
+    // The lines were back in between.
+    let back = conflicts(&[all, less, all, other]);
+    assert_eq!(back.1, Vec::<String>::new());
+}
+
+#[test]
 fn ends_of_lines_and_other_bytes_stay_as_they_are() {
     let versions = ["a\r\nb\r\nc", "a\r\nB\r\nc", "a\r\nB\r\nc\r\nmine"];
     assert_eq!(without(&versions, &[1]), ("a\r\nb\r\nc\r\nmine".into(), 0));

@@ -7,6 +7,10 @@ use touchmark_proto::LineRange;
 
 use super::weave::{Change, Hunk, Line, Weave, What};
 
+/// The least number of different lines that a text has of which nothing is left
+/// once it is replaced by another one.
+const FEW: usize = 4;
+
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Without {
@@ -340,10 +344,14 @@ impl Weave {
                 What::Restored(_) => continue,
                 What::Hunks(hunks) => hunks,
             };
+            if kept.anew.is_none() && !is_carried && !asked.contains(&at) {
+                kept.anew = self.made_anew(at, hunks);
+            }
             for hunk in hunks {
                 for part in self.parts(at, hunk) {
                     if asked.contains(&part.step) && !kept.stays(&part) {
-                        kept.look(part);
+                        let is_gone = part.off.iter().any(|line| last[*line] < at);
+                        kept.look(part, is_gone);
                     } else if !is_carried {
                         kept.others(&part, |_| true);
                     } else if part.step == at {
@@ -355,6 +363,25 @@ impl Weave {
             }
         }
         kept
+    }
+
+    /// Returns a version with its lines if it replaced all lines of a file, and
+    /// of more than a few lines has kept none: that is another text, into which
+    /// the lines that were removed before do not belong. White space does not
+    /// count.
+    fn made_anew(&self, at: usize, hunks: &[Hunk]) -> Option<(usize, Vec<Line>)> {
+        let [hunk] = hunks else { return None };
+        let before = self.on_after(at.checked_sub(1)?);
+        let is_all = before.iter().filter(|on| **on).count() == hunk.off.len();
+        let text = |line: &Line| self.lines[*line].text.trim_ascii();
+        let has_words = |text: &&[u8]| {
+            let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
+            letters.take(2).count() == 2
+        };
+        let old: BTreeSet<&[u8]> = hunk.off.iter().map(text).filter(has_words).collect();
+        let is_new = |line: &Line| self.lines[*line].step == at && !old.contains(text(line));
+        let is_anew = is_all && old.len() >= FEW && !hunk.on.is_empty();
+        (is_anew && hunk.on.iter().all(is_new)).then(|| (at, hunk.on.clone()))
     }
 
     /// Returns the parts that stay as conflicts, with their places in the
@@ -541,6 +568,9 @@ pub(super) struct Kept {
     /// The lines that stay as a version added or removed them, each with that
     /// version: those given, and those of the parts that stay.
     lines: BTreeSet<(usize, Line)>,
+    /// The newest version that replaced the file's whole text by another one
+    /// ([`Weave::made_anew`]), with its lines.
+    anew: Option<(usize, Vec<Line>)>,
 }
 
 impl Kept {
@@ -553,8 +583,10 @@ impl Kept {
     }
 
     /// Checks a part that is to be undone. It stays if a version that stays has
-    /// changed its lines.
-    fn look(&mut self, part: Part) {
+    /// changed its lines, or if lines would come back into another text than
+    /// that which they were removed from: `is_gone` says whether nobody has
+    /// brought them back.
+    fn look(&mut self, part: Part, is_gone: bool) {
         let changed = part.on.iter().find_map(|line| {
             let by = self.replaced.get(line)?;
             // A later change that put the removed lines back has undone the
@@ -566,6 +598,8 @@ impl Kept {
             };
             by.iter().find(|(_, on)| !is_undone(on)).cloned()
         });
+        let comes_back = part.on.is_empty() && is_gone;
+        let changed = changed.or_else(|| self.anew.clone().filter(|_| comes_back));
         if let Some((by, instead)) = changed {
             self.others(&part, |_| true);
             let lines = part.on.iter().chain(&part.off);

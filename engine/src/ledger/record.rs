@@ -399,6 +399,20 @@ pub enum Fact {
         /// What git did.
         how: Carriage,
     },
+    /// A name stands for another file than before (HIST-9). Decided once, from
+    /// contents that may be forgotten later.
+    Lineage {
+        /// The name.
+        path: RelPath,
+        /// The number of the version from which on it does; `None`: from this
+        /// fact on, since the name has no version.
+        version: Option<u64>,
+        /// The earlier name of the file; `None` for a new file.
+        from: Option<RelPath>,
+        /// The number of the version from which on the earlier name does not
+        /// stand for the file any more. 0 without an earlier name.
+        until: u64,
+    },
 }
 
 /// How git brought the content of a version (HIST-8).
@@ -631,7 +645,8 @@ impl Fact {
             | Self::Survival { .. }
             | Self::Kept { .. }
             | Self::Claimed { .. }
-            | Self::GitBrought { .. } => None,
+            | Self::GitBrought { .. }
+            | Self::Lineage { .. } => None,
         }
     }
 
@@ -651,6 +666,7 @@ impl Fact {
                     | Self::Kept { .. }
                     | Self::Claimed { .. }
                     | Self::GitBrought { .. }
+                    | Self::Lineage { .. }
             ),
         }
     }

@@ -297,7 +297,7 @@ impl Arbitrary {
     }
 
     pub(crate) fn fact(&mut self) -> Fact {
-        match self.below(37) {
+        match self.below(38) {
             0 => Fact::SessionOpened {
                 session: self.session(),
                 agent: self.maybe(|from| Program {
@@ -483,6 +483,12 @@ impl Arbitrary {
                     Carriage::TakenBack,
                     Carriage::Unclear,
                 ]),
+            },
+            36 => Fact::Lineage {
+                path: self.path(),
+                version: self.maybe(Self::number),
+                from: self.maybe(Self::path),
+                until: self.number(),
             },
             25 => Fact::NamesParted {
                 file: self.path(),

@@ -618,6 +618,33 @@ fn outcomes() -> Vec<(&'static str, Fact)> {
         ("git-wiped", brought(Carriage::Wiped)),
         ("git-taken-back", brought(Carriage::TakenBack)),
         ("git-unclear", brought(Carriage::Unclear)),
+        (
+            "lineage-moved",
+            Fact::Lineage {
+                path: path("d/b"),
+                version: Some(70),
+                from: Some(path("a")),
+                until: 71,
+            },
+        ),
+        (
+            "lineage-moved-unrecorded",
+            Fact::Lineage {
+                path: path("b"),
+                version: None,
+                from: Some(path("a")),
+                until: 300,
+            },
+        ),
+        (
+            "lineage-new",
+            Fact::Lineage {
+                path: path("a"),
+                version: Some(70),
+                from: None,
+                until: 0,
+            },
+        ),
     ]
 }
 
@@ -662,11 +689,12 @@ pub(crate) fn number(fact: &Fact) -> u8 {
         Fact::Claimed { .. } => 34,
         Fact::Kept { .. } => 35,
         Fact::GitBrought { .. } => 36,
+        Fact::Lineage { .. } => 37,
     }
 }
 
 /// The number of kinds.
-pub(crate) const KINDS: u8 = 37;
+pub(crate) const KINDS: u8 = 38;
 
 fn notes() -> Vec<(&'static str, Note)> {
     let call = |searched| {

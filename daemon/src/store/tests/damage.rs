@@ -445,6 +445,7 @@ fn an_epoch_that_an_older_touchmark_stored_goes_on() {
              DROP TABLE checkpoint;
              DROP INDEX fact_survival;
              DROP INDEX fact_claim;
+             DROP INDEX fact_lineage;
              PRAGMA user_version = 4"
         );
         changed(directory.path(), &older);

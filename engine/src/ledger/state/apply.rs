@@ -230,7 +230,8 @@ impl State {
             | Fact::Survival { .. }
             | Fact::Kept { .. }
             | Fact::Claimed { .. }
-            | Fact::GitBrought { .. } => {}
+            | Fact::GitBrought { .. }
+            | Fact::Lineage { .. } => {}
         }
     }
 }

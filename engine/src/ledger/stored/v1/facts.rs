@@ -173,5 +173,11 @@ variants! {
         },
         35 Kept { 0 session: Option<Session>, 1 files: u32, 2 changes: u32 },
         36 GitBrought { 0 version: u64, 1 path: Path, 2 how: Carriage },
+        37 Lineage {
+            0 path: Path,
+            1 version: Option<u64>,
+            2 from: Option<Path>,
+            3 until: Rare<u64>,
+        },
     }
 }

@@ -1,0 +1,456 @@
+//! Finds out from the log which names stand for which files. It is decided once
+//! for each burst of changes, and recorded: the contents that it rests on may be
+//! forgotten later.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use touchmark_engine::history::lineage::{Begins, Change, Gone, Name, decide};
+use touchmark_engine::{Fact, Record};
+use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
+
+use super::Lineage;
+use crate::inside::Inside;
+use crate::store::Reader;
+use crate::time::Timeline;
+
+/// The length of a burst of changes, in milliseconds.
+const BURST: Millis = 2_000;
+
+/// A version that follows so soon after another one is part of its burst, in
+/// milliseconds: the two halves of a rename are recorded one after the other.
+const SOON: Millis = 250;
+
+/// The longest burst, in milliseconds.
+const LONGEST: Millis = 10_000;
+
+/// How long after its removal a file may be found under another name by the same
+/// command, in milliseconds. That is the longest time of a command window.
+const GONE: Millis = 600_000;
+
+/// The most earlier contents of a name that are looked at.
+const CONTENTS: usize = 1_000;
+
+/// The number of versions that are read from the log at a time.
+const PAGE: usize = 10_000;
+
+/// Which names stand for which files, up to the newest version.
+#[derive(Debug)]
+pub(crate) struct Lineages {
+    time: Timeline,
+    /// Locked during a look.
+    pub(super) known: tokio::sync::Mutex<Known>,
+}
+
+/// What was found out up to a version.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) lineage: Arc<Lineage>,
+    /// Up to this version, all is decided; `None` before the first look.
+    upto: Option<u64>,
+    /// Up to this version, all was decided by earlier looks, and is recorded.
+    recorded: u64,
+    names: HashMap<RelPath, Last>,
+    /// The names with versions in the newest burst, if that is not over yet.
+    recent: HashMap<RelPath, Last>,
+    /// The files that were looked for, each with the last version of its name.
+    pub(super) searched: HashSet<(RelPath, u64)>,
+    /// The names that are free since not long ago, the oldest first.
+    gone: VecDeque<RelPath>,
+    /// The renames of not long ago, the oldest first: the removal of the earlier
+    /// name may be recorded much later, as while an edit of it is open.
+    renamed: VecDeque<Row>,
+}
+
+/// The last version of a name.
+#[derive(Clone, Debug)]
+pub(super) struct Last {
+    pub(super) n: u64,
+    time: Millis,
+    /// When the last version with a content was made.
+    pub(super) was_there: Millis,
+    command: Option<u64>,
+    /// The last content; `None` if it had none.
+    pub(super) content: Option<Hash>,
+    pub(super) is_there: bool,
+    /// Whether it was made outside of all command windows. So nothing has looked
+    /// where the file went.
+    pub(super) is_outside: bool,
+}
+
+/// A version, as far as it is needed here.
+#[derive(Clone, Debug)]
+struct Row {
+    n: u64,
+    time: Millis,
+    path: RelPath,
+    kind: VersionKind,
+    from: Option<RelPath>,
+    before: Option<Hash>,
+    hash: Option<Hash>,
+    command: Option<u64>,
+    is_outside: bool,
+}
+
+impl Lineages {
+    pub(crate) fn new(time: Timeline) -> Self {
+        Self {
+            time,
+            known: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Returns which names stand for which files now. What was decided for
+    /// completed bursts is recorded.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) async fn now(
+        &self,
+        inside: &Inside,
+        log: &Arc<Mutex<Reader>>,
+    ) -> Result<Arc<Lineage>, Error> {
+        let mut known = self.known.lock().await;
+        let (log, now) = (Arc::clone(log), self.time.now());
+        let mut taken = std::mem::take(&mut *known);
+        let look = tokio::task::spawn_blocking(move || {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = taken.look(&log, now);
+            (taken, found)
+        });
+        let (taken, found) = look
+            .await
+            .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
+        *known = taken;
+        let Found { lineage, facts } = found?;
+        inside.record(facts);
+        Ok(lineage)
+    }
+
+    /// Returns whether this moment is so recent that the other half of a rename
+    /// may not be recorded yet.
+    pub(crate) fn is_recent(&self, time: Millis) -> bool {
+        time.saturating_add(LONGEST) > self.time.now()
+    }
+}
+
+/// The result of a look.
+struct Found {
+    lineage: Arc<Lineage>,
+    /// What was decided by it for completed bursts.
+    facts: Vec<Fact>,
+}
+
+impl Known {
+    /// Returns the last version of a name.
+    pub(super) fn last(&self, name: &RelPath) -> Option<&Last> {
+        self.recent.get(name).or_else(|| self.names.get(name))
+    }
+
+    /// Returns all names with versions. Some may be returned twice.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&RelPath, &Last)> {
+        self.recent.iter().chain(&self.names)
+    }
+
+    /// Forgets all but what was looked for, so that the next look reads the log
+    /// from its beginning.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self {
+            searched: std::mem::take(&mut self.searched),
+            ..Self::default()
+        };
+    }
+
+    fn look(&mut self, log: &Reader, now: Millis) -> Result<Found, Error> {
+        if self.upto.is_none() {
+            for record in log.lineages()? {
+                let Fact::Lineage {
+                    path,
+                    version,
+                    from,
+                    until,
+                } = record.fact
+                else {
+                    continue;
+                };
+                // What was found without a version decides no burst.
+                self.recorded = self.recorded.max(version.unwrap_or_default());
+                let version = version.unwrap_or(record.n);
+                Arc::make_mut(&mut self.lineage).add(Begins {
+                    version,
+                    path,
+                    from: from.map(|from| (from, until)),
+                });
+            }
+            self.upto = Some(0);
+        }
+        self.recent.clear();
+        let mut facts = Vec::new();
+        let mut rows: VecDeque<Row> = VecDeque::new();
+        let mut read = self.upto.unwrap_or_default();
+        loop {
+            let page = log.versions_from(read, PAGE)?;
+            let is_all = page.len() < PAGE;
+            read = page.last().map_or(read, |last| last.n);
+            rows.extend(page.into_iter().filter_map(Row::of));
+            // The last burst may continue on the next page.
+            while let Some((burst, end)) =
+                burst(&rows).filter(|(burst, _)| is_all || *burst < rows.len())
+            {
+                let all: Vec<Row> = rows.drain(..burst).collect();
+                let decided = self.decide(log, &all);
+                if is_all && rows.is_empty() && end.saturating_add(BURST) > now {
+                    // It is not over yet.
+                    for row in &all {
+                        let last = row.last(self.last(&row.path));
+                        self.recent.insert(row.path.clone(), last);
+                    }
+                    let mut lineage = (*self.lineage).clone();
+                    decided.into_iter().for_each(|one| lineage.add(one));
+                    let lineage = Arc::new(lineage);
+                    return Ok(Found { lineage, facts });
+                }
+                for begins in decided {
+                    facts.push(fact(&begins));
+                    Arc::make_mut(&mut self.lineage).add(begins);
+                }
+                self.note(&all);
+            }
+            if is_all {
+                break;
+            }
+        }
+        self.upto = Some(read);
+        let lineage = Arc::clone(&self.lineage);
+        Ok(Found { lineage, facts })
+    }
+
+    /// Decides one burst.
+    fn decide(&self, log: &Reader, rows: &[Row]) -> Vec<Begins> {
+        let Some(last) = rows.last() else {
+            return Vec::new();
+        };
+        if last.n <= self.recorded {
+            return Vec::new();
+        }
+        let mut places: HashMap<&RelPath, usize> = HashMap::new();
+        let mut names: Vec<Name> = Vec::new();
+        for row in rows {
+            let at = *places.entry(&row.path).or_insert_with(|| {
+                names.push(self.name(row));
+                names.len() - 1
+            });
+            names[at].versions.push(Change {
+                n: row.n,
+                hash: row.hash,
+                command: row.command,
+                hint: row.from.clone(),
+            });
+        }
+        for row in &self.renamed {
+            let begin = self.lineage.begin(&row.path, u64::MAX);
+            let is_freed = |one: &Row| Some(&one.path) == row.from.as_ref() && one.hash.is_none();
+            if begin.is_some_and(|begin| begin.version >= row.n) || !rows.iter().any(is_freed) {
+                continue;
+            }
+            let change = Change {
+                n: row.n,
+                hash: row.hash,
+                command: row.command,
+                hint: row.from.clone(),
+            };
+            let at = *places.entry(&row.path).or_insert_with(|| {
+                names.push(self.name(row));
+                names.len() - 1
+            });
+            (names[at].earlier, names[at].is_there) = (None, false);
+            names[at].versions.insert(0, change);
+        }
+        let is_free =
+            |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
+        let gone = self.gone_before(rows, &places);
+        // Most bursts are edits in place.
+        let has_begun = |name: &Name| self.lineage.begin(&name.path, u64::MAX).is_some();
+        if gone.is_empty() && !names.iter().any(|name| is_free(name) || has_begun(name)) {
+            return Vec::new();
+        }
+        for name in &mut names {
+            let first = name.versions.first().map_or(0, |first| first.n);
+            if has_begun(name) || is_free(name) {
+                name.known = self.contents(log, &name.path, first);
+            }
+        }
+        let mut text = |hash: &Hash| match log.peek(hash) {
+            Ok(found) => found.or_else(|| (*hash == Hash::of(b"")).then(|| Arc::from([]))),
+            Err(error) => {
+                tracing::debug!("a kept content: {error}");
+                None
+            }
+        };
+        let decided = decide(&names, &gone, &mut text);
+        if decided.is_limited {
+            tracing::info!(
+                "many files were moved together: only those with the same base name are compared"
+            );
+        }
+        decided.begins
+    }
+
+    /// Returns a name as it was before its first version in a burst.
+    fn name(&self, first: &Row) -> Name {
+        let last = self.names.get(&first.path);
+        // The version that a rename brought names the content under the other
+        // name.
+        let before = first.before.filter(|_| first.kind != VersionKind::Renamed);
+        let is_there = match first.kind {
+            VersionKind::Created => false,
+            VersionKind::Renamed => last.is_some_and(|last| last.is_there),
+            _ => true,
+        };
+        Name {
+            path: first.path.clone(),
+            earlier: before.or_else(|| last?.content),
+            is_there,
+            was_moved: last
+                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path)),
+            versions: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Returns the contents that a name had before a version, the newest first,
+    /// each with the version that ended its file. Left out are those of files
+    /// that have another name now.
+    fn contents(&self, log: &Reader, name: &RelPath, before: u64) -> Vec<(Hash, Option<u64>)> {
+        let records = log.history(name, Some(before), CONTENTS);
+        let records = records.unwrap_or_default().into_iter();
+        let contents = records.filter_map(|record| {
+            let hash = match &record.fact {
+                Fact::Version(fact) => fact.held.hash?,
+                Fact::Baseline { held, .. } => held.hash?,
+                _ => return None,
+            };
+            let place = self.lineage.place(name, record.n);
+            (place.name == *name).then_some((hash, place.over))
+        });
+        contents.collect()
+    }
+
+    /// Returns the files that were gone before the burst, and may have been moved
+    /// in it: they were removed by the same command, or a rename names them.
+    fn gone_before(&self, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
+        let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
+        let gone = self.gone.iter().filter(|path| !own.contains_key(path));
+        gone.filter_map(|path| {
+            let last = self.names.get(path).filter(|last| !last.is_there)?;
+            let is_near = last.command.is_some_and(of_burst)
+                || rows.iter().any(|row| row.from.as_ref() == Some(path));
+            (is_near && !self.lineage.has_left(path)).then_some(Gone {
+                path: path.clone(),
+                last: last.content?,
+                ends: last.n,
+                command: last.command,
+            })
+        })
+        .collect()
+    }
+
+    /// Notes the versions of a burst that is decided.
+    fn note(&mut self, rows: &[Row]) {
+        for row in rows {
+            let last = row.last(self.names.get(&row.path));
+            if !last.is_there {
+                self.gone.push_back(row.path.clone());
+            }
+            if row.from.is_some() {
+                self.renamed.push_back(row.clone());
+            }
+            self.names.insert(row.path.clone(), last);
+        }
+        let now = rows.last().map_or(0, |last| last.time);
+        while self.gone.front().is_some_and(|path| {
+            let last = self.names.get(path);
+            last.is_none_or(|last| last.is_there || last.time.saturating_add(GONE) < now)
+        }) {
+            self.gone.pop_front();
+        }
+        let is_old = |row: &Row| row.time.saturating_add(GONE) < now;
+        while self.renamed.front().is_some_and(is_old) {
+            self.renamed.pop_front();
+        }
+        if let Some(last) = rows.last() {
+            self.upto = Some(last.n);
+        }
+    }
+}
+
+impl Row {
+    /// Returns what is known of the name after this version, given what was
+    /// known before.
+    fn last(&self, before: Option<&Last>) -> Last {
+        Last {
+            n: self.n,
+            time: self.time,
+            command: self.command,
+            content: self.hash.or(self.before).or_else(|| before?.content),
+            was_there: match (self.hash, before) {
+                (None, Some(before)) => before.was_there,
+                _ => self.time,
+            },
+            is_there: self.hash.is_some(),
+            is_outside: self.is_outside,
+        }
+    }
+
+    /// Returns a version; `None` for a correction.
+    fn of(record: Record) -> Option<Self> {
+        let Fact::Version(fact) = record.fact else {
+            return None;
+        };
+        fact.amends.is_none().then(|| Self {
+            n: record.n,
+            time: record.time,
+            path: fact.path,
+            kind: fact.kind,
+            from: fact.from,
+            before: fact.before,
+            hash: fact.held.hash,
+            command: fact.command,
+            is_outside: fact.command.is_none(),
+        })
+    }
+}
+
+/// Returns how many of the versions the first burst has, and when the last of
+/// them was made; `None` if there are no versions.
+fn burst(rows: &VecDeque<Row>) -> Option<(usize, Millis)> {
+    let first = rows.front()?.time;
+    let mut last = first;
+    let mut command = None;
+    let is_in = |row: &&Row| {
+        // A burst has at most one command.
+        if row
+            .command
+            .is_some_and(|own| *command.get_or_insert(own) != own)
+        {
+            return false;
+        }
+        let is_in = row.time <= first.saturating_add(BURST)
+            || row.time <= last.saturating_add(SOON) && row.time <= first.saturating_add(LONGEST);
+        if is_in {
+            last = row.time;
+        }
+        is_in
+    };
+    let count = rows.iter().take_while(is_in).count();
+    Some((count, rows.get(count.checked_sub(1)?)?.time))
+}
+
+fn fact(begins: &Begins) -> Fact {
+    Fact::Lineage {
+        path: begins.path.clone(),
+        version: Some(begins.version),
+        from: begins.from.as_ref().map(|(from, _)| from.clone()),
+        until: begins.from.as_ref().map_or(0, |(_, until)| *until),
+    }
+}

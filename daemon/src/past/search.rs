@@ -1,0 +1,247 @@
+//! Finds where files went that nobody saw leave: while the daemon was off, or
+//! while no window was open (ATTR-13).
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+
+use ignore::WalkBuilder;
+use touchmark_engine::Fact;
+use touchmark_engine::history::lineage::{Change, Gone, Name, decide};
+use touchmark_proto::daemon::Ping;
+use touchmark_proto::{Error, ErrorCode, Hash, RelPath, native};
+
+use super::decide::{Known, Last, Lineages};
+use super::versions::Sources;
+use crate::store::Reader;
+use crate::system::stat::MetadataExt as _;
+use crate::tools::GIT;
+
+/// The most files on each side that are compared.
+const MOST: usize = 1_000;
+
+/// The largest file, in bytes, that is read.
+const LARGE: u64 = 4 << 20;
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// Where these files are now.
+    Places(Vec<RelPath>),
+    /// Which file this name, which has no version, stands for.
+    File(RelPath),
+}
+
+impl Lineages {
+    /// Looks for files that are not on disk, and whose removal nobody saw. What
+    /// is found is recorded. Each is looked for once.
+    ///
+    /// # Errors
+    /// `storage`, `shuttingDown`.
+    pub(crate) async fn find(
+        &self,
+        sources: Sources<'_>,
+        names: Vec<RelPath>,
+    ) -> Result<(), Error> {
+        self.search(sources, Wanted::Places(names)).await
+    }
+
+    /// Looks for the file that a name without versions stands for: one that is
+    /// gone from its own name, and whose removal nobody saw.
+    ///
+    /// # Errors
+    /// `storage`, `shuttingDown`.
+    pub(crate) async fn adopt(&self, sources: Sources<'_>, name: RelPath) -> Result<(), Error> {
+        self.search(sources, Wanted::File(name)).await
+    }
+
+    async fn search(&self, sources: Sources<'_>, wanted: Wanted) -> Result<(), Error> {
+        self.now(sources.inside, sources.log).await?;
+        let mut known = self.known.lock().await;
+        let (log, root) = (Arc::clone(sources.log), sources.root.to_owned());
+        let mut taken = std::mem::take(&mut *known);
+        let search = tokio::task::spawn_blocking(move || {
+            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            let facts = taken.search(&log, &root, &wanted);
+            (taken, facts)
+        });
+        let (taken, facts) = search
+            .await
+            .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
+        *known = taken;
+        if !facts.is_empty() {
+            sources.inside.record(facts);
+            sources.inside.ask(Ping {}).await?;
+            // The facts are read from the log, which numbers them.
+            known.begin_anew();
+        }
+        Ok(())
+    }
+}
+
+impl Known {
+    fn search(&mut self, log: &Reader, root: &Path, wanted: &Wanted) -> Vec<Fact> {
+        let is_on_disk = |name: &RelPath| {
+            let place = root.join(native::name(name.as_bytes()));
+            place.symlink_metadata().is_ok()
+        };
+        let names: Vec<RelPath> = match wanted {
+            Wanted::Places(names) => names.clone(),
+            Wanted::File(name) => self.alike(root, name),
+        };
+        let is_wide = matches!(wanted, Wanted::Places(_));
+        let mut gone = Vec::new();
+        for name in names {
+            let Some(last) = self
+                .last(&name)
+                .filter(|last| last.is_there || last.is_outside)
+            else {
+                continue;
+            };
+            let ends = last.n + u64::from(last.is_there);
+            let Some(content) = last.content else {
+                continue;
+            };
+            if self.lineage.has_left(&name) || is_on_disk(&name) {
+                continue;
+            }
+            if is_wide && !self.searched.insert((name.clone(), last.n)) {
+                continue;
+            }
+            gone.push(Gone {
+                path: name,
+                last: content,
+                ends,
+                command: None,
+            });
+        }
+        gone.truncate(MOST);
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        let mut texts: HashMap<Hash, Arc<[u8]>> = HashMap::new();
+        for one in &gone {
+            if let Ok(Some(text)) = log.peek(&one.last) {
+                texts.insert(one.last, text);
+            }
+        }
+        let places = match wanted {
+            Wanted::File(name) => vec![name.clone()],
+            Wanted::Places(_) => self.candidates(root, &gone, &texts),
+        };
+        let mut new = Vec::new();
+        for path in places {
+            let place = root.join(native::name(path.as_bytes()));
+            let Ok(found) = place.symlink_metadata() else {
+                continue;
+            };
+            if !found.is_file() || found.len() > LARGE {
+                continue;
+            }
+            let Ok(text) = fs::read(&place) else { continue };
+            let hash = Hash::of(&text);
+            texts.insert(hash, text.into());
+            new.push(Name {
+                path,
+                earlier: None,
+                is_there: false,
+                was_moved: false,
+                known: Vec::new(),
+                // All of them began after the files that are gone.
+                versions: vec![Change {
+                    n: 1,
+                    hash: Some(hash),
+                    command: None,
+                    hint: None,
+                }],
+            });
+        }
+        let decided = decide(&new, &gone, &mut |hash| texts.get(hash).cloned());
+        let facts = decided.begins.into_iter().filter_map(|begins| {
+            let (from, until) = begins.from?;
+            Some(Fact::Lineage {
+                path: begins.path,
+                version: None,
+                from: Some(from),
+                until,
+            })
+        });
+        facts.collect()
+    }
+
+    /// Returns the names with versions whose file may have this name now: free
+    /// ones, and those with the same content or the same base name.
+    fn alike(&self, root: &Path, name: &RelPath) -> Vec<RelPath> {
+        let place = root.join(native::name(name.as_bytes()));
+        let small = place.symlink_metadata().ok();
+        let small = small.filter(|found| found.is_file() && found.len() <= LARGE);
+        let Some(Ok(text)) = small.map(|_| fs::read(&place)) else {
+            return Vec::new();
+        };
+        let hash = Hash::of(&text);
+        let is_alike = |(other, last): &(&RelPath, &Last)| {
+            let is_alike = last.content == Some(hash) || other.file_name() == name.file_name();
+            is_alike || !last.is_there
+        };
+        let all = self.all().filter(is_alike);
+        let mut all: Vec<RelPath> = all.map(|(other, _)| other.clone()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Returns the files without versions that may be one of those which are
+    /// gone: with the same base name or the same size, or changed since with a
+    /// similar size.
+    fn candidates(
+        &self,
+        root: &Path,
+        gone: &[Gone],
+        texts: &HashMap<Hash, Arc<[u8]>>,
+    ) -> Vec<RelPath> {
+        let since = gone
+            .iter()
+            .filter_map(|one| Some(self.last(&one.path)?.was_there));
+        let since = since.min().unwrap_or_default() / 1_000;
+        let is_alike = |name: &RelPath, found: &Metadata| {
+            let size = found.len();
+            // A file in a directory that was moved has no new time.
+            let is_new = u64::try_from(found.ctime()).is_ok_and(|changed| changed >= since);
+            gone.iter().any(|one| {
+                let text = texts.get(&one.last);
+                let before = text.map_or(0, |text| text.len() as u64);
+                let is_near = before.min(size).saturating_mul(2) >= before.max(size);
+                one.path.file_name() == name.file_name() || before == size || is_new && is_near
+            })
+        };
+        let files = WalkBuilder::new(root)
+            .hidden(false)
+            .require_git(false)
+            .parents(false)
+            .follow_links(false)
+            .filter_entry(|entry| entry.file_name() != GIT)
+            .build();
+        let mut found = Vec::new();
+        for entry in files.flatten() {
+            let Some(below) = entry.path().strip_prefix(root).ok() else {
+                continue;
+            };
+            let Ok(name) = RelPath::new(&native::bytes(below)) else {
+                continue;
+            };
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            if !is_file || self.last(&name).is_some() {
+                continue;
+            }
+            if let Ok(known) = entry.metadata()
+                && is_alike(&name, &known)
+            {
+                found.push(name);
+            }
+        }
+        found.sort();
+        found.truncate(MOST);
+        found
+    }
+}

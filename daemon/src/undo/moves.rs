@@ -1,0 +1,163 @@
+//! Moves within an undo: files that get an earlier name back, and files that
+//! others have replaced (HIST-9).
+
+use std::sync::Arc;
+
+use touchmark_proto::files::FileSnapshot;
+use touchmark_proto::undo::UndoOutcome;
+use touchmark_proto::{Clock, Error, RelPath, Version};
+
+use super::Undoer;
+use super::plan::{self, Plan};
+use super::whose::Chosen;
+use crate::history::Chain;
+
+/// Plans the moves back. A file that was moved gets its old name back, with
+/// what other authors have written in it since. If another file has the old
+/// name by now, the file keeps its current name. The file that had the current
+/// name before comes back.
+///
+/// # Errors
+/// `storage`, `shuttingDown`.
+pub(super) async fn join(
+    undoer: &Undoer,
+    plans: &mut Vec<Plan>,
+    chosen: &Chosen,
+) -> Result<(), Error> {
+    for at in 0..plans.len() {
+        let from = plans[at].from.take();
+        let stays = plans[at].outcome == UndoOutcome::NotKept;
+        let Some(from) = from.filter(|_| plans[at].after.is_some() && !stays) else {
+            continue;
+        };
+        let Some(old) = free(undoer, plans, &from).await? else {
+            plans[at].cause = Some("its old name is another file's".into());
+            continue;
+        };
+        plans[old].after = plans[at].after.take();
+        plans[old].outcome = written(&plans[old]);
+        plans[old].mode = plans[at].mode.or(plans[at].was).or(plans[old].mode);
+        let by = plans[at].by.clone();
+        plans[old].by.extend(by);
+        plans[at].hunks += 1;
+        plans[at].outcome = UndoOutcome::Renamed;
+        plans[at].to = Some(from);
+    }
+    replaced(undoer, plans, chosen).await
+}
+
+/// Returns the plan for a name that is free, or is going to be; `None` if it is
+/// another file's.
+async fn free(
+    undoer: &Undoer,
+    plans: &mut Vec<Plan>,
+    name: &RelPath,
+) -> Result<Option<usize>, Error> {
+    if let Some(at) = plans.iter().position(|plan| plan.path == *name) {
+        return Ok(Some(at).filter(|at| plans[*at].after.is_none()));
+    }
+    // What is found at the name through a link that replaced a directory above
+    // it is another file.
+    let chain = undoer.chain(name).await?;
+    let now = match chain.versions.last() {
+        Some(last) => last.hash,
+        None => {
+            undoer
+                .inside
+                .ask(FileSnapshot { path: name.into() })
+                .await?
+                .hash
+        }
+    };
+    if now.is_some() {
+        return Ok(None);
+    }
+    plans.push(Plan::nothing(name, UndoOutcome::Unchanged, None));
+    Ok(Some(plans.len() - 1))
+}
+
+/// Returns the outcome of a file that is to be written.
+fn written(plan: &Plan) -> UndoOutcome {
+    match plan.before {
+        None => UndoOutcome::Restored,
+        Some(_) => UndoOutcome::Undone,
+    }
+}
+
+/// Plans what becomes of files that others have replaced. One that the selected
+/// versions replaced or removed comes back, if its name gets free.
+async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Result<(), Error> {
+    let lineage = undoer.lineage().await?;
+    let mut all = Vec::new();
+    for (path, n) in chosen.versions() {
+        all.push((path, n, true));
+        // The file in whose place this version put another one.
+        let begin = lineage.begin(path, n);
+        let is_begin = begin.is_some_and(|begin| begin.version == n);
+        all.extend(is_begin.then(|| (path, n.saturating_sub(1), false)));
+    }
+    for (path, n, is_own) in all {
+        let place = lineage.place(path, n);
+        let is_planned = plans.iter().any(|plan| plan.versions.contains(&n));
+        let Some(over) = place.over.filter(|_| !is_planned) else {
+            continue;
+        };
+        let chain = undoer.chain_at(&place.name, over.saturating_sub(1)).await?;
+        let known = |plan: &Plan| {
+            let mut own = chain.versions.iter();
+            own.any(|version| plan.versions.contains(&version.clock.n))
+        };
+        if chain.versions.is_empty() || plans.iter().any(known) {
+            continue;
+        }
+        let is_chosen = |version: &Version| chosen.has(version.clock);
+        let is_theirs = chain.versions.last().is_some_and(|last| match last.hash {
+            None => is_chosen(last),
+            Some(_) => chosen.has(Clock {
+                n: over,
+                ..last.clock
+            }),
+        });
+        let own = chain.versions.iter().map(|version| version.clock.n);
+        match plans.iter().position(|plan| plan.path == place.name) {
+            Some(at) => {
+                plans[at].versions.extend(own);
+                match (is_theirs, plans[at].after.is_some()) {
+                    (true, false) => come_back(undoer, &mut plans[at], &chain, chosen),
+                    (true, true) => {
+                        let cause = "another file has its name by now".to_owned();
+                        plans[at].cause.get_or_insert(cause);
+                    }
+                    // Others removed it: nothing of it is left.
+                    (false, _) => {}
+                }
+            }
+            None if !is_own => {}
+            None => {
+                let (outcome, cause) = match is_theirs {
+                    true => (UndoOutcome::Conflict, "another file has its name by now"),
+                    false => (
+                        UndoOutcome::Unchanged,
+                        "it was replaced by another file since",
+                    ),
+                };
+                let mut plan = Plan::nothing(&place.name, outcome, Some(cause.into()));
+                plan.versions = own.collect();
+                plans.push(plan);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Plans that a file comes back under a name that gets free.
+fn come_back(undoer: &Undoer, plan: &mut Plan, chain: &Chain, chosen: &Chosen) {
+    let undos = undoer.journal.recorded().among(&chain.versions);
+    let without = plan::without(chain, &undos, chosen);
+    let mode = chain.mode_without(&undos, |at| plan::is_meant(chain, chosen, at));
+    plan.after = without.bytes.map(Arc::from);
+    plan.mode = mode.or(plan.mode);
+    if plan.to.is_none() {
+        plan.outcome = written(plan);
+    }
+}

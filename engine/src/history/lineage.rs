@@ -1,0 +1,577 @@
+//! Which file a name stands for after several names have changed together
+//! (HIST-9): the file that it stood for before, another one that was moved to
+//! it, or a new one. The contents decide.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+
+use touchmark_proto::{Hash, RelPath};
+
+/// The most files on each side, gone and new, that are compared line by line.
+/// If there are more, only files with the same base name are compared.
+const MOST: usize = 1_000;
+
+/// The thousandths of two contents that have to be alike.
+const HALF: u64 = 500;
+
+/// What happened to one name during a burst of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The name.
+    pub path: RelPath,
+    /// The last content that it had before the burst; `None` if it had none.
+    pub earlier: Option<Hash>,
+    /// Whether there was a file right before the burst.
+    pub is_there: bool,
+    /// Whether its last file is continued under another name.
+    pub was_moved: bool,
+    /// Its versions in the burst, the oldest first.
+    pub versions: Vec<Change>,
+    /// All contents that it had before the burst, each with the version from
+    /// which on the name stood for another file; `None` for contents of its last
+    /// file.
+    pub known: Vec<(Hash, Option<u64>)>,
+}
+
+/// One version of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The number of the version.
+    pub n: u64,
+    /// The content; `None` for no file.
+    pub hash: Option<Hash>,
+    /// The command in whose window it was made; `None` for none.
+    pub command: Option<u64>,
+    /// The name from which the file came, by an event or an inode. It only
+    /// chooses between candidates that are equal otherwise.
+    pub hint: Option<RelPath>,
+}
+
+/// A file that was gone before the burst, so recently that it may have been
+/// moved in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Its name.
+    pub path: RelPath,
+    /// Its last content.
+    pub last: Hash,
+    /// The number of the version with which it was gone.
+    pub ends: u64,
+    /// The command in whose window it was removed; `None` for none.
+    pub command: Option<u64>,
+}
+
+/// A name that stands for another file than before.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Begins {
+    /// The number of the version from which on it does.
+    pub version: u64,
+    /// The name.
+    pub path: RelPath,
+    /// The earlier name of the file, and the number of the version from which
+    /// on that name does not stand for it any more; `None` for a new file.
+    pub from: Option<(RelPath, u64)>,
+}
+
+/// The result of [`decide`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// The names that stand for another file than before, by version.
+    pub begins: Vec<Begins>,
+    /// There were more than 1,000 files on a side, so that files with different
+    /// base names were not compared line by line.
+    pub is_limited: bool,
+}
+
+/// Decides which names stand for another file than before. `text` returns a
+/// content, or `None` if it is not stored.
+///
+/// - A name that keeps at least half of its lines keeps its file. So does one
+///   that has an earlier content again. If another file of the name had that
+///   content, the name stands for that one again.
+/// - Otherwise it stands for the file that is gone from its name and had the
+///   same content, which is not empty. If several had it, the hint decides, then
+///   the end of the path. If these are equal too, none is continued.
+/// - Otherwise for the most similar one, if at least half of both contents is
+///   alike.
+/// - Otherwise for a new file, if the name was free meanwhile, or its own file
+///   was moved. A file that was rewritten in place stays the same file.
+/// - What one command removed and another one made is no move, unless the hint
+///   says so.
+/// - A name that had a file takes no file that was made in the same burst: that
+///   is how programs save. Nor does it take the file of a name that has one
+///   afterwards: an exchange moves nothing.
+pub fn decide(
+    names: &[Name],
+    gone: &[Gone],
+    text: &mut dyn FnMut(&Hash) -> Option<Arc<[u8]>>,
+) -> Decided {
+    let mut texts = Texts {
+        known: BTreeMap::new(),
+        text,
+    };
+    // A file that was rewritten in place may be another one only if one was
+    // moved.
+    let may_move = !gone.is_empty()
+        || names.iter().any(|name| {
+            let had = name.is_there || name.versions.iter().any(|one| one.hash.is_some());
+            had && name.versions.iter().any(|one| one.hash.is_none())
+        });
+    let mut stays: Vec<Stay> = Vec::new();
+    for name in names {
+        of_name(name, may_move, &mut texts, &mut stays);
+    }
+    stays.extend(gone.iter().map(|gone| Stay {
+        path: &gone.path,
+        starts: None,
+        first: gone.last,
+        last: gone.last,
+        ends: Some(gone.ends),
+        by: [None, gone.command],
+        was_free: false,
+        had_file: false,
+        is_known: true,
+        returns: None,
+        was_there: false,
+        is_there: false,
+        hint: None,
+    }));
+    let mut pairs = Pairs {
+        stays: &stays,
+        by: BTreeMap::new(),
+        taken: BTreeSet::new(),
+    };
+    let new: Vec<usize> = pairs.all(|stay| stay.starts.is_some() && stay.returns.is_none());
+    let old: Vec<usize> = pairs.all(|stay| stay.ends.is_some());
+    pairs.same(&new, &old);
+    let is_limited = pairs.similar(&new, &old, &mut texts);
+    pairs.drop_saves();
+    let began = pairs.all(|stay| stay.starts.is_some());
+    let mut begins: Vec<Begins> = began
+        .iter()
+        .filter_map(|at| {
+            let stay = &stays[*at];
+            let from = pairs.by.get(at).and_then(|old| {
+                let old = &stays[*old];
+                Some((old.path.clone(), old.ends?))
+            });
+            let from = from.or(stay.returns.map(|until| (stay.path.clone(), until)));
+            let before = pairs.before(*at);
+            let is_moved = before.is_some_and(|before| pairs.taken.contains(&before));
+            let is_new = stay.had_file && (stay.was_free && stay.is_known || is_moved);
+            (from.is_some() || is_new).then(|| Begins {
+                version: stay.starts.unwrap_or_default(),
+                path: stay.path.clone(),
+                from,
+            })
+        })
+        .collect();
+    begins.sort();
+    Decided { begins, is_limited }
+}
+
+/// The time during which a name stands for one file.
+#[derive(Clone, Debug)]
+struct Stay<'a> {
+    path: &'a RelPath,
+    /// The version with which it starts; `None`: before the burst.
+    starts: Option<u64>,
+    first: Hash,
+    last: Hash,
+    /// The version with which it ends; `None`: after the burst.
+    ends: Option<u64>,
+    /// The commands in whose windows it started and ended.
+    by: [Option<u64>; 2],
+    /// Whether the name was free right before it.
+    was_free: bool,
+    /// Whether the name had another file at any time before.
+    had_file: bool,
+    /// Whether it could be compared with the file before.
+    is_known: bool,
+    /// The version with which the name had ceased to stand for this file; `None`
+    /// if it had not.
+    returns: Option<u64>,
+    /// Whether the name had a file right before the burst.
+    was_there: bool,
+    /// Whether the name has a file after the burst.
+    is_there: bool,
+    hint: Option<&'a RelPath>,
+}
+
+/// Adds the files that a name stands for during the burst.
+fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mut Vec<Stay<'a>>) {
+    let own = stays.len();
+    let mut is_open = false;
+    // A file that has another name now cannot be back.
+    let earlier = name.earlier.filter(|_| !name.was_moved);
+    let stay = |starts, content, was_free, had_file, is_known, hint| Stay {
+        path: &name.path,
+        starts,
+        first: content,
+        last: content,
+        ends: None,
+        by: [None, None],
+        was_free,
+        had_file,
+        is_known,
+        returns: None,
+        was_there: name.is_there,
+        is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
+        hint,
+    };
+    if let (true, Some(earlier)) = (name.is_there, name.earlier) {
+        stays.push(stay(None, earlier, false, false, true, None));
+        is_open = true;
+    }
+    for change in &name.versions {
+        let Some(content) = change.hash else {
+            if let (true, Some(last)) = (is_open, stays.last_mut()) {
+                (last.ends, last.by[1]) = (Some(change.n), change.command);
+            }
+            is_open = false;
+            continue;
+        };
+        let had = name.known.iter().find(|(known, _)| *known == content);
+        let had = had
+            .filter(|_| content != Hash::of(b""))
+            .map(|(_, ended)| *ended);
+        let returns = had.flatten();
+        if let (true, Some(last)) = (is_open, stays.last_mut()) {
+            let is_compared = may_move || returns.is_some();
+            if !is_compared || texts.keeps(&last.last, &content) == Some(true) {
+                last.last = content;
+                continue;
+            }
+        }
+        // The file may be one that the name had before.
+        let back = (own..stays.len()).rfind(|at| {
+            let keeps = texts.keeps(&stays[*at].last, &content);
+            keeps == Some(true)
+        });
+        if let Some(back) = back {
+            stays.truncate(back + 1);
+            stays[back].ends = None;
+            stays[back].last = content;
+            is_open = true;
+            continue;
+        }
+        let before = stays
+            .get(own..)
+            .and_then(<[Stay<'_>]>::last)
+            .map(|last| last.last);
+        let keeps = match before.or(earlier) {
+            Some(before) => texts.keeps(&before, &content),
+            None => Some(false),
+        };
+        if keeps == Some(true) || had == Some(None) {
+            // It has an earlier content again, or was removed before the burst,
+            // and is back.
+            match stays.get_mut(own..).and_then(<[Stay<'_>]>::last_mut) {
+                Some(last) => (last.last, last.ends) = (content, None),
+                None => stays.push(stay(None, content, false, false, true, None)),
+            }
+            is_open = true;
+            continue;
+        }
+        if let (true, Some(last)) = (is_open, stays.last_mut()) {
+            (last.ends, last.by[1]) = (Some(change.n), change.command);
+        }
+        let had_file = before.or(name.earlier).is_some();
+        let hint = change.hint.as_ref();
+        stays.push(stay(
+            Some(change.n),
+            content,
+            !is_open,
+            had_file,
+            keeps.is_some(),
+            hint,
+        ));
+        if let Some(last) = stays.last_mut() {
+            (last.by[0], last.returns) = (change.command, returns);
+        }
+        is_open = true;
+    }
+}
+
+/// The files that continue under another name.
+struct Pairs<'s, 'a> {
+    stays: &'s [Stay<'a>],
+    /// The file that each one continues, by their indexes.
+    by: BTreeMap<usize, usize>,
+    /// The files that are continued.
+    taken: BTreeSet<usize>,
+}
+
+/// How well a gone file fits a new one. The greatest fits best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fit {
+    /// How many thousandths of the contents are alike.
+    alike: u64,
+    /// Whether the hint names the gone file.
+    is_hinted: bool,
+    /// How many components at the end of the two paths are equal.
+    ending: usize,
+}
+
+impl Pairs<'_, '_> {
+    fn all(&self, is_meant: impl Fn(&Stay<'_>) -> bool) -> Vec<usize> {
+        let all = 0..self.stays.len();
+        all.filter(|at| is_meant(&self.stays[*at])).collect()
+    }
+
+    /// Returns the file that the name had before, as far as the burst has it. The
+    /// files of a name follow each other.
+    fn before(&self, at: usize) -> Option<usize> {
+        let before = at.checked_sub(1)?;
+        (self.stays[before].path == self.stays[at].path).then_some(before)
+    }
+
+    fn fit(&self, new: usize, old: usize, alike: u64) -> Fit {
+        let (new, old) = (&self.stays[new], &self.stays[old]);
+        Fit {
+            alike,
+            is_hinted: new.hint == Some(old.path),
+            ending: ending(new.path, old.path),
+        }
+    }
+
+    /// Returns whether one may continue the other: it has another name, began
+    /// later, by the same command or by none, and is no half of an exchange.
+    fn may(&self, new: usize, old: usize) -> bool {
+        let (new, old) = (&self.stays[new], &self.stays[old]);
+        let is_exchange = new.was_there && old.is_there;
+        let is_by = new.by[0] == old.by[1] || new.hint == Some(old.path);
+        new.path != old.path && old.starts < new.starts && is_by && !is_exchange
+    }
+
+    /// Pairs files with the same content.
+    fn same(&mut self, new: &[usize], old: &[usize]) {
+        let mut by_content: BTreeMap<Hash, [Vec<usize>; 2]> = BTreeMap::new();
+        for at in new {
+            let of = by_content.entry(self.stays[*at].first).or_default();
+            of[0].push(*at);
+        }
+        for at in old {
+            let of = by_content.entry(self.stays[*at].last).or_default();
+            of[1].push(*at);
+        }
+        by_content.remove(&Hash::of(b""));
+        for [new, old] in by_content.into_values() {
+            let mut fits = Vec::new();
+            for new in new {
+                let others = old.iter().filter(|old| self.may(new, **old));
+                fits.extend(others.map(|old| (self.fit(new, *old, 2 * HALF), new, *old)));
+            }
+            self.take(fits, true);
+        }
+    }
+
+    /// Pairs the remaining files with the most similar ones. Returns whether
+    /// there were too many to compare all of them.
+    fn similar(&mut self, new: &[usize], old: &[usize], texts: &mut Texts<'_>) -> bool {
+        let new: Vec<usize> = new
+            .iter()
+            .copied()
+            .filter(|at| !self.by.contains_key(at))
+            .collect();
+        let old: Vec<usize> = old
+            .iter()
+            .copied()
+            .filter(|at| !self.taken.contains(at))
+            .collect();
+        let is_limited = !new.is_empty() && !old.is_empty() && new.len().max(old.len()) > MOST;
+        let mut by_base: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for at in &old {
+            let base = self.stays[*at].path.file_name();
+            by_base.entry(base).or_default().push(*at);
+        }
+        let mut fits = Vec::new();
+        for new in new {
+            let candidates = match is_limited {
+                true => by_base.get(self.stays[new].path.file_name()),
+                false => Some(&old),
+            };
+            for old in candidates.into_iter().flatten() {
+                // Equal contents that were not unique stay unpaired.
+                let is_same = self.stays[*old].last == self.stays[new].first;
+                if !is_same && self.may(new, *old) {
+                    let alike = texts.alike(&self.stays[*old].last, &self.stays[new].first);
+                    if alike >= HALF {
+                        fits.push((self.fit(new, *old, alike), new, *old));
+                    }
+                }
+            }
+        }
+        self.take(fits, false);
+        is_limited
+    }
+
+    /// Pairs files, the best fit first. With `is_exact`, a fit that a file has
+    /// with several others pairs none of them.
+    fn take(&mut self, mut fits: Vec<(Fit, usize, usize)>, is_exact: bool) {
+        fits.sort_by_key(|(fit, new, old)| (std::cmp::Reverse(*fit), *new, *old));
+        let mut rest = fits.as_slice();
+        while let Some((fit, ..)) = rest.first() {
+            let count = rest.iter().take_while(|(other, ..)| other == fit).count();
+            let (equal, later) = rest.split_at(count);
+            rest = later;
+            let is_free = |pairs: &Self, new: &usize, old: &usize| {
+                !pairs.by.contains_key(new) && !pairs.taken.contains(old)
+            };
+            let equal: Vec<(usize, usize)> = equal
+                .iter()
+                .map(|(_, new, old)| (*new, *old))
+                .filter(|(new, old)| is_free(self, new, old))
+                .collect();
+            for (new, old) in &equal {
+                let mut others = equal.iter().filter(|other| **other != (*new, *old));
+                let is_unique = !others.any(|(one, other)| one == new || other == old);
+                if (is_unique || !is_exact) && is_free(self, new, old) {
+                    self.by.insert(*new, *old);
+                    self.taken.insert(*old);
+                }
+            }
+        }
+    }
+
+    /// Drops the pairs that are saves: a name that had a file, and a file that
+    /// was made in the burst.
+    fn drop_saves(&mut self) {
+        let is_save = |new: usize| {
+            let mut root = self.by.get(&new).copied();
+            while let Some(next) = root.and_then(|root| self.by.get(&root)) {
+                root = Some(*next);
+            }
+            root.is_some_and(|root| self.stays[root].starts.is_some())
+        };
+        let all = self.by.keys().copied();
+        let saves: Vec<usize> = all
+            .filter(|at| self.before(*at).is_some() && is_save(*at))
+            .collect();
+        for new in saves {
+            if let Some(old) = self.by.remove(&new) {
+                self.taken.remove(&old);
+            }
+        }
+    }
+}
+
+/// Returns how many components at the end of two paths are equal.
+fn ending(one: &RelPath, other: &RelPath) -> usize {
+    let [one, other] = [one, other].map(|path| path.as_bytes().rsplit(|byte| *byte == b'/'));
+    one.zip(other)
+        .take_while(|(one, other)| one == other)
+        .count()
+}
+
+/// Contents, as they are compared.
+struct Texts<'t> {
+    known: BTreeMap<Hash, Option<Arc<Lines>>>,
+    text: &'t mut dyn FnMut(&Hash) -> Option<Arc<[u8]>>,
+}
+
+/// The lines of a content. White space around a line does not count. Binary
+/// content is one line.
+struct Lines {
+    /// How often each line occurs, and its weight: the number of its bytes.
+    counts: BTreeMap<u64, (u64, u64)>,
+    /// How often each line with a letter or a digit occurs.
+    telling: BTreeMap<u64, u64>,
+    /// The weight of all lines.
+    weight: u64,
+}
+
+impl Texts<'_> {
+    fn of(&mut self, hash: &Hash) -> Option<Arc<Lines>> {
+        if let Some(known) = self.known.get(hash) {
+            return known.clone();
+        }
+        let lines = (self.text)(hash).map(|text| Arc::new(Lines::of(&text)));
+        self.known.insert(*hash, lines.clone());
+        lines
+    }
+
+    /// Returns whether a file that had one content and has another is the same
+    /// file: it has at least half of its lines. `None` if a content is not
+    /// stored.
+    fn keeps(&mut self, before: &Hash, after: &Hash) -> Option<bool> {
+        if before == after {
+            return Some(true);
+        }
+        if *before == Hash::of(b"") {
+            return Some(false);
+        }
+        let (before, after) = (self.of(before)?, self.of(after)?);
+        let total: u64 = before.telling.values().sum();
+        let kept =
+            |(line, count): (&u64, &u64)| after.telling.get(line).map_or(0, |now| *now.min(count));
+        let kept: u64 = before.telling.iter().map(kept).sum();
+        Some(match total {
+            0 => before.alike(&after) >= HALF,
+            total => kept * 2 >= total,
+        })
+    }
+
+    /// Returns how many thousandths of two contents are alike; 0 if one of them
+    /// is not stored.
+    fn alike(&mut self, one: &Hash, other: &Hash) -> u64 {
+        match (self.of(one), self.of(other)) {
+            (Some(one), Some(other)) => one.alike(&other),
+            _ => 0,
+        }
+    }
+}
+
+impl Lines {
+    fn of(text: &[u8]) -> Self {
+        let mut lines = Self {
+            counts: BTreeMap::new(),
+            telling: BTreeMap::new(),
+            weight: 0,
+        };
+        match crate::text::lines::is_binary(text) {
+            true => lines.add(text),
+            false => {
+                let all = text.split_inclusive(|byte| *byte == b'\n');
+                all.for_each(|line| lines.add(line.trim_ascii()));
+            }
+        }
+        lines
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        // Its keys are constant, so that the same contents give the same
+        // result in every process.
+        let mut hasher = DefaultHasher::new();
+        hasher.write(line);
+        let (name, weight) = (hasher.finish(), line.len() as u64 + 1);
+        self.counts.entry(name).or_insert((0, weight)).0 += 1;
+        self.weight += weight;
+        let tells = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+        if line.iter().any(tells) {
+            *self.telling.entry(name).or_default() += 1;
+        }
+    }
+
+    /// Returns how many thousandths of the longer one the two have in common,
+    /// as git computes the similarity of a rename.
+    fn alike(&self, other: &Self) -> u64 {
+        let longer = self.weight.max(other.weight);
+        if longer == 0 || self.weight.min(other.weight) * 2 < longer {
+            return 0;
+        }
+        let common: u64 = self
+            .counts
+            .iter()
+            .filter_map(|(line, (count, weight))| {
+                let (other, _) = other.counts.get(line)?;
+                Some(count.min(other) * weight)
+            })
+            .sum();
+        common * 2 * HALF / longer
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! HIST-9: a file's history continues under its new name, and a file that was
+//! removed and newly written is another one. The truth is who typed each line.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use touchmark_tests::{Session, World, author, text, user};
+
+/// Returns ten lines, `line 1` to `line 10`.
+fn ten() -> String {
+    (1..=10).map(|n| format!("line {n}\n")).collect()
+}
+
+fn on_disk(world: &World, path: &str) -> Option<String> {
+    fs::read_to_string(world.path(path)).ok()
+}
+
+/// Creates a file with ten lines, of which the agent `a` replaces the second and
+/// the user the ninth. Returns its text.
+fn written(world: &World, agent: &mut Session, path: &str) -> String {
+    world.file(path, ten());
+    agent.read(path);
+    let params = json!({"path": path, "text": ten().replace("line 2\n", "by a\n")});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+    let all = on_disk(world, path).unwrap().replace("line 9", "mine");
+    user::replace(&world.path(path), &all);
+    agent.sync();
+    all
+}
+
+fn shell(world: &World, line: &str) {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(world.workspace());
+    for (name, value) in [("NAME", "me"), ("EMAIL", "me@example.org")] {
+        command.env(format!("GIT_AUTHOR_{name}"), value);
+        command.env(format!("GIT_COMMITTER_{name}"), value);
+    }
+    let out = touchmark_tests::children::start(&mut command)
+        .unwrap()
+        .wait()
+        .unwrap();
+    assert!(out.success(), "{line}");
+}
+
+/// Runs a line in a command window of the session.
+fn command(world: &World, agent: &mut Session, line: &str) {
+    let begun = agent.ok(
+        "command/begin",
+        json!({"label": line, "scope": "workspace"}),
+    );
+    shell(world, line);
+    agent
+        .client
+        .ok("command/end", json!({"command": begun["command"]}));
+}
+
+/// Returns the author of each line, as `author line`.
+fn blame(agent: &mut Session, path: &str) -> Vec<String> {
+    let blame = agent.client.ok("file/blame", json!({"path": path}));
+    let lines = blame["lines"].as_array().unwrap().iter();
+    lines
+        .map(|line| format!("{} {}", author(&line["author"]), text(line, "text")))
+        .collect()
+}
+
+/// Returns the lines that are not `line N` by an unknown author.
+fn known(agent: &mut Session, path: &str) -> Vec<String> {
+    let mut lines = blame(agent, path);
+    lines.retain(|line| !line.starts_with("unknown line "));
+    lines
+}
+
+/// Returns the outcome of each file, as `path outcome`.
+fn outcomes(undone: &Value) -> Vec<String> {
+    let files = undone["files"].as_array().unwrap().iter();
+    files
+        .map(|file| format!("{} {}", text(file, "path"), text(file, "outcome")))
+        .collect()
+}
+
+fn undo(agent: &mut Session, session: &str) -> Value {
+    agent
+        .client
+        .ok("undo", json!({"session": session, "now": true}))
+}
+
+#[test]
+fn hist9_every_line_keeps_its_author_when_its_file_is_moved() {
+    for (line, to) in [
+        ("mv f g", "g"),
+        ("mkdir d && mv f d/", "d/f"),
+        ("mkdir d && mv f d/ && mv d e", "e/f"),
+        ("mv f one; mv one two; mv two g", "g"),
+        ("git init -q && git add f && git mv f g", "g"),
+        ("mv f g && sed -i 's/line 5/five/' g", "g"),
+    ] {
+        for is_agent in [false, true] {
+            let mut world = World::new();
+            let mut agent = world.session("a");
+            let mut mover = world.session("b");
+            let all = written(&world, &mut agent, "f");
+            match is_agent {
+                true => command(&world, &mut mover, line),
+                false => shell(&world, line),
+            }
+            agent.sync();
+            let all = match line.contains("sed") {
+                true => all.replace("line 5", "five"),
+                false => all,
+            };
+            assert_eq!(on_disk(&world, to).unwrap(), all, "{line}");
+            let who = if is_agent { "agent:b" } else { "user" };
+            let mut right = vec!["agent:a by a".to_owned(), "user mine".to_owned()];
+            if line.contains("sed") {
+                right.insert(1, format!("{who} five"));
+            }
+            assert_eq!(known(&mut agent, to), right, "{line}, {who}");
+            // Only the changed line is in the queue of the review.
+            let queue = agent.client.ok("review/list", json!({"session": "a"}));
+            let rows = queue["hunks"].as_array().unwrap().iter();
+            let rows: Vec<_> = rows
+                .map(|row| (text(row, "path"), text(row, "after")))
+                .collect();
+            assert_eq!(rows, [(to.to_owned(), "by a\n".to_owned())], "{line}");
+            // The earlier versions are named by the new name, too.
+            let log = agent.client.ok("file/log", json!({"paths": [to]}));
+            assert!(log["entries"].as_array().unwrap().len() >= 2, "{log:#}");
+            // What was written under the old name is undone under the new one.
+            let undone = undo(&mut agent, "a");
+            assert_eq!(outcomes(&undone), [format!("{to} undone")], "{line}");
+            assert_eq!(
+                on_disk(&world, to).unwrap(),
+                all.replace("by a", "line 2"),
+                "{line}"
+            );
+            world.healthy();
+        }
+    }
+}
+
+#[test]
+fn hist9_a_move_while_the_daemon_is_off_is_found() {
+    for asks_first in [false, true] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        let all = written(&world, &mut agent, "f");
+        world.stop();
+        fs::create_dir(world.path("d")).unwrap();
+        fs::rename(world.path("f"), world.path("d/g")).unwrap();
+        user::append(&world.path("d/g"), "more\n");
+        let all = format!("{all}more\n");
+        world.start();
+        let mut agent = world.session("a");
+        agent.sync();
+        if asks_first {
+            let lines = known(&mut agent, "d/g");
+            assert_eq!(lines[..2], ["agent:a by a", "user mine"]);
+        }
+        let undone = undo(&mut agent, "a");
+        let what = format!("{asks_first} {undone:#}");
+        assert_eq!(outcomes(&undone), ["d/g undone"], "{what}");
+        assert_eq!(
+            on_disk(&world, "d/g").unwrap(),
+            all.replace("by a", "line 2"),
+            "{what}"
+        );
+        world.healthy();
+    }
+}
+
+#[test]
+fn hist9_a_save_by_a_rename_a_backup_and_an_exchange_move_nothing() {
+    let new = |all: &str| all.replace("line 5", "five");
+    for line in [
+        "cp f f.tmp && sed -i 's/line 5/five/' f.tmp && mv f.tmp f",
+        "mv f f~ && sed 's/line 5/five/' f~ > f",
+        "cp f f.bak && sed -i 's/line 5/five/' f",
+        "sed 's/line 5/five/' f > f.new && mv f x && mv f.new f && mv x f.new",
+    ] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        let mut other = world.session("b");
+        let all = written(&world, &mut agent, "f");
+        command(&world, &mut other, line);
+        assert_eq!(on_disk(&world, "f").unwrap(), new(&all), "{line}");
+        let right = ["agent:a by a", "agent:b five", "user mine"];
+        assert_eq!(known(&mut agent, "f"), right, "{line}");
+        let undone = undo(&mut agent, "a");
+        assert_eq!(outcomes(&undone), ["f undone"], "{line}");
+        world.healthy();
+    }
+}
+
+#[test]
+fn hist9_a_copy_has_no_history() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut other = world.session("b");
+    let all = written(&world, &mut agent, "f");
+    command(&world, &mut other, "cp f g");
+    assert!(
+        blame(&mut agent, "g")
+            .iter()
+            .all(|line| line.starts_with("agent:b "))
+    );
+    let undone = undo(&mut agent, "a");
+    assert_eq!(outcomes(&undone), ["f undone"]);
+    assert_eq!(on_disk(&world, "g").unwrap(), all);
+    world.healthy();
+}
+
+#[test]
+fn hist9_a_file_that_was_removed_and_newly_written_is_another_one() {
+    let new = "completely\nother\ncontent\n";
+    for (line, is_agent) in [("rm f", false), ("rm f", true)] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        let mut other = world.session("b");
+        world.file("f", ten());
+        agent.read("f");
+        let fewer = ten().replace("line 4\nline 5\n", "");
+        let params = json!({"path": "f", "text": fewer});
+        assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+        match is_agent {
+            true => command(&world, &mut other, line),
+            false => shell(&world, line),
+        }
+        agent.sync();
+        user::write(&world.path("f"), new);
+        agent.sync();
+        let right = ["user completely", "user other", "user content"];
+        assert_eq!(blame(&mut agent, "f"), right, "{line:?}");
+        let undone = undo(&mut agent, "a");
+        assert_eq!(on_disk(&world, "f").unwrap(), new, "{line:?} {undone:#}");
+        if is_agent {
+            // What `b` removed cannot come back in its place, which is said.
+            let undone = undo(&mut agent, "b");
+            assert_eq!(outcomes(&undone), ["f conflict"], "{undone:#}");
+            assert_eq!(on_disk(&world, "f").unwrap(), new);
+        }
+        world.healthy();
+    }
+}
+
+#[test]
+fn hist9_a_name_at_a_version_is_the_file_that_had_it_then() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut other = world.session("b");
+    let all = written(&world, &mut agent, "f");
+    let then = agent.client.ok("sync", json!({}))["clock"].clone();
+    command(&world, &mut other, "mv f g");
+    user::write(&world.path("f"), "another\nfile\n");
+    agent.sync();
+    let content = |agent: &mut Session, path: &str, at: Value| {
+        let params = json!({"path": path, "at": at});
+        let answer = agent.client.ok("file/content", params);
+        text(&answer, "text")
+    };
+    assert_eq!(content(&mut agent, "f", then.clone()), all);
+    assert_eq!(content(&mut agent, "f", json!("now")), "another\nfile\n");
+    // Under its new name, it is the same file.
+    assert_eq!(content(&mut agent, "g", then), all);
+    let ask = json!({"path": "f"});
+    let blame = agent.client.ok("file/blame", ask);
+    assert_eq!(blame["lines"].as_array().unwrap().len(), 2, "{blame:#}");
+    world.healthy();
+}
+
+#[test]
+fn undo1_a_file_that_was_moved_over_another_one_goes_back() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut other = world.session("b");
+    let all = written(&world, &mut agent, "f");
+    world.file("g", "the old\ncontent\nof g\n");
+    agent.read("g");
+    command(&world, &mut other, "mv f g");
+    agent.sync();
+    assert_eq!(known(&mut agent, "g"), ["agent:a by a", "user mine"]);
+    let undone = undo(&mut agent, "b");
+    assert_eq!(on_disk(&world, "f").as_ref(), Some(&all), "{undone:#}");
+    assert_eq!(
+        on_disk(&world, "g").unwrap(),
+        "the old\ncontent\nof g\n",
+        "{undone:#}"
+    );
+    agent.client.ok("redo", json!({}));
+    assert_eq!(on_disk(&world, "f"), None);
+    assert_eq!(on_disk(&world, "g").unwrap(), all);
+    world.healthy();
+}
