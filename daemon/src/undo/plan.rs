@@ -88,7 +88,8 @@ impl Plan {
         // Text that git brought was in git before: no user has typed it there
         // (UNDO-7).
         let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
-        let without = chain.weave(&undos, meant).without_sparing(meant, is_likely);
+        let weave = chain.weave(&undos, meant);
+        let without = weave.without_sparing(meant, is_likely, chosen.spares_decided);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -122,6 +123,12 @@ impl Plan {
                 .likely
                 .iter()
                 .map(|likely| left_likely(likely, &chain.versions[likely.step]))
+                .chain(
+                    without
+                        .decided
+                        .iter()
+                        .map(|decided| left_decided(decided, &chain.versions[decided.by])),
+                )
                 .collect(),
             by: chosen.sessions_of(versions.iter().copied()),
             from: None,
@@ -237,6 +244,7 @@ impl Plan {
             hunks,
             conflicts: Vec::new(),
             likely: Vec::new(),
+            decided: Vec::new(),
             not_kept: Vec::new(),
         };
         plan.judge(&nothing_else);
@@ -263,6 +271,7 @@ impl Plan {
             hunks,
             conflicts: Vec::new(),
             likely: Vec::new(),
+            decided: Vec::new(),
             not_kept: Vec::new(),
         };
         self.judge(&nothing_else);
@@ -529,6 +538,31 @@ fn left_likely(likely: &Likely, version: &Version) -> UndoLeft {
     }
 }
 
+/// Returns the row of lines that another author has decided about with this
+/// version (UNDO-9).
+fn left_decided(decided: &Decided, by: &Version) -> UndoLeft {
+    let who = match by.author.kind {
+        AuthorKind::Agent => by.author.name(),
+        _ => "you",
+    };
+    let what = match decided.is_there {
+        true => "put it back",
+        false => "took it away again",
+    };
+    let count = decided.text.split_inclusive(|byte| *byte == b'\n').count();
+    UndoLeft {
+        cause: LeftCause::Decided,
+        why: format!("{who} {what} (version {})", by.clock.n),
+        lines: Some(decided.lines),
+        removed: match decided.is_there {
+            true => 0,
+            false => u32::try_from(count).unwrap_or(u32::MAX),
+        },
+        text: shown(&decided.text),
+        command: None,
+    }
+}
+
 /// Returns the rows of changes whose contents are not stored, one for each
 /// cause.
 fn left_not_kept(undoer: &Undoer, chain: &Chain, versions: &[usize]) -> Vec<UndoLeft> {
@@ -578,7 +612,11 @@ async fn renamed(
         steps.push((meant, chosen.spares(version), step.clone()));
     }
     let texts: Vec<Step> = steps.iter().map(|(_, _, step)| step.clone()).collect();
-    let without = Weave::new(&texts).without_sparing(|step| steps[step].0, |step| steps[step].1);
+    let without = Weave::new(&texts).without_sparing(
+        |step| steps[step].0,
+        |step| steps[step].1,
+        chosen.spares_decided,
+    );
     Ok(Some((from, without.bytes.as_deref().map(Arc::from))))
 }
 
