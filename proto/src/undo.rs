@@ -224,6 +224,8 @@ pub enum LeftCause {
     NotKept,
     /// Another author has decided that the lines are as they are now (UNDO-9).
     Decided,
+    /// The file has a merge conflict in git's index (UNDO-10).
+    Unmerged,
 }
 
 /// The outcome of an undo for one file.

@@ -33,5 +33,6 @@ mod operations;
 mod place;
 pub(crate) mod planned;
 mod stashes;
+pub(crate) mod unmerged;
 
 pub(crate) use looks::Looks;

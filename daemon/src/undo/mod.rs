@@ -104,6 +104,7 @@ impl Undoer {
         }
         plan::join_renames(&mut plans);
         plan::leave_behind_links(&mut plans, self);
+        plan::leave_unmerged(&mut plans, self).await;
         let authors = chosen.authors.clone();
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), authors).await);
@@ -166,6 +167,7 @@ impl Undoer {
         }
         plan::rename_again(&mut plans, &entry.files);
         plan::leave_behind_links(&mut plans, self);
+        plan::leave_unmerged(&mut plans, self).await;
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
@@ -191,6 +193,7 @@ impl Undoer {
     ) -> Result<Undone, Error> {
         let chosen = Chosen::default();
         plan::leave_behind_links(&mut plans, self);
+        plan::leave_unmerged(&mut plans, self).await;
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use touchmark_engine::history::{Conflict, Likely, Step, Weave, Without};
+use touchmark_engine::history::{Conflict, Decided, Likely, Step, Weave, Without};
+use touchmark_proto::quoting::quoted;
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
@@ -15,9 +16,10 @@ use super::Undoer;
 use super::journal::Bytes;
 use super::whose::Chosen;
 use crate::guard::{Name, RIGHTS, SPECIAL};
-use crate::history::Chain;
+use crate::history::{Chain, aside};
 use crate::past::entry::FileEntry;
 use crate::past::markers;
+use crate::past::unmerged::Unmerged;
 
 /// The maximum number of bytes of lines that a reported change that stays
 /// contains.
@@ -541,9 +543,9 @@ fn left_likely(likely: &Likely, version: &Version) -> UndoLeft {
 /// Returns the row of lines that another author has decided about with this
 /// version (UNDO-9).
 fn left_decided(decided: &Decided, by: &Version) -> UndoLeft {
-    let who = match by.author.kind {
-        AuthorKind::Agent => by.author.name(),
-        _ => "you",
+    let who = match &by.author.session {
+        Some(session) => quoted(by.author.label.as_deref().unwrap_or(session.as_str()), 80),
+        None => "you".to_owned(),
     };
     let what = match decided.is_there {
         true => "put it back",
@@ -669,6 +671,31 @@ pub(super) fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
         {
             plans[at].keep(&error.message);
         }
+    }
+}
+
+/// Leaves the files as they are that have a merge conflict (UNDO-10): git's
+/// markers are nobody's, and git has yet to write their lines.
+pub(super) async fn leave_unmerged(plans: &mut [Plan], undoer: &Undoer) {
+    let writes = plans.iter().enumerate().filter(|(_, plan)| plan.writes());
+    let paths: Vec<(usize, RelPath)> = writes.map(|(at, plan)| (at, plan.path.clone())).collect();
+    let (root, places) = (undoer.root.clone(), undoer.places.clone());
+    let found = aside(move || {
+        let mut unmerged = Unmerged::default();
+        let paths = paths.into_iter();
+        let found = paths.filter_map(|(at, path)| Some((at, unmerged.cause(&root, &path, &places)?)));
+        found.collect::<Vec<(usize, String)>>()
+    });
+    for (at, why) in found.await.unwrap_or_default() {
+        plans[at].leave_as((UndoOutcome::Left, why.clone()));
+        plans[at].left.push(UndoLeft {
+            cause: LeftCause::Unmerged,
+            why,
+            lines: None,
+            removed: 0,
+            text: String::new(),
+            command: None,
+        });
     }
 }
 
