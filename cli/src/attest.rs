@@ -16,6 +16,7 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_client::proto::{At, Author, AuthorKind, ClientPath, Evidence, Hash, RelPath};
 
+use crate::commands::blame::blamed;
 use crate::hunks::decoded;
 use crate::output::Outcome;
 use git::{Brought, Commit, Repository};
@@ -146,7 +147,7 @@ fn writers(
             at: Some(at),
             range: None,
         };
-        match client.call(ask) {
+        match blamed(client, &ask) {
             Ok(blame) if blame.lines.iter().all(|line| line.clock.is_none()) => {
                 cause = "no session has named it".into();
             }

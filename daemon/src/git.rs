@@ -86,7 +86,7 @@ impl WorkTree {
     pub fn git(&self, directory: &Path) -> io::Result<Git> {
         let neutral = neutral::Directory::of(&self.common, &self.state)?;
         let (git, path) = program::find(&self.top)?;
-        let mut git = Git::new(&git, directory, &neutral.empty_tree);
+        let mut git = Git::new(&git, directory, neutral.empty_tree);
         git.set("PATH", &path)
             .set("GIT_DIR", &self.own)
             .set("GIT_COMMON_DIR", &neutral.path)

@@ -57,6 +57,10 @@ pub struct Undo {
     /// cannot be brought back (UNDO-4); default false.
     #[serde(default)]
     pub no_redo: bool,
+    /// Whether to change also lines that another author has put back, or has
+    /// taken away again (UNDO-9); default false.
+    #[serde(default)]
+    pub decided: bool,
 }
 
 /// How to treat a change whose lines another author has changed since.
@@ -199,7 +203,8 @@ pub struct UndoLeft {
     /// The number of lines that the change removed in this place, which do not
     /// come back.
     pub removed: u32,
-    /// The lines that stay, up to 4 KiB. Bytes that are not UTF-8 are replaced.
+    /// The lines that stay, or those that do not come back if none stay, up to
+    /// 4 KiB. Bytes that are not UTF-8 are replaced.
     pub text: String,
     /// The command that ran when the change was made (`c5`); `None` for none.
     pub command: Option<String>,
@@ -217,6 +222,10 @@ pub enum LeftCause {
     /// A content that it needs is not stored: it cannot be distinguished from
     /// other authors' changes.
     NotKept,
+    /// Another author has decided that the lines are as they are now (UNDO-9).
+    Decided,
+    /// The file has a merge conflict in git's index (UNDO-10).
+    Unmerged,
 }
 
 /// The outcome of an undo for one file.

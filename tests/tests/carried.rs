@@ -394,3 +394,39 @@ fn past_this_second() {
         user::pause(20);
     }
 }
+
+#[test]
+fn undo10_a_file_in_the_middle_of_a_merge_stays() {
+    let mut world = World::new();
+    let run = |args: &[&str]| {
+        let output = user::git_command(world.workspace(), args).output().unwrap();
+        output.status.success()
+    };
+    user::git(world.workspace(), &["init", "-q", "-b", "main"]);
+    world.file("f", "a\nb\nc\n");
+    assert!(run(&["add", "f"]) && run(&["commit", "-qm", "base"]));
+    assert!(run(&["switch", "-qc", "other"]));
+    world.file("f", "a\ntheirs\nc\n");
+    assert!(run(&["commit", "-qam", "theirs"]) && run(&["switch", "-q", "main"]));
+    let mut agent = world.session("a");
+    agent.read("f");
+    let edited = json!({"path": "f", "oldString": "b\n", "newString": "ours\n"});
+    agent.ok("file/edit", edited);
+    assert!(run(&["commit", "-qam", "ours"]));
+    assert!(!run(&["merge", "-q", "other"]), "there is a conflict");
+    agent.sync();
+    let merging = fs::read_to_string(world.path("f")).unwrap();
+    let undo = json!({"session": "a", "now": true, "likely": true});
+    let left = world.client().ok("undo", undo.clone());
+    assert_eq!(left["files"][0]["left"][0]["cause"], "unmerged", "{left}");
+    let why = text(&left["files"][0]["left"][0], "why");
+    assert!(why.contains("`git merge --abort`"), "{why}");
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), merging);
+    // The hint works.
+    assert!(run(&["merge", "--abort"]));
+    agent.sync();
+    let done = world.client().ok("undo", undo);
+    assert_eq!(done["files"][0]["outcome"], "undone", "{done}");
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), "a\nb\nc\n");
+    world.healthy();
+}

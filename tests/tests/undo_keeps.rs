@@ -309,3 +309,29 @@ fn hist3_a_version_that_was_never_read_has_no_content() {
         assert_eq!(left, 9, "{way}: {now}");
     }
 }
+
+#[test]
+fn undo9_what_the_user_put_back_stays_and_is_listed() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let theirs = edited(&world, &mut agent, "f");
+    // The user's editor takes the agent's line back, and its redo puts it there
+    // again.
+    user::replace(&world.path("f"), &ten());
+    agent.sync();
+    user::replace(&world.path("f"), &theirs);
+    agent.sync();
+    let undo = |ask: Value| world.client().ok("undo", ask);
+    let left = undo(json!({"session": "a", "now": true}));
+    let file = &left["files"][0];
+    assert_eq!(file["outcome"], "left", "{left}");
+    assert_eq!(file["left"][0]["cause"], "decided", "{left}");
+    assert_eq!(file["left"][0]["text"], "line three\n", "{left}");
+    let why = text(&file["left"][0], "why");
+    assert!(why.starts_with("you put it back (version "), "{why}");
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), theirs);
+    let done = undo(json!({"session": "a", "now": true, "decided": true}));
+    assert_eq!(done["files"][0]["outcome"], "undone", "{done}");
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), ten());
+    world.healthy();
+}

@@ -6,6 +6,8 @@ use anstream::adapter::strip_str;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use touchmark_client::Error as ClientError;
+use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_client::proto::{LineRange, Reply};
 
@@ -18,6 +20,13 @@ use crate::style;
 use crate::table::{Table, View};
 use crate::trace;
 use crate::versions::{Said, colour, file_and_version, name, version, who};
+
+/// The number of lines that are requested at a time. One answer has at most
+/// 40,000.
+const PAGE: u32 = 20_000;
+
+/// How often a long file's blame begins anew.
+const TRIES: usize = 8;
 
 /// Show who wrote each line of a file.
 #[derive(Debug, Args)]
@@ -77,11 +86,8 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         &options.file,
         options.at.as_ref(),
     )?;
-    let blame = client.call(FileBlame {
-        path,
-        at,
-        range: options.lines,
-    })?;
+    let range = options.lines;
+    let blame = blamed(&client, &FileBlame { path, at, range })?;
     if options.format == Format::AgentTrace {
         return context.json(&trace::record(&client, &workspace, &blame)?);
     }
@@ -89,6 +95,43 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));
     }
     show(&mut Page::open(context), &blame)
+}
+
+/// Requests a file's blame, in several parts if the file is long. Begins anew if
+/// the file changes in between.
+pub(crate) fn blamed(client: &Client, ask: &FileBlame) -> Result<Blame, ClientError> {
+    let all = LineRange {
+        start: 1,
+        end: u32::MAX,
+    };
+    let asked = ask.range.unwrap_or(all);
+    for _ in 0..TRIES {
+        let mut whole: Option<Blame> = None;
+        let mut start = asked.start;
+        loop {
+            let end = asked.end.min(start.saturating_add(PAGE - 1));
+            let part = client.call(FileBlame {
+                range: Some(LineRange { start, end }),
+                ..ask.clone()
+            })?;
+            let is_last = end == asked.end || part.lines.len() < PAGE as usize;
+            let blame = match whole.take() {
+                Some(first) if first.hash != part.hash => break,
+                Some(mut first) => {
+                    first.lines.extend(part.lines);
+                    first
+                }
+                None => part,
+            };
+            if is_last {
+                return Ok(blame);
+            }
+            whole = Some(blame);
+            start = end + 1;
+        }
+    }
+    // The file changes all the time.
+    client.call(ask.clone())
 }
 
 /// Returns a line's author, with a question mark if the author is only likely.

@@ -79,6 +79,9 @@ pub(crate) struct Options {
     /// Also text that appeared while a command ran, and may be yours
     #[arg(long)]
     likely: bool,
+    /// Also lines that somebody else has put back, or has taken away again
+    #[arg(long)]
+    decided: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -120,6 +123,9 @@ pub(crate) struct RewindOptions {
     /// Also text that appeared while a command ran, and may be yours
     #[arg(long)]
     likely: bool,
+    /// Also lines that somebody else has put back, or has taken away again
+    #[arg(long)]
+    decided: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -158,6 +164,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         last: options.last,
         now: options.now,
         likely: options.likely,
+        decided: options.decided,
         no_redo: options.no_redo,
         conflicts: Some(match options.conflicts {
             Conflict::Keep => Conflicts::Keep,
@@ -219,6 +226,7 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
         since: Some(since),
         now: options.now,
         likely: options.likely,
+        decided: options.decided,
         paths: files(context, &workspace, &options.paths)?,
         ..Undo::default()
     };
@@ -326,6 +334,13 @@ pub(crate) fn tell(
         if likely::any(undone) {
             context
                 .say("take what may be yours with --likely; or say whose it is: touchmark claim")?;
+        }
+        let mut left = undone
+            .files
+            .iter()
+            .flat_map(|file| file.left.iter().flatten());
+        if left.any(|left| left.cause == LeftCause::Decided) {
+            context.say("take the lines that somebody else has decided about with --decided")?;
         }
     }
     match is_nothing && !planned {

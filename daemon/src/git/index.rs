@@ -127,7 +127,12 @@ impl Entry {
     /// Returns whether the file itself is expected to be in the work tree, with
     /// this content, and without a conflict.
     pub(crate) fn is_plain(&self) -> bool {
-        self.flags & STAGE == 0 && self.more_flags & (SKIP_WORKTREE | INTENT_TO_ADD) == 0
+        !self.is_unmerged() && self.more_flags & (SKIP_WORKTREE | INTENT_TO_ADD) == 0
+    }
+
+    /// Returns whether this is one side of a conflict.
+    pub(crate) fn is_unmerged(&self) -> bool {
+        self.flags & STAGE != 0
     }
 }
 

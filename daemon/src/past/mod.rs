@@ -4,6 +4,7 @@
 //!   as rows of `activity/list`. [`operations`]: what git did, from its log of
 //!   `HEAD`.
 //! - [`claim`]: the user says who wrote a change.
+//! - [`unmerged`]: which files are in the middle of a merge.
 //! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
 //!   change. [`markers`]: conflict markers.
 //! - [`versions`]: the versions of one file.
@@ -44,6 +45,7 @@ mod place;
 pub(crate) mod planned;
 mod search;
 mod stashes;
+pub(crate) mod unmerged;
 pub(crate) mod versions;
 
 pub(crate) use decide::Lineages;

@@ -1,10 +1,13 @@
 //! Files that an undo leaves as they are, since something else stands in their
-//! way: a symbolic link (UNDO-6).
+//! way: a symbolic link (UNDO-6), or a merge (UNDO-10).
 
-use touchmark_proto::FileMode;
+use touchmark_proto::undo::{LeftCause, UndoLeft, UndoOutcome};
+use touchmark_proto::{FileMode, RelPath};
 
 use super::Undoer;
 use super::plan::Plan;
+use crate::history::aside;
+use crate::past::unmerged::Unmerged;
 
 /// Leaves the files as they are that would be written through a symlink that was
 /// not there. The write checks it again. A link above a file does not count if
@@ -26,5 +29,31 @@ pub(super) fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
         {
             plans[at].keep(&error.message);
         }
+    }
+}
+
+/// Leaves the files as they are that have a merge conflict (UNDO-10): git's
+/// markers are nobody's, and git has yet to write their lines.
+pub(super) async fn leave_unmerged(plans: &mut [Plan], undoer: &Undoer) {
+    let writes = plans.iter().enumerate().filter(|(_, plan)| plan.writes());
+    let paths: Vec<(usize, RelPath)> = writes.map(|(at, plan)| (at, plan.path.clone())).collect();
+    let (root, places) = (undoer.root.clone(), undoer.places.clone());
+    let found = aside(move || {
+        let mut unmerged = Unmerged::default();
+        let paths = paths.into_iter();
+        let found =
+            paths.filter_map(|(at, path)| Some((at, unmerged.cause(&root, &path, &places)?)));
+        found.collect::<Vec<(usize, String)>>()
+    });
+    for (at, why) in found.await.unwrap_or_default() {
+        plans[at].leave_as((UndoOutcome::Left, why.clone()));
+        plans[at].left.push(UndoLeft {
+            cause: LeftCause::Unmerged,
+            why,
+            lines: None,
+            removed: 0,
+            text: String::new(),
+            command: None,
+        });
     }
 }

@@ -3,6 +3,7 @@
 //! - [`whose`]: which versions a request selects.
 //! - [`plan`]: the content of their files without them. [`moves`]: files that
 //!   get another name.
+//!   [`in_the_way`]: files that stay as they are.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
 //!   completes, and what a redo writes back. [`undos`]: which versions
 //!   are undos and redos.
@@ -116,6 +117,7 @@ impl Undoer {
         }
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave_behind_links(&mut plans, self);
+        in_the_way::leave_unmerged(&mut plans, self).await;
         let authors = chosen.authors.clone();
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), authors).await);
@@ -178,6 +180,7 @@ impl Undoer {
         }
         plan::rename_again(&mut plans, &entry.files);
         in_the_way::leave_behind_links(&mut plans, self);
+        in_the_way::leave_unmerged(&mut plans, self).await;
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
@@ -204,6 +207,7 @@ impl Undoer {
         let chosen = Chosen::default();
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave_behind_links(&mut plans, self);
+        in_the_way::leave_unmerged(&mut plans, self).await;
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use touchmark_engine::history::{Conflict, Likely, Step, Undos, Weave, Without};
+use touchmark_engine::history::{Conflict, Decided, Likely, Step, Undos, Weave, Without};
+use touchmark_proto::quoting::quoted;
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
@@ -127,6 +128,12 @@ impl Plan {
                 .likely
                 .iter()
                 .map(|likely| left_likely(likely, &chain.versions[likely.step]))
+                .chain(
+                    without
+                        .decided
+                        .iter()
+                        .map(|decided| left_decided(decided, &chain.versions[decided.by])),
+                )
                 .collect(),
             by: chosen.sessions_of(versions.iter().copied()),
             from: None,
@@ -242,6 +249,7 @@ impl Plan {
             hunks,
             conflicts: Vec::new(),
             likely: Vec::new(),
+            decided: Vec::new(),
             not_kept: Vec::new(),
         };
         plan.judge(&nothing_else);
@@ -273,6 +281,7 @@ impl Plan {
             hunks,
             conflicts: Vec::new(),
             likely: Vec::new(),
+            decided: Vec::new(),
             not_kept: Vec::new(),
         };
         self.judge(&nothing_else);
@@ -515,7 +524,7 @@ pub(super) fn without(chain: &Chain, undos: &Undos, chosen: &Chosen) -> Without 
     // (UNDO-7).
     let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
     let weave = chain.weave(undos, meant);
-    weave.without_sparing(meant, is_likely)
+    weave.without_sparing(meant, is_likely, chosen.spares_decided)
 }
 
 /// Returns the name behind the symlinks on a file's path, as the versions that
@@ -559,6 +568,31 @@ fn left_likely(likely: &Likely, version: &Version) -> UndoLeft {
         removed: likely.removed,
         text: shown(&likely.text),
         command: version.command.clone(),
+    }
+}
+
+/// Returns the row of lines that another author has decided about with this
+/// version (UNDO-9).
+fn left_decided(decided: &Decided, by: &Version) -> UndoLeft {
+    let who = match &by.author.session {
+        Some(session) => quoted(by.author.label.as_deref().unwrap_or(session.as_str()), 80),
+        None => "you".to_owned(),
+    };
+    let what = match decided.is_there {
+        true => "put it back",
+        false => "took it away again",
+    };
+    let count = decided.text.split_inclusive(|byte| *byte == b'\n').count();
+    UndoLeft {
+        cause: LeftCause::Decided,
+        why: format!("{who} {what} (version {})", by.clock.n),
+        lines: Some(decided.lines),
+        removed: match decided.is_there {
+            true => 0,
+            false => u32::try_from(count).unwrap_or(u32::MAX),
+        },
+        text: shown(&decided.text),
+        command: None,
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Chosen {
     said: String,
     /// Whether text stays that is only likely the authors' (UNDO-7).
     spares_likely: bool,
+    /// Whether lines stay that another author has decided about (UNDO-9).
+    pub(super) spares_decided: bool,
 }
 
 /// The properties of a version by which a request can select it.
@@ -135,6 +137,7 @@ impl Chosen {
             said: said(ask),
             // Who names one version has looked at it.
             spares_likely: !ask.likely && ask.at.is_none(),
+            spares_decided: !ask.decided && ask.at.is_none(),
             by_name: ask.command.is_some() || ask.at.is_some(),
             ..Self::default()
         };

@@ -13,7 +13,7 @@ pub use hunks::{Hunk, hunks};
 pub use review::{LineName, Reviewed};
 pub use survival::Left;
 pub use weave::{Claim, Compared, Kind, Step, Undos, Weave};
-pub use without::{Conflict, Likely, Without};
+pub use without::{Conflict, Decided, Likely, Without};
 
 #[cfg(test)]
 mod tests;

@@ -190,12 +190,14 @@ fn what_others_have_taken_back_already_is_no_conflict() {
     // A line was removed, and typed again.
     let versions = ["a\nb one\nc\n", "a\nc\n", "mine\na\nb one\nc\n"];
     assert_eq!(without(&versions, &[1]), (versions[2].into(), 0));
-    // The user has changed the line, and changed it back.
+    // The user has changed the line, and changed it back: it is to be as it is.
     let versions = ["a\nb\n", "a\nB\n", "a\nmine\n", "a\nB\n"];
-    assert_eq!(without(&versions, &[1]), ("a\nb\n".into(), 0));
-    // All of it was taken back, as by `git stash`, and restored.
+    assert_eq!(without(&versions, &[1]), (versions[3].into(), 0));
+    // All of it was taken back and restored, by `git stash` or by the user.
     let versions = ["a\nb\n", "a\nB\n", "a\nb\n", "a\nB\n", "a\nB\nmine\n"];
-    assert_eq!(without(&versions, &[1]), ("a\nb\nmine\n".into(), 0));
+    let stashed = without_carried(&versions, &[2, 3], &[1]);
+    assert_eq!(stashed, (Some("a\nb\nmine\n".into()), vec![]));
+    assert_eq!(without(&versions, &[1]), (versions[4].into(), 0));
 }
 
 #[test]
@@ -342,7 +344,7 @@ fn what_was_kept_is_not_looked_at_again() {
 /// likely, and the texts that stay.
 fn without_likely(versions: &[&str]) -> (String, Vec<String>) {
     let steps: Vec<Step> = versions.iter().map(|text| held(text)).collect();
-    let found = Weave::new(&steps).without_sparing(|step| step == 1, |step| step == 1);
+    let found = Weave::new(&steps).without_sparing(|step| step == 1, |step| step == 1, true);
     let text = String::from_utf8(found.bytes.unwrap_or_default()).unwrap();
     let stays = found.likely.into_iter();
     let stays = stays.map(|one| String::from_utf8(one.text).unwrap());
@@ -370,6 +372,10 @@ fn text_that_first_appeared_in_a_likely_version_stays() {
     // A known line next to a new one may be a part of the same text.
     let found = without_likely(&[base, "a\nmine\nb\nb\nc\n"]);
     assert!(found.0.contains("mine\n"), "{found:?}");
+    // A new file stays with what may be the user's.
+    let steps = [Step::Absent, held("mine\n")];
+    let found = Weave::new(&steps).without_sparing(|step| step == 1, |step| step == 1, true);
+    assert_eq!(found.bytes.as_deref(), Some(&b"mine\n"[..]));
     // What others have removed since is not listed.
     let found = without_likely(&[base, "a\nmine\nb\nc\n", base]);
     assert_eq!(found, (base.into(), stays(&[])));
@@ -527,6 +533,53 @@ fn what_the_user_took_back_last_stays_so() {
     // A switch decides nothing.
     let switched = without_carried(&[base, mine, base, mine, base], &[3, 4], &[2]);
     assert_eq!(switched.0.unwrap(), mine);
+}
+
+/// Returns the file's last content without version 1, and the texts about which
+/// others have decided, each with the version and whether it is there.
+fn without_decided(versions: &[&str], undos: &[usize]) -> (String, Vec<(usize, bool, String)>) {
+    let steps = versions.iter().map(|text| match *text {
+        "" => Step::Absent,
+        text => held(text),
+    });
+    let undos = Undos {
+        undos: undos.to_vec(),
+        ..Undos::default()
+    };
+    let weave = Weave::with_undos(&steps.collect::<Vec<_>>(), &undos);
+    let found = weave.without(|step| step == 1);
+    assert_eq!(found.conflicts, []);
+    let text = String::from_utf8(found.bytes.unwrap_or_default()).unwrap();
+    let decided = found.decided.into_iter();
+    let decided = decided.map(|one| (one.by, one.is_there, String::from_utf8(one.text).unwrap()));
+    let taken = weave.without_sparing(|step| step == 1, |_| false, false);
+    assert_eq!(taken.decided, []);
+    (text, decided.collect())
+}
+
+#[test]
+fn what_others_have_decided_about_stays_and_is_listed() {
+    let (base, agent) = ("a\nb\nc\n", "a\nx\ny\nb\n");
+    let told = |by: usize, is_there, text: &str| (by, is_there, text.to_owned());
+    // The user takes the agent's lines away and puts them back.
+    let found = without_decided(&[base, "a\nx\ny\nb\nc\n", base, "a\nx\ny\nb\nc\n"], &[]);
+    let put_back = told(3, true, "x\ny\n");
+    assert_eq!(found, ("a\nx\ny\nb\nc\n".into(), vec![put_back]));
+    // Only one of them.
+    let found = without_decided(&[base, agent, "a\nx\nb\n", agent], &[]);
+    assert_eq!(found.1, [told(3, true, "y\n")]);
+    assert_eq!(found.0, "a\ny\nb\nc\n");
+    // What the agent removed is put back and taken away again.
+    let found = without_decided(&[base, "a\nc\n", base, "a\nc\n"], &[]);
+    assert_eq!(found, ("a\nc\n".into(), vec![told(3, false, "b\n")]));
+    // A whole file, as from a backup.
+    let found = without_decided(&["", "x\n", "", "x\n"], &[]);
+    assert_eq!(found, ("x\n".into(), vec![told(3, true, "x\n")]));
+    // An undo of another author's change decides nothing.
+    let found = without_decided(&[base, agent, "a\nx\nB\nb\n", agent], &[3]);
+    assert_eq!(found, (base.into(), vec![]));
+    // Nor does an agent's own change, nor what is still as the user left it.
+    assert_eq!(without_decided(&[base, agent, base], &[]).1, []);
 }
 
 /// A generator of numbers that is the same in each run.

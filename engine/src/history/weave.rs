@@ -68,6 +68,8 @@ pub struct Weave {
     pub(super) claims: BTreeMap<Line, usize>,
     /// The carried versions ([`Undos::carried`]).
     pub(super) carried: BTreeSet<usize>,
+    /// The versions that are undos ([`Undos::undos`]).
+    pub(super) undos: BTreeSet<usize>,
 }
 
 /// Lines of one version whose author the user has named (ATTR-18).
@@ -182,6 +184,7 @@ impl Weave {
             redone: BTreeMap::new(),
             claims: BTreeMap::new(),
             carried: undos.carried.iter().copied().collect(),
+            undos: undos.undos.iter().copied().collect(),
         };
         // The last version that turned each line on and off, for carried
         // versions. A carried version counts as the version that it repeats.

@@ -22,6 +22,8 @@ pub struct Without {
     pub conflicts: Vec<Conflict>,
     /// Changes that stay, since their text is only likely the author's.
     pub likely: Vec<Likely>,
+    /// Changes that stay, since another author has decided so.
+    pub decided: Vec<Decided>,
     /// Versions that cannot be undone, since their changes cannot be
     /// distinguished from other versions': the contents between them are not
     /// stored.
@@ -55,6 +57,23 @@ pub struct Likely {
     pub text: Vec<u8>,
 }
 
+/// Lines that stay as they are, since another author has put them back, or has
+/// taken them away again (UNDO-9).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// Their place in the file's current content. If they are not in it, this is
+    /// the line before their place.
+    pub lines: LineRange,
+    /// The index of the version that made the change.
+    pub step: usize,
+    /// The index of the version that decided.
+    pub by: usize,
+    /// Whether the lines are in the file.
+    pub is_there: bool,
+    /// The lines.
+    pub text: Vec<u8>,
+}
+
 /// The smallest part of a change that is undone, or stays, alone.
 pub(super) struct Part {
     step: usize,
@@ -69,20 +88,39 @@ impl Weave {
     /// are restored. Where another version has changed the added lines, the
     /// change stays. Lines that other versions added always stay.
     pub fn without(&self, undone: impl Fn(usize) -> bool) -> Without {
-        self.without_sparing(undone, |_| false)
+        self.without_sparing(undone, |_| false, true)
     }
 
     /// As [`without`](Self::without), but changes of the versions that
-    /// `is_likely` selects stay where text first appeared in them.
+    /// `is_likely` selects stay where text first appeared in them. Unless
+    /// `spares_decided` is set, lines do not stay for the only reason that
+    /// another author has decided about them.
     pub fn without_sparing(
         &self,
         undone: impl Fn(usize) -> bool,
         is_likely: impl Fn(usize) -> bool,
+        spares_decided: bool,
     ) -> Without {
         let (asked, not_kept) = self.asked(undone);
-        let (given, likely) = self.new_text(&asked, is_likely);
-        let kept = self.kept(&asked, &given);
-        let (state, hunks) = self.state(&asked, &kept);
+        let (mut given, likely) = self.new_text(&asked, is_likely);
+        let mut kept = self.kept(&asked, &given);
+        let (mut state, mut hunks) = self.state(&asked, &kept);
+        let decisions = match spares_decided {
+            true => self.decisions(&asked, &state),
+            false => BTreeMap::new(),
+        };
+        if !decisions.is_empty() {
+            given.extend(decisions.keys().flat_map(|line| {
+                let made = asked.iter().filter(|at| self.turns(**at, *line));
+                made.map(|at| (*at, *line))
+            }));
+            kept = self.kept(&asked, &given);
+            (state, hunks) = self.state(&asked, &kept);
+            let now = self.on_after(self.changes.len());
+            for line in decisions.keys() {
+                state.on[*line] = now[*line];
+            }
+        }
         let now = self.changes.last().is_some_and(|last| last.exists);
         let made = asked
             .iter()
@@ -97,6 +135,7 @@ impl Weave {
             hunks,
             conflicts: self.conflicts(kept),
             likely,
+            decided: self.decided(&asked, decisions),
             not_kept,
         }
     }
@@ -154,6 +193,9 @@ impl Weave {
                         let parts = self.parts(at, hunk);
                         let meant = |part: &Part| asked.contains(&part.step);
                         let stays = |part: &Part| !meant(part) || kept.stays(part);
+                        // A file exists if a part of what created it stays.
+                        let is_there = parts.iter().any(|part| stays(part) && !part.on.is_empty());
+                        state.exists |= change.exists && is_there;
                         let is_meant = is_asked || !self.claims.is_empty();
                         hunks += u32::from(is_meant && !parts.iter().all(stays));
                         for part in parts.iter().filter(|part| stays(part)) {
@@ -176,31 +218,29 @@ impl Weave {
                 states.insert(at, state.clone());
             }
         }
-        self.leave_decided(asked, &mut state);
         (state, hunks)
     }
 
     /// Returns whether a version is a decision of its author about the lines
-    /// that it adds and removes. Git carried none of it, it takes no undo back,
-    /// and it puts no line back that a version to be undone has typed.
+    /// that it adds and removes (UNDO-9): it is not undone, git carried none of
+    /// it, and it is no undo and takes none back.
     fn decides(&self, at: usize, asked: &BTreeSet<usize>) -> bool {
         let mut repeats = self.redone.range((at, 0)..(at + 1, 0));
-        let mut on = self.changes[at].on.iter();
         !self.carried.contains(&at)
             && !asked.contains(&at)
+            && !self.undos.contains(&at)
             && repeats.next().is_none()
-            && !on.any(|line| asked.contains(&self.author_of(self.lines[*line].step, *line)))
     }
 
-    /// Leaves lines as they are now if the last version that added or removed
-    /// them took the file back to an earlier content, and is not undone.
-    fn leave_decided(&self, asked: &BTreeSet<usize>, state: &mut State) {
+    /// Finds the lines that the undo would change although another author has
+    /// decided that they are as they are now: the last version that added or
+    /// removed them took the file back to an earlier content. Returns them with
+    /// that version.
+    fn decisions(&self, asked: &BTreeSet<usize>, state: &State) -> BTreeMap<Line, usize> {
         let now = self.on_after(self.changes.len());
-        let author = |line: Line| self.author_of(self.lines[line].step, line);
         let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
-        let mut differs: BTreeSet<Line> = differs
-            .filter(|line| !now[*line] || !asked.contains(&author(*line)))
-            .collect();
+        let mut differs: BTreeSet<Line> = differs.collect();
+        let mut found = BTreeMap::new();
         for (at, change) in self.changes.iter().enumerate().rev() {
             if differs.is_empty() {
                 break;
@@ -210,12 +250,63 @@ impl Weave {
                 for line in lines {
                     let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
                     // What git carried decides nothing.
-                    if now[*line] == to && !self.carried.contains(&made) && differs.remove(line) {
-                        state.on[*line] ^= decides;
+                    if now[*line] == to
+                        && !self.carried.contains(&made)
+                        && differs.remove(line)
+                        && decides
+                    {
+                        found.insert(*line, at);
                     }
                 }
             }
         }
+        found
+    }
+
+    /// Returns whether a version added or removed a line.
+    fn turns(&self, at: usize, line: Line) -> bool {
+        let Some(change) = self.changes.get(at) else {
+            return self.claims.get(&line) == Some(&at);
+        };
+        let mut both = [&change.on, &change.off].into_iter();
+        both.any(|lines| lines.binary_search(&line).is_ok())
+    }
+
+    /// Returns for people the lines that stay by a decision. Adjacent lines with
+    /// the same decision are one change.
+    fn decided(&self, asked: &BTreeSet<usize>, decisions: BTreeMap<Line, usize>) -> Vec<Decided> {
+        if decisions.is_empty() {
+            return Vec::new();
+        }
+        let (on, place) = self.places();
+        let mut all: Vec<Decided> = Vec::new();
+        let mut last = None;
+        for (at, line) in self.order.iter().enumerate() {
+            let made = asked.iter().rfind(|at| self.turns(**at, *line));
+            let (Some(by), Some(made)) = (decisions.get(line), made) else {
+                continue;
+            };
+            let (is_there, number) = (on[*line], place[*line]);
+            let text = &self.lines[*line].text;
+            let is_next = last.replace(at).is_some_and(|last| last + 1 == at);
+            match all.last_mut().filter(|_| is_next) {
+                Some(one) if (one.step, one.by, one.is_there) == (*made, *by, is_there) => {
+                    one.lines.end = number;
+                    one.text.extend_from_slice(text);
+                }
+                _ => all.push(Decided {
+                    lines: LineRange {
+                        start: number,
+                        end: number,
+                    },
+                    step: *made,
+                    by: *by,
+                    is_there,
+                    text: text.to_vec(),
+                }),
+            }
+        }
+        all
     }
 
     /// Returns whether a version created the file.

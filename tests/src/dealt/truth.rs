@@ -57,6 +57,30 @@ struct Part {
 
 /// Returns the content of a file without one author's changes.
 pub fn truth(file: &File, without: Who) -> Truth {
+    let first = remains(file, without, &BTreeSet::new());
+    let last = file.versions.last().and_then(|last| last.lines.as_ref());
+    let stood: BTreeSet<usize> = last.into_iter().flatten().copied().collect();
+    let decided = decided(file, without, &first.there, &stood);
+    if decided.is_empty() {
+        return first;
+    }
+    let put = decided.iter().filter(|(_, is_put)| **is_put);
+    let mut truth = remains(file, without, &put.map(|(line, _)| *line).collect());
+    let again = self::decided(file, without, &truth.there, &stood);
+    for line in decided.into_keys().chain(again.into_keys()) {
+        match stood.contains(&line) {
+            true => truth.there.insert(line),
+            false => truth.there.remove(&line),
+        };
+    }
+    let is_own = |line: &&usize| file.lines[**line].by == Some(without);
+    truth.stay = truth.there.iter().filter(is_own).copied().collect();
+    truth
+}
+
+/// Returns the content without one author's changes, except for those of the
+/// lines that another author has decided about.
+fn remains(file: &File, without: Who, decided: &BTreeSet<usize>) -> Truth {
     let history = in_force(file, without);
     let parts: Vec<Vec<Part>> = history.iter().map(|at| parts(file, *at)).collect();
     // From the newest step to the oldest. A change of the author that another
@@ -74,8 +98,10 @@ pub fn truth(file: &File, without: Who) -> Truth {
                 Some(is_replaced) => *is_replaced || !part.off.is_empty(),
                 None => false,
             };
-            let going = is_own && !part.on.iter().any(touched);
-            conflicts |= is_own && !going;
+            let mut lines = part.on.iter().chain(&part.off);
+            let stays = lines.any(|line| decided.contains(line));
+            let going = is_own && !stays && !part.on.iter().any(touched);
+            conflicts |= is_own && !stays && !going;
             goes[place].push(going);
         }
         for (part, going) in parts[place].iter().zip(&goes[place]) {
@@ -114,7 +140,6 @@ pub fn truth(file: &File, without: Who) -> Truth {
             }
         }
     }
-    leave_decided(file, without, &mut there, &stood);
     // A file that another author has removed last stays removed.
     let is_removed = file
         .versions
@@ -131,42 +156,34 @@ pub fn truth(file: &File, without: Who) -> Truth {
     }
 }
 
-/// Leaves lines as they are now if another author has decided so: the last
-/// version that added or removed the line took the file back to an earlier
-/// content, or the file was removed or made again without it later. A version
-/// that brought a line back that `without` had written decides nothing (UNDO-2).
-fn leave_decided(file: &File, without: Who, there: &mut BTreeSet<usize>, stood: &BTreeSet<usize>) {
-    let is_own = |line: &usize| file.lines[*line].by == Some(without);
+/// Returns the lines that differ although another author has decided that they
+/// are as they are now: the last version that added or removed the line took the
+/// file back to an earlier content, or the file was made again without it later
+/// (UNDO-9). The value is true for the former.
+fn decided(
+    file: &File,
+    without: Who,
+    there: &BTreeSet<usize>,
+    stood: &BTreeSet<usize>,
+) -> BTreeMap<usize, bool> {
     let lines = |at: usize| file.versions[at].lines.as_deref().unwrap_or_default();
     let exists = |at: usize| file.versions[at].lines.is_some();
-    let decides = |at: usize| {
-        let brings = |line: &usize| is_own(line) && !lines(at - 1).contains(line);
-        file.versions[at].by != Some(without) && !lines(at).iter().any(brings)
-    };
+    let decides = |at: usize| file.versions[at].by != Some(without);
     let is_back =
         |at: usize| (0..at).any(|old| file.versions[old].lines == file.versions[at].lines);
-    let differs: Vec<usize> = there.symmetric_difference(stood).copied().collect();
-    let open = differs
-        .into_iter()
-        .filter(|line| !stood.contains(line) || !is_own(line));
-    for line in open {
-        let holds = |at: usize| lines(at).contains(&line);
+    let of = |line: &usize| {
+        let holds = |at: usize| lines(at).contains(line);
         let mut all = (1..file.versions.len()).rev();
         let Some(at) = all.find(|at| holds(*at) != holds(at - 1)) else {
-            continue;
+            return None;
         };
-        let is_new = |made: usize| {
-            let is_made = exists(made) && !exists(made - 1);
-            // It takes the removal back, and is not undone itself.
-            let takes_back = is_back(made) && file.versions[made].by != Some(without);
-            is_made && (decides(made) || !takes_back && decides(made - 1))
-        };
+        let is_made = |made: usize| exists(made) && !exists(made - 1);
+        let is_new = |made: usize| is_made(made) && (decides(made) || decides(made - 1));
         let mut later = at + 1..file.versions.len();
-        let is_decided = is_back(at) && decides(at) || later.any(is_new);
-        if is_decided && !there.remove(&line) {
-            there.insert(line);
-        }
-    }
+        let is_put = is_back(at) && decides(at);
+        (is_put || later.any(is_new)).then_some((*line, is_put))
+    };
+    there.symmetric_difference(stood).filter_map(of).collect()
 }
 
 /// Returns the steps whose changes count. A step that restores an earlier
