@@ -3,7 +3,8 @@
 //! - [`whose`]: which versions a request selects.
 //! - [`plan`]: the content of their files without them. [`moves`]: files that
 //!   get another name.
-//!   [`in_the_way`]: files that stay as they are.
+//!   [`in_the_way`]: files that stay as they are. [`left`]: the rows about what
+//!   stays.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
 //!   completes, and what a redo writes back. [`undos`]: which versions
 //!   are undos and redos.
@@ -11,6 +12,7 @@
 
 mod in_the_way;
 mod journal;
+mod left;
 mod moves;
 mod plan;
 mod told;

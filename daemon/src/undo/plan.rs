@@ -1,10 +1,9 @@
 //! Computes a file's content without some of its versions.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use touchmark_engine::history::{Conflict, Decided, Likely, Step, Undos, Weave, Without};
-use touchmark_proto::quoting::quoted;
+use touchmark_engine::history::{Step, Undos, Weave, Without};
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };
@@ -14,15 +13,12 @@ use touchmark_proto::{
 
 use super::Undoer;
 use super::journal::Bytes;
+use super::left::{left_decided, left_likely, left_not_kept, told};
 use super::whose::Chosen;
 use crate::guard::{Name, RIGHTS, SPECIAL};
 use crate::history::Chain;
 use crate::past::entry::FileEntry;
 use crate::past::markers;
-
-/// The maximum number of bytes of lines that a reported change that stays
-/// contains.
-const SHOWN: usize = 4 << 10;
 
 /// The change that an undo makes to one file.
 #[derive(Clone, Debug)]
@@ -545,74 +541,6 @@ pub(crate) fn real_of(chain: &Chain, meant: impl Fn(usize) -> bool) -> Option<Re
         .iter()
         .all(|version| is_same(version.real.as_ref().unwrap_or(&version.path)))
         .then_some(real)
-}
-
-fn told(conflict: &Conflict, by: Author) -> UndoConflict {
-    UndoConflict {
-        lines: conflict.lines,
-        by,
-        before: shown(&conflict.before),
-    }
-}
-
-fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned()
-}
-
-/// Returns the row of a change whose text may be the user's (UNDO-7).
-fn left_likely(likely: &Likely, version: &Version) -> UndoLeft {
-    UndoLeft {
-        cause: LeftCause::Likely,
-        why: "it appeared while a command ran, so it may be yours".into(),
-        lines: Some(likely.lines),
-        removed: likely.removed,
-        text: shown(&likely.text),
-        command: version.command.clone(),
-    }
-}
-
-/// Returns the row of lines that another author has decided about with this
-/// version (UNDO-9).
-fn left_decided(decided: &Decided, by: &Version) -> UndoLeft {
-    let who = match &by.author.session {
-        Some(session) => quoted(by.author.label.as_deref().unwrap_or(session.as_str()), 80),
-        None => "you".to_owned(),
-    };
-    let what = match decided.is_there {
-        true => "put it back",
-        false => "took it away again",
-    };
-    let count = decided.text.split_inclusive(|byte| *byte == b'\n').count();
-    UndoLeft {
-        cause: LeftCause::Decided,
-        why: format!("{who} {what} (version {})", by.clock.n),
-        lines: Some(decided.lines),
-        removed: match decided.is_there {
-            true => 0,
-            false => u32::try_from(count).unwrap_or(u32::MAX),
-        },
-        text: shown(&decided.text),
-        command: None,
-    }
-}
-
-/// Returns the rows of changes whose contents are not stored, one for each
-/// cause.
-fn left_not_kept(undoer: &Undoer, chain: &Chain, versions: &[usize]) -> Vec<UndoLeft> {
-    let log = undoer.log.lock().unwrap_or_else(PoisonError::into_inner);
-    let causes: BTreeSet<&str> = versions
-        .iter()
-        .flat_map(|at| chain.why_not_kept(*at, &log, undoer.largest))
-        .collect();
-    let left = causes.into_iter().map(|why| UndoLeft {
-        cause: LeftCause::NotKept,
-        why: why.to_owned(),
-        lines: None,
-        removed: 0,
-        text: String::new(),
-        command: None,
-    });
-    left.collect()
 }
 
 /// Leaves the old name of a file without a file, since the file keeps its

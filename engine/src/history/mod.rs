@@ -5,15 +5,17 @@
 mod hunks;
 pub mod lineage;
 mod review;
+mod spared;
 mod survival;
 mod weave;
 mod without;
 
 pub use hunks::{Hunk, hunks};
 pub use review::{LineName, Reviewed};
+pub use spared::{Decided, Likely};
 pub use survival::Left;
 pub use weave::{Claim, Compared, Kind, Step, Undos, Weave};
-pub use without::{Conflict, Decided, Likely, Without};
+pub use without::{Conflict, Without};
 
 #[cfg(test)]
 mod tests;

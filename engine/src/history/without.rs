@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
+use super::spared::{Decided, Likely};
 use super::weave::{Change, Hunk, Line, Weave, What};
 
 /// The least number of different lines that a text has of which nothing is left
@@ -42,36 +43,6 @@ pub struct Conflict {
     pub by: usize,
     /// The previous lines, which the change replaced.
     pub before: Vec<u8>,
-}
-
-/// A change that stays, since its text may be another author's (UNDO-7).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Likely {
-    /// Its lines in the file's current content.
-    pub lines: LineRange,
-    /// The index of the version that made the change.
-    pub step: usize,
-    /// The number of lines that it removed, which do not come back.
-    pub removed: u32,
-    /// The lines that stay.
-    pub text: Vec<u8>,
-}
-
-/// Lines that stay as they are, since another author has put them back, or has
-/// taken them away again (UNDO-9).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
-    /// Their place in the file's current content. If they are not in it, this is
-    /// the line before their place.
-    pub lines: LineRange,
-    /// The index of the version that made the change.
-    pub step: usize,
-    /// The index of the version that decided.
-    pub by: usize,
-    /// Whether the lines are in the file.
-    pub is_there: bool,
-    /// The lines.
-    pub text: Vec<u8>,
 }
 
 /// The smallest part of a change that is undone, or stays, alone.
@@ -219,94 +190,6 @@ impl Weave {
             }
         }
         (state, hunks)
-    }
-
-    /// Returns whether a version is a decision of its author about the lines
-    /// that it adds and removes (UNDO-9): it is not undone, git carried none of
-    /// it, and it is no undo and takes none back.
-    fn decides(&self, at: usize, asked: &BTreeSet<usize>) -> bool {
-        let mut repeats = self.redone.range((at, 0)..(at + 1, 0));
-        !self.carried.contains(&at)
-            && !asked.contains(&at)
-            && !self.undos.contains(&at)
-            && repeats.next().is_none()
-    }
-
-    /// Finds the lines that the undo would change although another author has
-    /// decided that they are as they are now: the last version that added or
-    /// removed them took the file back to an earlier content. Returns them with
-    /// that version.
-    fn decisions(&self, asked: &BTreeSet<usize>, state: &State) -> BTreeMap<Line, usize> {
-        let now = self.on_after(self.changes.len());
-        let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
-        let mut differs: BTreeSet<Line> = differs.collect();
-        let mut found = BTreeMap::new();
-        for (at, change) in self.changes.iter().enumerate().rev() {
-            if differs.is_empty() {
-                break;
-            }
-            let decides = matches!(change.what, What::Restored(_)) && self.decides(at, asked);
-            for (lines, to) in [(&change.on, true), (&change.off, false)] {
-                for line in lines {
-                    let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
-                    // What git carried decides nothing.
-                    if now[*line] == to
-                        && !self.carried.contains(&made)
-                        && differs.remove(line)
-                        && decides
-                    {
-                        found.insert(*line, at);
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// Returns whether a version added or removed a line.
-    fn turns(&self, at: usize, line: Line) -> bool {
-        let Some(change) = self.changes.get(at) else {
-            return self.claims.get(&line) == Some(&at);
-        };
-        let mut both = [&change.on, &change.off].into_iter();
-        both.any(|lines| lines.binary_search(&line).is_ok())
-    }
-
-    /// Returns for people the lines that stay by a decision. Adjacent lines with
-    /// the same decision are one change.
-    fn decided(&self, asked: &BTreeSet<usize>, decisions: BTreeMap<Line, usize>) -> Vec<Decided> {
-        if decisions.is_empty() {
-            return Vec::new();
-        }
-        let (on, place) = self.places();
-        let mut all: Vec<Decided> = Vec::new();
-        let mut last = None;
-        for (at, line) in self.order.iter().enumerate() {
-            let made = asked.iter().rfind(|at| self.turns(**at, *line));
-            let (Some(by), Some(made)) = (decisions.get(line), made) else {
-                continue;
-            };
-            let (is_there, number) = (on[*line], place[*line]);
-            let text = &self.lines[*line].text;
-            let is_next = last.replace(at).is_some_and(|last| last + 1 == at);
-            match all.last_mut().filter(|_| is_next) {
-                Some(one) if (one.step, one.by, one.is_there) == (*made, *by, is_there) => {
-                    one.lines.end = number;
-                    one.text.extend_from_slice(text);
-                }
-                _ => all.push(Decided {
-                    lines: LineRange {
-                        start: number,
-                        end: number,
-                    },
-                    step: *made,
-                    by: *by,
-                    is_there,
-                    text: text.to_vec(),
-                }),
-            }
-        }
-        all
     }
 
     /// Returns whether a version created the file.
@@ -524,7 +407,7 @@ impl Weave {
 
     /// Returns which lines are in the file now, and each line's number there;
     /// of a line that is not, the number of the line before its place.
-    fn places(&self) -> (Vec<bool>, Vec<u32>) {
+    pub(super) fn places(&self) -> (Vec<bool>, Vec<u32>) {
         let on = self.on_after(self.changes.len());
         let mut place = vec![0; self.lines.len()];
         let mut number = 0;
@@ -533,72 +416,6 @@ impl Weave {
             place[*line] = number;
         }
         (on, place)
-    }
-
-    /// Finds the changes of likely versions that stay: the hunks in which a line
-    /// first appeared and still is. Returns all lines of these hunks, each with
-    /// the version, and the hunks for people.
-    fn new_text(
-        &self,
-        asked: &BTreeSet<usize>,
-        is_likely: impl Fn(usize) -> bool,
-    ) -> (BTreeSet<(usize, Line)>, Vec<Likely>) {
-        let (mut given, mut found) = (BTreeSet::new(), Vec::new());
-        let likely = asked.iter().copied().filter(|at| {
-            if *at >= self.changes.len() {
-                return false;
-            }
-            let mut all = self.changes[*at].since..=*at;
-            all.any(&is_likely)
-        });
-        let likely: Vec<usize> = likely.collect();
-        if likely.is_empty() {
-            return (given, found);
-        }
-        let (on, place) = self.places();
-        // The version in which each text first appeared.
-        let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
-        for entry in &self.lines {
-            let step = first.entry(&entry.text).or_insert(entry.step);
-            *step = entry.step.min(*step);
-        }
-        for at in likely {
-            let What::Hunks(hunks) = &self.changes[at].what else {
-                continue;
-            };
-            for hunk in hunks {
-                let is_here = |line: &Line| on[*line] && self.author_of(at, *line) == at;
-                let here: Vec<Line> = hunk.on.iter().copied().filter(is_here).collect();
-                let is_new = |line: &Line| first.get(&*self.lines[*line].text) == Some(&at);
-                if !here.iter().any(is_new) || self.is_white_space(hunk) {
-                    continue;
-                }
-                let lines = hunk.on.iter().chain(&hunk.off);
-                given.extend(lines.map(|line| (at, *line)));
-                let places = here.iter().map(|line| place[*line]);
-                found.push(Likely {
-                    lines: LineRange {
-                        start: places.clone().min().unwrap_or_default(),
-                        end: places.max().unwrap_or_default(),
-                    },
-                    step: at,
-                    removed: u32::try_from(hunk.off.len()).unwrap_or(u32::MAX),
-                    text: self.joined(here.into_iter()),
-                });
-            }
-        }
-        found.sort_by_key(|one| (one.lines.start, one.step));
-        (given, found)
-    }
-
-    /// Returns whether a hunk changed nothing but white space.
-    fn is_white_space(&self, hunk: &Hunk) -> bool {
-        let letters = |lines: &[Line]| -> Vec<u8> {
-            let bytes = lines.iter().flat_map(|line| self.lines[*line].text.iter());
-            let bytes = bytes.filter(|byte| !byte.is_ascii_whitespace());
-            bytes.copied().collect()
-        };
-        letters(&hunk.on) == letters(&hunk.off)
     }
 
     /// Returns the text of the lines that are on.

@@ -89,8 +89,10 @@ fn remains(file: &File, without: Who, decided: &BTreeSet<usize>) -> Truth {
     let mut changed: BTreeMap<usize, bool> = BTreeMap::new();
     let mut goes: Vec<Vec<bool>> = vec![Vec::new(); parts.len()];
     let mut conflicts = false;
+    let mut is_other_text = false;
     for (place, at) in history.iter().enumerate().rev() {
         let is_own = file.versions[*at].by == Some(without);
+        is_other_text |= !is_own && is_made_anew(file, *at);
         for part in &parts[place] {
             // A later removal of lines that replaced nothing does not block the
             // undo, which would remove the same lines.
@@ -100,7 +102,10 @@ fn remains(file: &File, without: Who, decided: &BTreeSet<usize>) -> Truth {
             };
             let mut lines = part.on.iter().chain(&part.off);
             let stays = lines.any(|line| decided.contains(line));
-            let going = is_own && !stays && !part.on.iter().any(touched);
+            let comes_back =
+                part.on.is_empty() && part.off.iter().any(|line| is_gone(file, *at, *line));
+            let is_changed = part.on.iter().any(touched) || is_other_text && comes_back;
+            let going = is_own && !stays && !is_changed;
             conflicts |= is_own && !stays && !going;
             goes[place].push(going);
         }
@@ -154,6 +159,25 @@ fn remains(file: &File, without: Who, decided: &BTreeSet<usize>) -> Truth {
         there,
         conflicts,
     }
+}
+
+/// Returns whether a version replaced all lines of a file, and of more than a
+/// few lines has kept none: that is another text (UNDO-2).
+fn is_made_anew(file: &File, at: usize) -> bool {
+    let lines = |at: usize| file.versions[at].lines.as_deref().unwrap_or_default();
+    let has_words = |line: &&usize| {
+        let text = file.written(**line, Style::Marked);
+        text.chars().filter(char::is_ascii_alphanumeric).count() >= 2
+    };
+    let is_new = |line: &usize| (0..at).all(|earlier| !lines(earlier).contains(line));
+    let old = lines(at - 1).iter().filter(has_words).count();
+    old >= 4 && !lines(at).is_empty() && lines(at).iter().all(is_new)
+}
+
+/// Returns whether a line that a version removed was never brought back.
+fn is_gone(file: &File, at: usize, line: usize) -> bool {
+    let mut later = file.versions[at..].iter();
+    later.all(|version| !version.lines.iter().flatten().any(|one| *one == line))
 }
 
 /// Returns the lines that differ although another author has decided that they
