@@ -42,7 +42,7 @@ HashOrAbsent = str
 # The content of a path, on disk or on record.
 Holds = Union[Literal["absent", "unreadable"], Dict[str, Any]]
 # Why a change stays.
-LeftCause = Literal["likely", "notKept"]
+LeftCause = Literal["likely", "notKept", "decided", "unmerged"]
 # Which of two versions have a line.
 LineKind = Literal["context", "added", "removed"]
 # How the text to replace was found.

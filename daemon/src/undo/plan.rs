@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use touchmark_engine::history::{Step, Undos, Weave, Without};
+use touchmark_engine::history::{Conflict, Step, Undos, Weave, Without};
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
 };

@@ -2108,7 +2108,7 @@ export interface KeptContents {
 }
 
 /** Why a change stays. */
-export type LeftCause = "likely" | "notKept";
+export type LeftCause = "likely" | "notKept" | "decided" | "unmerged";
 
 /** Numbers of lines that differ between two texts. */
 export interface LineCounts {
@@ -3358,6 +3358,11 @@ export interface Undo {
   command?: string | null;
   /** How to treat changes that cannot be undone; default `keep`. */
   conflicts?: Conflicts | null;
+  /**
+   * Whether to change also lines that another author has put back, or has
+   * taken away again (UNDO-9); default false.
+   */
+  decided?: boolean;
   /** Whether to report what would be done without doing it; default false. */
   dryRun?: boolean;
   /** Only what this edit did (`e7`). */
@@ -3440,7 +3445,10 @@ export interface UndoLeft {
    * come back.
    */
   removed: number;
-  /** The lines that stay, up to 4 KiB. Bytes that are not UTF-8 are replaced. */
+  /**
+   * The lines that stay, or those that do not come back if none stay, up to
+   * 4 KiB. Bytes that are not UTF-8 are replaced.
+   */
   text: string;
   /** The cause, as a sentence for people. */
   why: string;
