@@ -85,7 +85,7 @@ impl WorkTree {
     /// `NotFound` if there is no git, and errors of the state directory.
     pub fn git(&self, directory: &Path) -> io::Result<Git> {
         let neutral = neutral::Directory::of(&self.common, &self.state)?;
-        let (git, path) = program::find(&self.top)?;
+        let (git, path) = program::find(&self.top, &self.common)?;
         let mut git = Git::new(&git, directory, neutral.empty_tree);
         git.set("PATH", &path)
             .set("GIT_DIR", &self.own)

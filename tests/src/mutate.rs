@@ -149,6 +149,11 @@ pub fn samples() -> Vec<(&'static str, Value)> {
                 "arguments": {"path": "a.txt"}}),
         ),
         (
+            "claim",
+            json!({"session": "m", "command": "c1", "paths": ["a.txt"],
+                "lines": {"start": 1, "end": 1}}),
+        ),
+        (
             "checkpoint/create",
             json!({"session": "m", "label": "l", "message": "m1", "step": 1, "text": "t"}),
         ),

@@ -210,7 +210,7 @@ fn sec7_no_program_that_a_repository_names_runs() {
     marks.taken();
 
     let ran = |what: &str| assert_eq!(marks.taken(), BTreeSet::new(), "{what}");
-    assert_eq!(row(&world, &other)["changed"], 5);
+    assert_eq!(row(&world, &other)["changed"], 4);
     ran("worktree/list");
     let mut told = Agent::new(&world, "s");
     told.prompt();
@@ -273,7 +273,7 @@ fn hist6_a_note_has_the_name_that_the_repository_gives_the_user() {
         json!({"path": "c.txt", "text": "of the agent\n", "force": true}),
     );
     commit(&world, "of the agent");
-    git(&world, &["config", "user.name", "A \"name\""]);
+    git(&world, &["config", "user.name", "A \"middle\" name"]);
     git(&world, &["config", "user.email", "name@example.invalid"]);
     let output = world.run(&["attest", "--write"]);
     assert!(output.status.success(), "{output:?}");
@@ -281,7 +281,7 @@ fn hist6_a_note_has_the_name_that_the_repository_gives_the_user() {
     let log = user::git_command(world.workspace(), &log).output().unwrap();
     assert_eq!(
         String::from_utf8_lossy(&log.stdout).trim(),
-        "A \"name\" <name@example.invalid> A \"name\""
+        "A \"middle\" name <name@example.invalid> A \"middle\" name"
     );
 }
 

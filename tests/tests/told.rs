@@ -130,7 +130,7 @@ fn undo5_a_commands_files_that_are_back_are_not_told() {
     talk.prompt("p2", "make files");
     talk.shell("echo 1 > f1.txt; sed -i s/three/THREE/ a.txt");
     stop(&talk);
-    ran(&world, &["undo", "--last", "--yes"]);
+    ran(&world, &["undo", "--last", "--yes", "--likely"]);
     assert!(!world.path("f1.txt").exists());
     ran(&world, &["redo", "--yes"]);
     assert_eq!(on_disk(&world, "f1.txt"), "1\n");

@@ -97,7 +97,9 @@ impl Past {
         let found = aside(move || operations(Path::new(&root), &places)).await?;
         let mut rows = Vec::new();
         for one in found {
-            if one.second < self.epoch / 1_000 {
+            // Git's log has whole seconds. What happened in the state's first
+            // second may have been before it.
+            if one.second <= self.epoch / 1_000 {
                 continue;
             }
             let second = one.second;

@@ -50,15 +50,11 @@ pub(super) fn left_decided(decided: &Decided, by: &Version) -> UndoLeft {
         true => "put it back",
         false => "took it away again",
     };
-    let count = decided.text.split_inclusive(|byte| *byte == b'\n').count();
     UndoLeft {
         cause: LeftCause::Decided,
         why: format!("{who} {what} (version {})", by.clock.n),
         lines: Some(decided.lines),
-        removed: match decided.is_there {
-            true => 0,
-            false => u32::try_from(count).unwrap_or(u32::MAX),
-        },
+        removed: decided.removed,
         text: shown(&decided.text),
         command: None,
     }

@@ -24,6 +24,9 @@ use crate::past::entry::{Entry, FileEntry};
 /// saving the file.
 const TRIES: usize = 16;
 
+/// The permission of a file's owner to write it.
+const OWNER_WRITES: u32 = 0o200;
+
 /// An undo in progress.
 pub(super) struct Transaction<'u> {
     undoer: &'u Undoer,
@@ -309,21 +312,32 @@ fn put(
     if is_link(mode) {
         return replacer.make_link(&name.path, bytes).into();
     }
-    if base != Some(Hash::of(bytes)) {
-        written = replacer.write(name, stored, Arc::clone(bytes), mode);
+    let writes = base != Some(Hash::of(bytes));
+    let modes = was.zip(mode);
+    let modes = modes.filter(|(was, mode)| base.is_some() && was != mode);
+    // The mode comes first, so that no version is recorded that has the new
+    // content and the old mode. A file that may not be written gets it last.
+    let is_first = modes.filter(|(_, mode)| writes && mode.bits() & OWNER_WRITES != 0);
+    if let Some((was, mode)) = is_first {
+        written.outcome = replacer.permit(name, was, mode);
         if !is_done(&written.outcome) {
             return written;
         }
     }
-    if let (Some(was), Some(mode)) = (was, mode)
-        && base.is_some()
-        && was != mode
-    {
+    if writes {
+        written = replacer.write(name, stored, Arc::clone(bytes), mode);
+        if !is_done(&written.outcome) {
+            if let Some((was, mode)) = is_first {
+                let back = replacer.permit(name, mode, was);
+                let path = &name.path;
+                tracing::debug!(%path, "the mode of {path} is as before: {back:?}");
+            }
+            return written;
+        }
+    }
+    if let Some((was, mode)) = modes.filter(|_| is_first.is_none()) {
         // The file that replaced another has none of these permissions.
-        let now = match base == Some(Hash::of(bytes)) {
-            true => was,
-            false => plain(was),
-        };
+        let now = if writes { plain(was) } else { was };
         written.outcome = replacer.permit(name, now, mode);
     }
     written

@@ -42,6 +42,13 @@ pub(crate) struct Write {
 }
 
 /// How `file/edit` found the old text.
+impl Write {
+    /// Returns whether it has no outcome yet.
+    pub(crate) fn is_open(&self) -> bool {
+        self.outcome.is_none()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct TextFound {
     matched: Matched,

@@ -32,9 +32,11 @@ pub struct Decided {
     pub step: usize,
     /// The index of the version that decided.
     pub by: usize,
-    /// Whether the lines are in the file.
+    /// Whether lines were put back. Else all of them were taken away.
     pub is_there: bool,
-    /// The lines.
+    /// The number of lines that do not come back.
+    pub removed: u32,
+    /// The lines that were put back, or else those that do not come back.
     pub text: Vec<u8>,
 }
 
@@ -181,12 +183,10 @@ impl Weave {
             let (is_there, number) = (on[*line], place[*line]);
             let text = &self.lines[*line].text;
             let is_next = last.replace(at).is_some_and(|last| last + 1 == at);
-            match all.last_mut().filter(|_| is_next) {
-                Some(one) if (one.step, one.by, one.is_there) == (*made, *by, is_there) => {
-                    one.lines.end = number;
-                    one.text.extend_from_slice(text);
-                }
-                _ => all.push(Decided {
+            let same = all.last_mut().filter(|_| is_next);
+            let same = same.filter(|one| (one.step, one.by) == (*made, *by));
+            let Some(one) = same else {
+                all.push(Decided {
                     lines: LineRange {
                         start: number,
                         end: number,
@@ -194,9 +194,22 @@ impl Weave {
                     step: *made,
                     by: *by,
                     is_there,
+                    removed: u32::from(!is_there),
                     text: text.to_vec(),
-                }),
+                });
+                continue;
+            };
+            one.removed += u32::from(!is_there);
+            match (one.is_there, is_there) {
+                // They replaced the lines before them.
+                (false, true) => {
+                    (one.is_there, one.lines.start) = (true, number);
+                    one.text = text.to_vec();
+                }
+                (true, false) => continue,
+                _ => one.text.extend_from_slice(text),
             }
+            one.lines.end = number;
         }
         all
     }

@@ -225,6 +225,11 @@ impl Pending {
         (!self.late.is_empty()).then(|| self.late.iter().cloned().collect())
     }
 
+    /// Returns whether its write was ordered, and has no outcome yet.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.write.as_ref().is_some_and(Write::is_open)
+    }
+
     /// Returns whether the shell answers the request without the engine.
     pub(crate) fn is_for_the_shell(&self) -> bool {
         matches!(&self.ask, Ask::Client(ask) if row(ask).by_shell)

@@ -50,6 +50,9 @@ impl Engine {
             Some(Waits::Turn)
         } else if pending.stage == Stage::Learning {
             Some(Waits::Shell)
+        } else if pending.is_writing() {
+            // Also if its path has become a name of another file meanwhile.
+            Some(Waits::OwnWrite)
         } else if pending.not_before.is_some_and(|due| self.now < due) {
             Some(Waits::Time)
         } else if pending.fence.is_some_and(|fence| !fences.is_done(fence)) {
