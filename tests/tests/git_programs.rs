@@ -206,6 +206,8 @@ fn sec7_no_program_that_a_repository_names_runs() {
     );
     replace(&other, "a.txt", "line 5", "LINE 5");
     replace(&other, "b.txt", "line 9", "LINE 9");
+    git(&world, &["config", "user.name", "name"]);
+    git(&world, &["config", "user.email", "name@example.invalid"]);
     plant(&marks, &world, &other);
     marks.taken();
 
@@ -236,7 +238,7 @@ fn sec7_no_program_that_a_repository_names_runs() {
         (&["attest", "HEAD~1..HEAD"], "c.txt"),
         (&["attest", "--write"], "note written"),
         (&["blame", "a.txt", "--format", "agent-trace"], "revision"),
-        (&["review", "list"], "d.txt"),
+        (&["review", "--list"], "d.txt"),
         (&["status"], ""),
         (&["doctor"], ""),
     ] {
@@ -245,7 +247,10 @@ fn sec7_no_program_that_a_repository_names_runs() {
         assert!(said.contains(expected), "{arguments:?}: {output:?}");
         ran(&arguments.join(" "));
     }
-    client.ok("review/undo", json!({"paths": ["d.txt"]}));
+    let queue = client.ok("review/list", json!({}));
+    let hunk = &queue["hunks"][0];
+    let named = json!({"path": hunk["path"], "id": hunk["id"]});
+    client.ok("review/undo", json!({"hunks": [named]}));
     ran("review/undo");
 
     // Git itself runs what was planted.
