@@ -128,6 +128,7 @@ pub fn decide(
         first: gone.last,
         last: gone.last,
         ends: Some(gone.ends),
+        ended: vec![gone.ends],
         by: [None, gone.command],
         was_free: false,
         had_file: false,
@@ -154,7 +155,7 @@ pub fn decide(
             let stay = &stays[*at];
             let from = pairs.by.get(at).and_then(|old| {
                 let old = &stays[*old];
-                Some((old.path.clone(), old.ends?))
+                Some((old.path.clone(), old.left(stay.starts?)?))
             });
             let from = from.or(stay.returns.map(|until| (stay.path.clone(), until)));
             let before = pairs.before(*at);
@@ -181,6 +182,9 @@ struct Stay<'a> {
     last: Hash,
     /// The version with which it ends; `None`: after the burst.
     ends: Option<u64>,
+    /// The versions with which it ended, also those after which the file was
+    /// back.
+    ended: Vec<u64>,
     /// The commands in whose windows it started and ended.
     by: [Option<u64>; 2],
     /// Whether the name was free right before it.
@@ -199,6 +203,20 @@ struct Stay<'a> {
     hint: Option<&'a RelPath>,
 }
 
+impl Stay<'_> {
+    fn end(&mut self, change: &Change) {
+        (self.ends, self.by[1]) = (Some(change.n), change.command);
+        self.ended.push(change.n);
+    }
+
+    /// Returns the end that is next to the version with which another name got
+    /// the file: it may have been back since.
+    fn left(&self, starts: u64) -> Option<u64> {
+        let ends = self.ended.iter().copied();
+        ends.min_by_key(|end| (end.abs_diff(starts), *end))
+    }
+}
+
 /// Adds the files that a name stands for during the burst.
 fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mut Vec<Stay<'a>>) {
     let own = stays.len();
@@ -211,6 +229,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         first: content,
         last: content,
         ends: None,
+        ended: Vec::new(),
         by: [None, None],
         was_free,
         had_file,
@@ -227,7 +246,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
     for change in &name.versions {
         let Some(content) = change.hash else {
             if let (true, Some(last)) = (is_open, stays.last_mut()) {
-                (last.ends, last.by[1]) = (Some(change.n), change.command);
+                last.end(change);
             }
             is_open = false;
             continue;
@@ -275,7 +294,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             continue;
         }
         if let (true, Some(last)) = (is_open, stays.last_mut()) {
-            (last.ends, last.by[1]) = (Some(change.n), change.command);
+            last.end(change);
         }
         let had_file = before.or(name.earlier).is_some();
         let hint = change.hint.as_ref();
