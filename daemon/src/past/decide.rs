@@ -110,12 +110,34 @@ impl Lineages {
         inside: &Inside,
         log: &Arc<Mutex<Reader>>,
     ) -> Result<Arc<Lineage>, Error> {
+        self.decided(inside, log, false).await
+    }
+
+    /// As [`now`](Self::now), but ends the newest burst: what follows, as by an
+    /// undo, is not decided together with it.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) async fn settle(
+        &self,
+        inside: &Inside,
+        log: &Arc<Mutex<Reader>>,
+    ) -> Result<(), Error> {
+        self.decided(inside, log, true).await.map(drop)
+    }
+
+    async fn decided(
+        &self,
+        inside: &Inside,
+        log: &Arc<Mutex<Reader>>,
+        settles: bool,
+    ) -> Result<Arc<Lineage>, Error> {
         let mut known = self.known.lock().await;
         let (log, now) = (Arc::clone(log), self.time.now());
         let mut taken = std::mem::take(&mut *known);
         let look = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = taken.look(&log, now);
+            let found = taken.look(&log, now, settles);
             (taken, found)
         });
         let (taken, found) = look
@@ -125,6 +147,11 @@ impl Lineages {
         let Found { lineage, facts } = found?;
         inside.record(facts);
         Ok(lineage)
+    }
+
+    /// Reads at the next look what was recorded by others.
+    pub(crate) async fn begin_anew(&self) {
+        self.known.lock().await.begin_anew();
     }
 
     /// Returns whether this moment is so recent that the other half of a rename
@@ -161,7 +188,7 @@ impl Known {
         };
     }
 
-    fn look(&mut self, log: &Reader, now: Millis) -> Result<Found, Error> {
+    fn look(&mut self, log: &Reader, now: Millis, settles: bool) -> Result<Found, Error> {
         if self.upto.is_none() {
             for record in log.lineages()? {
                 let Fact::Lineage {
@@ -176,6 +203,7 @@ impl Known {
                 // What was found without a version decides no burst.
                 self.recorded = self.recorded.max(version.unwrap_or_default());
                 let version = version.unwrap_or(record.n);
+                let until = if until == 0 { record.n } else { until };
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
                     path,
@@ -199,7 +227,7 @@ impl Known {
             {
                 let all: Vec<Row> = rows.drain(..burst).collect();
                 let decided = self.decide(log, &all);
-                if is_all && rows.is_empty() && end.saturating_add(BURST) > now {
+                if !settles && is_all && rows.is_empty() && end.saturating_add(BURST) > now {
                     // It is not over yet.
                     for row in &all {
                         let last = row.last(self.last(&row.path));
@@ -233,6 +261,8 @@ impl Known {
         if last.n <= self.recorded {
             return Vec::new();
         }
+        // What is known of later ones, as of undos, does not count.
+        let first = rows.first().map_or(0, |first| first.n);
         let mut places: HashMap<&RelPath, usize> = HashMap::new();
         let mut names: Vec<Name> = Vec::new();
         for row in rows {
@@ -248,7 +278,7 @@ impl Known {
             });
         }
         for row in &self.renamed {
-            let begin = self.lineage.begin(&row.path, u64::MAX);
+            let begin = self.lineage.begin(&row.path, first);
             let is_freed = |one: &Row| Some(&one.path) == row.from.as_ref() && one.hash.is_none();
             if begin.is_some_and(|begin| begin.version >= row.n) || !rows.iter().any(is_freed) {
                 continue;
@@ -270,7 +300,7 @@ impl Known {
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
         let gone = self.gone_before(rows, &places);
         // Most bursts are edits in place.
-        let has_begun = |name: &Name| self.lineage.begin(&name.path, u64::MAX).is_some();
+        let has_begun = |name: &Name| self.lineage.begin(&name.path, first).is_some();
         if gone.is_empty() && !names.iter().any(|name| is_free(name) || has_begun(name)) {
             return Vec::new();
         }
@@ -312,7 +342,7 @@ impl Known {
             earlier: before.or_else(|| last?.content),
             is_there,
             was_moved: last
-                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path)),
+                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path, first.n)),
             versions: Vec::new(),
             known: Vec::new(),
         }
@@ -341,11 +371,12 @@ impl Known {
     fn gone_before(&self, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
         let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
         let gone = self.gone.iter().filter(|path| !own.contains_key(path));
+        let first = rows.first().map_or(0, |first| first.n);
         gone.filter_map(|path| {
             let last = self.names.get(path).filter(|last| !last.is_there)?;
             let is_near = last.command.is_some_and(of_burst)
                 || rows.iter().any(|row| row.from.as_ref() == Some(path));
-            (is_near && !self.lineage.has_left(path)).then_some(Gone {
+            (is_near && !self.lineage.has_left(path, first)).then_some(Gone {
                 path: path.clone(),
                 last: last.content?,
                 ends: last.n,

@@ -76,8 +76,8 @@ pub(crate) struct FileEntry {
 }
 
 impl Entry {
-    /// Returns the facts about the undo, one for each session with changes in
-    /// the files of the entry.
+    /// Returns the facts about the undo: one for each session with changes in
+    /// the files of the entry, and one for each file that got another name.
     pub(crate) fn facts(&self) -> Vec<Fact> {
         let mut counts: BTreeMap<Option<SessionId>, [u32; 3]> = BTreeMap::new();
         for file in &self.files {
@@ -88,7 +88,7 @@ impl Entry {
                 }
             }
         }
-        counts
+        let undone = counts
             .into_iter()
             .map(|(session, [files, hunks, conflicts])| Fact::Undone {
                 session,
@@ -97,8 +97,16 @@ impl Entry {
                 files,
                 hunks,
                 conflicts,
+            });
+        let moved = self.files.iter().filter_map(|file| {
+            Some(Fact::Lineage {
+                path: file.to.clone()?,
+                version: None,
+                from: Some(file.path.clone()),
+                until: 0,
             })
-            .collect()
+        });
+        undone.chain(moved).collect()
     }
 
     /// Returns the entry without some of its files.

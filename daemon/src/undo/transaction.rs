@@ -85,6 +85,15 @@ impl<'u> Transaction<'u> {
         let Some(mut entry) = self.entry.take() else {
             return;
         };
+        if entry.files.iter().any(|file| file.to.is_some()) {
+            // The move that is undone is decided for good. If that fails, it is
+            // decided later, and may be taken for none.
+            let undoer = self.undoer;
+            let settled = undoer.lineages.settle(&undoer.inside, &undoer.log).await;
+            if let Err(error) = settled {
+                tracing::debug!("moves are not decided: {error}");
+            }
+        }
         let mut left_out = Vec::new();
         for at in 0..entry.files.len() {
             failpoint::pass("undo: about to write a file");
@@ -105,10 +114,17 @@ impl<'u> Transaction<'u> {
         let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
         if !inside.ask(Sync {}).await.is_err_and(ends) {
             failpoint::pass("undo: about to record whose changes they were");
-            inside.record(entry.facts());
+            let facts = entry.facts();
+            let has_moved = facts
+                .iter()
+                .any(|fact| matches!(fact, Fact::Lineage { .. }));
+            inside.record(facts);
             // The answer is sent once the facts are committed.
             if !inside.ask(Ping {}).await.is_err_and(ends) {
                 failpoint::pass("undo: it is recorded whose changes they were");
+                if has_moved {
+                    self.undoer.lineages.begin_anew().await;
+                }
                 self.undoer.journal.end(&mut entry);
             }
         }
