@@ -203,7 +203,6 @@ impl Known {
                 // What was found without a version decides no burst.
                 self.recorded = self.recorded.max(version.unwrap_or_default());
                 let version = version.unwrap_or(record.n);
-                let until = if until == 0 { record.n } else { until };
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
                     path,

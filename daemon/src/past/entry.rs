@@ -21,6 +21,10 @@ pub(crate) struct Entry {
     pub(crate) state: State,
     pub(crate) authors: Vec<Author>,
     pub(crate) files: Vec<FileEntry>,
+    /// The number of the newest fact when the undo began, if a file gets another
+    /// name; else `None`.
+    #[serde(default)]
+    pub(crate) begun: Option<u64>,
 }
 
 /// The progress of an undo.
@@ -99,11 +103,12 @@ impl Entry {
                 conflicts,
             });
         let moved = self.files.iter().filter_map(|file| {
+            let first = self.begun? + 1;
             Some(Fact::Lineage {
                 path: file.to.clone()?,
-                version: None,
+                version: Some(first),
                 from: Some(file.path.clone()),
-                until: 0,
+                until: first,
             })
         });
         undone.chain(moved).collect()
