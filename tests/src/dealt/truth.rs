@@ -198,9 +198,7 @@ fn decided(
     let of = |line: &usize| {
         let holds = |at: usize| lines(at).contains(line);
         let mut all = (1..file.versions.len()).rev();
-        let Some(at) = all.find(|at| holds(*at) != holds(at - 1)) else {
-            return None;
-        };
+        let at = all.find(|at| holds(*at) != holds(at - 1))?;
         let is_made = |made: usize| exists(made) && !exists(made - 1);
         let is_new = |made: usize| is_made(made) && (decides(made) || decides(made - 1));
         let mut later = at + 1..file.versions.len();
