@@ -203,7 +203,7 @@ impl Past {
         let lineage = self.lineages.now(&self.inside, &self.contents).await?;
         for path in candidates
             .into_iter()
-            .filter(|path| !lineage.has_left(path, u64::MAX))
+            .filter(|path| !lineage.has_left(path))
         {
             if after
                 .as_deref()

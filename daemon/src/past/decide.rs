@@ -149,11 +149,6 @@ impl Lineages {
         Ok(lineage)
     }
 
-    /// Reads at the next look what was recorded by others.
-    pub(crate) async fn begin_anew(&self) {
-        self.known.lock().await.begin_anew();
-    }
-
     /// Returns whether this moment is so recent that the other half of a rename
     /// may not be recorded yet.
     pub(crate) fn is_recent(&self, time: Millis) -> bool {
@@ -260,8 +255,6 @@ impl Known {
         if last.n <= self.recorded {
             return Vec::new();
         }
-        // What is known of later ones, as of undos, does not count.
-        let first = rows.first().map_or(0, |first| first.n);
         let mut places: HashMap<&RelPath, usize> = HashMap::new();
         let mut names: Vec<Name> = Vec::new();
         for row in rows {
@@ -277,7 +270,7 @@ impl Known {
             });
         }
         for row in &self.renamed {
-            let begin = self.lineage.begin(&row.path, first);
+            let begin = self.lineage.begin(&row.path, u64::MAX);
             let is_freed = |one: &Row| Some(&one.path) == row.from.as_ref() && one.hash.is_none();
             if begin.is_some_and(|begin| begin.version >= row.n) || !rows.iter().any(is_freed) {
                 continue;
@@ -299,7 +292,7 @@ impl Known {
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
         let gone = self.gone_before(rows, &places);
         // Most bursts are edits in place.
-        let has_begun = |name: &Name| self.lineage.begin(&name.path, first).is_some();
+        let has_begun = |name: &Name| self.lineage.begin(&name.path, u64::MAX).is_some();
         if gone.is_empty() && !names.iter().any(|name| is_free(name) || has_begun(name)) {
             return Vec::new();
         }
@@ -341,7 +334,7 @@ impl Known {
             earlier: before.or_else(|| last?.content),
             is_there,
             was_moved: last
-                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path, first.n)),
+                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path)),
             versions: Vec::new(),
             known: Vec::new(),
         }
@@ -370,12 +363,11 @@ impl Known {
     fn gone_before(&self, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
         let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
         let gone = self.gone.iter().filter(|path| !own.contains_key(path));
-        let first = rows.first().map_or(0, |first| first.n);
         gone.filter_map(|path| {
             let last = self.names.get(path).filter(|last| !last.is_there)?;
             let is_near = last.command.is_some_and(of_burst)
                 || rows.iter().any(|row| row.from.as_ref() == Some(path));
-            (is_near && !self.lineage.has_left(path, first)).then_some(Gone {
+            (is_near && !self.lineage.has_left(path)).then_some(Gone {
                 path: path.clone(),
                 last: last.content?,
                 ends: last.n,

@@ -21,10 +21,6 @@ pub(crate) struct Entry {
     pub(crate) state: State,
     pub(crate) authors: Vec<Author>,
     pub(crate) files: Vec<FileEntry>,
-    /// The number of the newest fact when the undo began, if a file gets another
-    /// name; else `None`.
-    #[serde(default)]
-    pub(crate) begun: Option<u64>,
 }
 
 /// The progress of an undo.
@@ -80,8 +76,8 @@ pub(crate) struct FileEntry {
 }
 
 impl Entry {
-    /// Returns the facts about the undo: one for each session with changes in
-    /// the files of the entry, and one for each file that got another name.
+    /// Returns the facts about the undo, one for each session with changes in
+    /// the files of the entry.
     pub(crate) fn facts(&self) -> Vec<Fact> {
         let mut counts: BTreeMap<Option<SessionId>, [u32; 3]> = BTreeMap::new();
         for file in &self.files {
@@ -92,7 +88,7 @@ impl Entry {
                 }
             }
         }
-        let undone = counts
+        counts
             .into_iter()
             .map(|(session, [files, hunks, conflicts])| Fact::Undone {
                 session,
@@ -101,17 +97,8 @@ impl Entry {
                 files,
                 hunks,
                 conflicts,
-            });
-        let moved = self.files.iter().filter_map(|file| {
-            let first = self.begun? + 1;
-            Some(Fact::Lineage {
-                path: file.to.clone()?,
-                version: Some(first),
-                from: Some(file.path.clone()),
-                until: first,
             })
-        });
-        undone.chain(moved).collect()
+            .collect()
     }
 
     /// Returns the entry without some of its files.

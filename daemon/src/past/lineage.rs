@@ -107,13 +107,11 @@ impl Lineage {
         Place { name, over: None }
     }
 
-    /// Returns whether the file that a name stood for right before a version was
-    /// moved to another name by then.
-    pub(crate) fn has_left(&self, name: &RelPath, before: u64) -> bool {
-        let newest = self.begin(name, before.saturating_sub(1));
-        let newest = newest.map_or(0, |begin| begin.version);
+    /// Returns whether the newest file of a name was moved to another name.
+    pub(crate) fn has_left(&self, name: &RelPath) -> bool {
+        let newest = self.begin(name, u64::MAX).map_or(0, |begin| begin.version);
         let mut moved = self.moved.get(name).into_iter().flatten();
-        moved.any(|one| one.until > newest && one.version < before)
+        moved.any(|one| one.until > newest)
     }
 
     /// Returns the names that the file of a name had, the newest first.
@@ -175,7 +173,7 @@ mod tests {
         assert_eq!(at("c", 5), ("c".to_owned(), Some(30)), "it was replaced");
         assert_eq!(all.names(&path("c")), ["c", "b", "a"].map(path));
         assert_eq!(all.names(&path("a")), ["a"].map(path));
-        assert!(all.has_left(&path("b"), u64::MAX) && !all.has_left(&path("a"), u64::MAX));
+        assert!(all.has_left(&path("b")) && !all.has_left(&path("a")));
     }
 
     #[test]
@@ -188,7 +186,7 @@ mod tests {
         let again = lineage(&[(10, "a", None), (20, "a", Some(("a", 10)))]);
         assert_eq!(again.place(&path("a"), 5), again.place(&path("a"), 20));
         assert_eq!(again.place(&path("a"), 10).over, Some(20));
-        assert!(!again.has_left(&path("a"), u64::MAX));
+        assert!(!again.has_left(&path("a")));
         // The name was taken by a moved file in the same version.
         let taken = lineage(&[(12, "g", Some(("f", 13))), (13, "f", Some(("h", 14)))]);
         assert_eq!(taken.place(&path("f"), 5).name, path("g"));

@@ -103,7 +103,7 @@ impl Known {
             let Some(content) = last.content else {
                 continue;
             };
-            if self.lineage.has_left(&name, u64::MAX) || is_on_disk(&name) {
+            if self.lineage.has_left(&name) || is_on_disk(&name) {
                 continue;
             }
             if is_wide && !self.searched.insert((name.clone(), last.n)) {

@@ -154,11 +154,7 @@ pub(crate) async fn follow(
         let own = rows
             .iter()
             .filter(|version| (first..until).contains(&number(version)));
-        let mut own: Vec<Version> = own.cloned().collect();
-        // The removal of an earlier name was the move.
-        let is_newest = parts.is_empty();
-        own.pop_if(|last| !is_newest && last.hash.is_none());
-        parts.push((own, name.clone()));
+        parts.push((own.cloned().collect(), name.clone()));
         // What put an earlier file of the name back is looked at together with
         // the file that it replaced.
         let before = rows.iter().rfind(|version| number(version) < first);
@@ -185,7 +181,7 @@ pub(crate) async fn follow(
     }
     let mut file = OneFile::default();
     let mut before: Option<RelPath> = None;
-    for (versions, name) in without_returns(parts.into_iter().rev()) {
+    for (versions, name) in parts.into_iter().rev() {
         if let Some(before) = before.filter(|before| *before != name) {
             file.moves.push((file.versions.len(), before));
         }
@@ -193,28 +189,6 @@ pub(crate) async fn follow(
         before = Some(name);
     }
     Ok(file)
-}
-
-/// Leaves out the names that a file had between two moves, to them and back,
-/// without a change: an undo and its redo. The oldest first.
-fn without_returns(
-    parts: impl Iterator<Item = (Vec<Version>, RelPath)>,
-) -> Vec<(Vec<Version>, RelPath)> {
-    let mut kept: Vec<(Vec<Version>, RelPath)> = Vec::new();
-    for (versions, name) in parts {
-        if let [.., (earlier, before), (between, _)] = &kept[..] {
-            let last = earlier.last().map(|last| last.hash);
-            let is_same = |version: &Version| Some(version.hash) == last;
-            if *before == name && between.iter().all(is_same) {
-                kept.pop();
-            }
-        }
-        match kept.last_mut().filter(|(_, last)| *last == name) {
-            Some((own, _)) => own.extend(versions),
-            None => kept.push((versions, name)),
-        }
-    }
-    kept
 }
 
 /// Returns all versions of a name up to now, as [`versions`] does for a file.

@@ -294,8 +294,6 @@ impl Daemon {
         };
         let mut known = Vec::new();
         if let Ok(log) = self.store.reader() {
-            let lineages = log.lineages().unwrap_or_default().into_iter();
-            known.extend(lineages.map(|record| (record.time, record.fact)));
             let mut before = u64::MAX;
             while let Ok(page) = log.other_facts_before(before, 1_000)
                 && let Some(oldest) = page.last()

@@ -97,7 +97,6 @@ impl Journal {
         what: String,
         authors: Vec<Author>,
         redo_of: Option<u64>,
-        begun: Option<u64>,
         plans: &mut [Plan],
     ) -> Result<Option<Begun>, Error> {
         let number = self.numbers().last().map_or(1, |last| last + 1);
@@ -109,7 +108,6 @@ impl Journal {
             state: State::Begun,
             authors,
             files: Vec::new(),
-            begun,
         };
         let directory = self.of(number);
         let writes = plans.iter().any(Plan::writes);
@@ -562,7 +560,6 @@ mod tests {
             state: State::Begun,
             authors: Vec::new(),
             files: Vec::new(),
-            begun: None,
         };
         let path = RelPath::new(b"f").unwrap();
         let file = serde_json::json!({"id": 0, "path": path, "before": null, "after": null});

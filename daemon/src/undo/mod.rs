@@ -125,7 +125,7 @@ impl Undoer {
             return Ok(self.answer(None, planned(plans), authors).await);
         }
         let mut transaction =
-            Transaction::begin(self, plans, chosen.what(), authors.clone(), None).await?;
+            Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
         transaction.carry_out(&chosen, style).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
@@ -188,7 +188,7 @@ impl Undoer {
         }
         let what = entry.what.clone();
         let mut transaction =
-            Transaction::begin(self, plans, what, entry.authors.clone(), Some(&entry)).await?;
+            Transaction::begin(self, plans, what, entry.authors.clone(), Some(&entry))?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
@@ -210,7 +210,7 @@ impl Undoer {
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave_behind_links(&mut plans, self);
         in_the_way::leave_unmerged(&mut plans, self).await;
-        let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None).await?;
+        let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());

@@ -43,7 +43,7 @@ impl<'u> Transaction<'u> {
     ///
     /// # Errors
     /// `storage`: nothing has been written then.
-    pub(super) async fn begin(
+    pub(super) fn begin(
         undoer: &'u Undoer,
         mut plans: Vec<Plan>,
         what: String,
@@ -70,16 +70,7 @@ impl<'u> Transaction<'u> {
         });
         let number = redo_of.map(|entry| entry.number);
         let journal = &undoer.journal;
-        let begun = match plans.iter().any(|plan| plan.to.is_some()) {
-            // The move that is undone is decided now: together with the undo it
-            // would be none.
-            true => {
-                undoer.lineages.settle(&undoer.inside, &undoer.log).await?;
-                Some(undoer.inside.ask(Sync {}).await?.clock.n)
-            }
-            false => None,
-        };
-        let begun = journal.begin(undoer, what, authors, number, begun, &mut plans)?;
+        let begun = journal.begin(undoer, what, authors, number, &mut plans)?;
         let (entry, stored) = begun.map(|begun| (begun.entry, begun.stored)).unzip();
         Ok(Self {
             undoer,
@@ -94,6 +85,15 @@ impl<'u> Transaction<'u> {
         let Some(mut entry) = self.entry.take() else {
             return;
         };
+        if entry.files.iter().any(|file| file.to.is_some()) {
+            // The move that is undone is decided for good. If that fails, it is
+            // decided later, and may be taken for none.
+            let undoer = self.undoer;
+            let settled = undoer.lineages.settle(&undoer.inside, &undoer.log).await;
+            if let Err(error) = settled {
+                tracing::debug!("moves are not decided: {error}");
+            }
+        }
         let mut left_out = Vec::new();
         for at in 0..entry.files.len() {
             failpoint::pass("undo: about to write a file");
@@ -114,17 +114,10 @@ impl<'u> Transaction<'u> {
         let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
         if !inside.ask(Sync {}).await.is_err_and(ends) {
             failpoint::pass("undo: about to record whose changes they were");
-            let facts = entry.facts();
-            let has_moved = facts
-                .iter()
-                .any(|fact| matches!(fact, Fact::Lineage { .. }));
-            inside.record(facts);
+            inside.record(entry.facts());
             // The answer is sent once the facts are committed.
             if !inside.ask(Ping {}).await.is_err_and(ends) {
                 failpoint::pass("undo: it is recorded whose changes they were");
-                if has_moved {
-                    self.undoer.lineages.begin_anew().await;
-                }
                 self.undoer.journal.end(&mut entry);
             }
         }
