@@ -1,6 +1,7 @@
 //! Which program is git.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -22,11 +23,12 @@ pub(super) fn find(top: &Path, common: &Path) -> io::Result<(PathBuf, OsString)>
     let directories = std::env::split_paths(&path)
         .filter(|directory| directory.is_absolute())
         .filter_map(|directory| directory.canonicalize().ok())
-        .filter(|directory| !directory.starts_with(top) && !is_in_work_tree(directory, common));
+        .filter(|directory| !directory.starts_with(top));
     for directory in directories {
         let git = directory.join("git");
         let found = git.metadata();
-        if found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0) {
+        let runs = |found: Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+        if found.is_ok_and(runs) && !is_in_work_tree(&directory, common) {
             return Ok((git, directory.into()));
         }
     }

@@ -13,6 +13,7 @@ use super::moves::{self, Changed};
 use super::stashes::Stashes;
 use crate::git::files::Configured;
 use crate::git::index::{Entry, GitIndex, ObjectId};
+use crate::git::waiting::Waiting;
 use crate::git::{Limits, Object, Objects, WorkTree};
 use crate::survival::reflog::{self, Move};
 use crate::system::stat::MetadataExt as _;
@@ -160,14 +161,8 @@ impl Place {
     /// Returns whether an operation of several steps is in progress that takes
     /// files from one whole state to another.
     pub(super) fn is_between(&self) -> bool {
-        let signs = [
-            "MERGE_HEAD",
-            "CHERRY_PICK_HEAD",
-            "rebase-merge",
-            "rebase-apply",
-        ];
-        let mut signs = signs.iter();
-        signs.any(|sign| self.tree.own.join(sign).symlink_metadata().is_ok())
+        let waiting = self.tree.waiting();
+        waiting.is_some_and(|operation| operation != Waiting::Revert)
     }
 
     /// Returns the id that git gives to this content here.

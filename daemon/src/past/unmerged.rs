@@ -8,17 +8,8 @@ use touchmark_proto::{Places, RelPath};
 use super::place::top_of;
 use crate::git::WorkTree;
 use crate::git::index::GitIndex;
+use crate::git::waiting::Waiting;
 use crate::links::absolute;
-
-/// What git leaves in its directory while an operation waits for the user, and
-/// the command that takes the operation back.
-const OPERATIONS: [(&str, &str); 5] = [
-    ("rebase-merge", "git rebase --abort"),
-    ("rebase-apply", "git rebase --abort"),
-    ("CHERRY_PICK_HEAD", "git cherry-pick --abort"),
-    ("REVERT_HEAD", "git revert --abort"),
-    ("MERGE_HEAD", "git merge --abort"),
-];
 
 /// The indexes of the repositories that were needed so far, each with the
 /// command that takes git's operation back; `None` for those that are not
@@ -34,9 +25,7 @@ impl Unmerged {
         let known = self.0.entry(top.clone()).or_insert_with(|| {
             let tree = WorkTree::at(&top, places)?;
             let index = GitIndex::read(&tree.own.join("index")).ok()?;
-            let mut all = OPERATIONS.iter();
-            let found = all.find(|(file, _)| tree.own.join(file).symlink_metadata().is_ok());
-            Some((index, found.map(|(_, abort)| *abort)))
+            Some((index, tree.waiting().map(Waiting::abort)))
         });
         let (index, abort) = known.as_ref()?;
         if !index.entry_of(&name)?.is_unmerged() {
