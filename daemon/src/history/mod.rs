@@ -10,7 +10,7 @@ mod look;
 mod restore;
 mod writers;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::Step;
@@ -59,7 +59,7 @@ impl Past {
     /// content. For a file that was never tracked it is the only version, and
     /// has no clock ([`clock`]).
     async fn chain(&self, path: &ClientPath, which: Which<'_>) -> Result<Chain, Error> {
-        let root = Path::new("").join(native::name(&self.root));
+        let root = self.root_path();
         let mut chain = Chain::of(self.sources(&root), path, which, &alone).await?;
         let newest = chain.versions.last().map(|version| version.hash);
         match newest {
@@ -83,9 +83,13 @@ impl Past {
 
     /// Returns the versions of a file under all its names.
     async fn versions(&self, path: &ClientPath, which: Which<'_>) -> Result<Vec<Version>, Error> {
-        let root = Path::new("").join(native::name(&self.root));
+        let root = self.root_path();
         let file = versions::versions(self.sources(&root), path, which, &alone).await?;
         Ok(file.versions)
+    }
+
+    fn root_path(&self) -> PathBuf {
+        Path::new("").join(native::name(&self.root))
     }
 
     fn sources<'a>(&'a self, root: &'a Path) -> Sources<'a> {

@@ -35,7 +35,8 @@ enum Wanted {
 
 impl Lineages {
     /// Looks for files that are not on disk, and whose removal nobody saw. What
-    /// is found is recorded. Each is looked for once.
+    /// is found is recorded. Each is looked for once. Returns whether anything
+    /// was found.
     ///
     /// # Errors
     /// `storage`, `shuttingDown`.
@@ -43,7 +44,7 @@ impl Lineages {
         &self,
         sources: Sources<'_>,
         names: Vec<RelPath>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         self.search(sources, Wanted::Places(names)).await
     }
 
@@ -53,10 +54,10 @@ impl Lineages {
     /// # Errors
     /// `storage`, `shuttingDown`.
     pub(crate) async fn adopt(&self, sources: Sources<'_>, name: RelPath) -> Result<(), Error> {
-        self.search(sources, Wanted::File(name)).await
+        self.search(sources, Wanted::File(name)).await.map(drop)
     }
 
-    async fn search(&self, sources: Sources<'_>, wanted: Wanted) -> Result<(), Error> {
+    async fn search(&self, sources: Sources<'_>, wanted: Wanted) -> Result<bool, Error> {
         self.now(sources.inside, sources.log).await?;
         let mut known = self.known.lock().await;
         let (log, root) = (Arc::clone(sources.log), sources.root.to_owned());
@@ -70,13 +71,14 @@ impl Lineages {
             .await
             .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
         *known = taken;
-        if !facts.is_empty() {
+        let is_found = !facts.is_empty();
+        if is_found {
             sources.inside.record(facts);
             sources.inside.ask(Ping {}).await?;
             // The facts are read from the log, which numbers them.
             known.begin_anew();
         }
-        Ok(())
+        Ok(is_found)
     }
 }
 

@@ -72,13 +72,14 @@ impl Undoer {
         self.inside.ask(Sync {}).await?;
         self.inside.looked().await?;
         let commits = self.commits().await?;
-        let lineage = self.lineage().await?;
-        let written = self.written_by_agents(&lineage).await?;
+        let mut lineage = self.lineage().await?;
+        let mut written = self.written_by_agents(&lineage).await?;
         // Files that were moved while nobody looked are found first.
         let names = written.keys().cloned().collect();
-        self.lineages.find(self.sources(), names).await?;
-        let lineage = self.lineage().await?;
-        let written = self.written_by_agents(&lineage).await?;
+        if self.lineages.find(self.sources(), names).await? {
+            lineage = self.lineage().await?;
+            written = self.written_by_agents(&lineage).await?;
+        }
         let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
         let mut rows = 0;

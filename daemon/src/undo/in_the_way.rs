@@ -1,23 +1,30 @@
 //! Files that an undo leaves as they are, since something else stands in their
 //! way: a symbolic link (UNDO-6), or a merge (UNDO-10).
 
+use touchmark_proto::RelPath;
 use touchmark_proto::undo::{LeftCause, UndoLeft, UndoOutcome};
-use touchmark_proto::{FileMode, RelPath};
 
 use super::Undoer;
-use super::plan::Plan;
+use super::plan::{Plan, is_link};
 use crate::history::aside;
 use crate::past::unmerged::Unmerged;
+
+/// Leaves the files as they are in whose way something stands. All files of the
+/// undo have to be planned.
+pub(super) async fn leave(plans: &mut [Plan], undoer: &Undoer) {
+    leave_behind_links(plans, undoer);
+    leave_unmerged(plans, undoer).await;
+}
 
 /// Leaves the files as they are that would be written through a symlink that was
 /// not there. The write checks it again. A link above a file does not count if
 /// the same undo removes it.
-pub(super) fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
+fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
     for at in 0..plans.len() {
         let plan = &plans[at];
         let is_removed = |other: &Plan| plan.path.below(&other.path).is_some();
         if !plan.writes()
-            || plan.was.is_some_and(FileMode::is_link)
+            || is_link(plan.was)
             || plans
                 .iter()
                 .any(|other| other.removes_link() && is_removed(other))
@@ -34,7 +41,7 @@ pub(super) fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
 
 /// Leaves the files as they are that have a merge conflict (UNDO-10): git's
 /// markers are nobody's, and git has yet to write their lines.
-pub(super) async fn leave_unmerged(plans: &mut [Plan], undoer: &Undoer) {
+async fn leave_unmerged(plans: &mut [Plan], undoer: &Undoer) {
     let writes = plans.iter().enumerate().filter(|(_, plan)| plan.writes());
     let paths: Vec<(usize, RelPath)> = writes.map(|(at, plan)| (at, plan.path.clone())).collect();
     let (root, places) = (undoer.root.clone(), undoer.places.clone());

@@ -201,7 +201,7 @@ impl Journal {
                 .unwrap_or(0),
         };
         let (name, base, replacer) = (plan.name(), plan.base, &undoer.replacer);
-        let is_link = plan.was.is_some_and(FileMode::is_link);
+        let is_link = plan::is_link(plan.was);
         let size = |bytes: &Bytes| bytes.as_deref().map_or(0, |bytes| bytes.len() as u64);
         let sizes = size(&plan.before) + size(&plan.after);
         let kept = || -> Result<Stored, NotStored> {

@@ -2,9 +2,8 @@
 //!
 //! - [`whose`]: which versions a request selects.
 //! - [`plan`]: the content of their files without them. [`moves`]: files that
-//!   get another name.
-//!   [`in_the_way`]: files that stay as they are. [`left`]: the rows about what
-//!   stays.
+//!   get another name. [`in_the_way`]: files that stay as they are. [`left`]:
+//!   the rows about what stays.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
 //!   completes, and what a redo writes back. [`undos`]: which versions
 //!   are undos and redos.
@@ -95,11 +94,12 @@ impl Undoer {
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
         let mut plans = Vec::new();
         // Files that were moved while nobody looked are found first.
-        let lineage = self.lineage().await?;
-        let names = chosen.names(&lineage).into_iter().collect();
-        self.lineages.find(self.sources(), names).await?;
-        let lineage = self.lineage().await?;
-        for path in &chosen.names(&lineage) {
+        let mut names = chosen.names(&*self.lineage().await?);
+        let wanted = names.iter().cloned().collect();
+        if self.lineages.find(self.sources(), wanted).await? {
+            names = chosen.names(&*self.lineage().await?);
+        }
+        for path in &names {
             if plans.len() >= MOST_FILES {
                 return Err(Error::new(ErrorCode::TooLarge, "too many files")
                     .with(ErrorData {
@@ -118,8 +118,7 @@ impl Undoer {
             plans.extend(plan.filter(is_new));
         }
         moves::join(self, &mut plans, &chosen).await?;
-        in_the_way::leave_behind_links(&mut plans, self);
-        in_the_way::leave_unmerged(&mut plans, self).await;
+        in_the_way::leave(&mut plans, self).await;
         let authors = chosen.authors.clone();
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), authors).await);
@@ -181,8 +180,7 @@ impl Undoer {
             plans.push(plan);
         }
         plan::rename_again(&mut plans, &entry.files);
-        in_the_way::leave_behind_links(&mut plans, self);
-        in_the_way::leave_unmerged(&mut plans, self).await;
+        in_the_way::leave(&mut plans, self).await;
         if ask.dry_run {
             return Ok(self.answer(None, planned(plans), entry.authors).await);
         }
@@ -208,8 +206,7 @@ impl Undoer {
     ) -> Result<Undone, Error> {
         let chosen = Chosen::default();
         moves::join(self, &mut plans, &chosen).await?;
-        in_the_way::leave_behind_links(&mut plans, self);
-        in_the_way::leave_unmerged(&mut plans, self).await;
+        in_the_way::leave(&mut plans, self).await;
         let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();

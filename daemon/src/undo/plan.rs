@@ -106,14 +106,11 @@ impl Plan {
             false => Author::UNKNOWN,
         };
         let mut plan = Self {
-            path: path.clone(),
             base: newest.hash,
             before,
             after: without.bytes.as_deref().map(Arc::from),
             was: chain.mode,
             mode: chain.mode_without(&undos, meant),
-            outcome: UndoOutcome::Unchanged,
-            cause: None,
             hunks: without.hunks,
             conflicts: without
                 .conflicts
@@ -132,15 +129,14 @@ impl Plan {
                 )
                 .collect(),
             by: chosen.sessions_of(versions.iter().copied()),
-            from: None,
+            from: chain.moved_by(&undos, meant).map(|(_, from)| from.clone()),
             real: name.real,
-            to: None,
             versions,
+            ..Self::nothing(path, UndoOutcome::Unchanged, None)
         };
-        plan.from = chain.moved_by(&undos, meant).map(|(_, from)| from.clone());
         plan.left
             .extend(left_not_kept(undoer, &chain, &without.not_kept));
-        plan.judge(&without);
+        plan.judge(&without.not_kept);
         if chain.has_links() {
             plan.check_links(&chain);
         }
@@ -173,7 +169,6 @@ impl Plan {
         let newest = chain.versions.last();
         let author = newest.map_or(Author::UNKNOWN, |version| version.author.clone());
         let mut plan = Self {
-            path: name.path,
             base,
             before: match &now {
                 Step::Held(bytes) => Some(Arc::clone(bytes)),
@@ -187,22 +182,16 @@ impl Plan {
                 Some(now) if mode.is_some() && Some(now) != mode => Some(now),
                 _ => was.or(mode),
             },
-            outcome: UndoOutcome::Unchanged,
-            cause: None,
             hunks: without.hunks,
             conflicts: without
                 .conflicts
                 .iter()
                 .map(|conflict| told(conflict, author.clone()))
                 .collect(),
-            left: Vec::new(),
-            by: BTreeSet::new(),
-            from: None,
             real: name.real,
-            to: None,
-            versions: BTreeSet::new(),
+            ..Self::nothing(&name.path, UndoOutcome::Unchanged, None)
         };
-        plan.judge(&without);
+        plan.judge(&without.not_kept);
         plan.check_pair(&[(&before, was), (&after, mode)]);
         plan.check_present(undoer, not_kept);
         Ok(plan)
@@ -223,32 +212,15 @@ impl Plan {
             _ => None,
         };
         let mut plan = Self {
-            path: name.path,
             base: chain.versions.last().and_then(|version| version.hash),
             before,
             after: after.map(Arc::from),
-            was: None,
-            mode: None,
-            outcome: UndoOutcome::Unchanged,
-            cause: None,
             hunks,
-            conflicts: Vec::new(),
-            left: Vec::new(),
             by,
-            from: None,
             real: name.real,
-            to: None,
-            versions: BTreeSet::new(),
+            ..Self::nothing(&name.path, UndoOutcome::Unchanged, None)
         };
-        let nothing_else = Without {
-            bytes: None,
-            hunks,
-            conflicts: Vec::new(),
-            likely: Vec::new(),
-            decided: Vec::new(),
-            not_kept: Vec::new(),
-        };
-        plan.judge(&nothing_else);
+        plan.judge(&[]);
         plan
     }
 
@@ -266,21 +238,12 @@ impl Plan {
         bytes: Option<Arc<[u8]>>,
         [was, mode]: [Option<FileMode>; 2],
     ) {
-        let hunks = self.hunks;
         (self.was, self.mode) = (was, mode);
         if chain.has_links() {
             self.after = bytes;
             self.hunks += 1;
         }
-        let nothing_else = Without {
-            bytes: None,
-            hunks,
-            conflicts: Vec::new(),
-            likely: Vec::new(),
-            decided: Vec::new(),
-            not_kept: Vec::new(),
-        };
-        self.judge(&nothing_else);
+        self.judge(&[]);
         self.check_links(chain);
     }
 
@@ -315,9 +278,9 @@ impl Plan {
         }
     }
 
-    /// Sets the outcome. If the contents that the undo needs are not stored,
-    /// the file keeps its content.
-    fn judge(&mut self, without: &Without) {
+    /// Sets the outcome. `not_kept` has the versions that cannot be undone, since
+    /// contents are not stored. If none can, the file keeps its content.
+    fn judge(&mut self, not_kept: &[usize]) {
         if let (Some(was), Some(mode)) = (self.was, self.mode)
             && was != mode
             && mode.permissions() & SPECIAL != 0
@@ -334,7 +297,7 @@ impl Plan {
         if self.is_lost() {
             return self.leave("the file's present content is not stored".into());
         }
-        if is_stuck && is_kept && !without.not_kept.is_empty() {
+        if is_stuck && is_kept && !not_kept.is_empty() {
             let mut causes = self.left.iter().map(|left| left.why.clone());
             let cause = causes.next();
             return self.leave(
@@ -419,7 +382,6 @@ impl Plan {
     /// Returns whether a symbolic link stands at the name, and not after the
     /// undo.
     pub(super) fn removes_link(&self) -> bool {
-        let is_link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_link);
         is_link(self.was) && (self.after.is_none() || !is_link(self.mode))
     }
 
@@ -456,14 +418,13 @@ impl Plan {
     }
 
     fn check_pair(&mut self, held: &[(&Bytes, Option<FileMode>)]) {
-        let link = |mode: Option<FileMode>| mode.is_some_and(FileMode::is_link);
-        let has = |mode| held.iter().any(|(_, own)| link(*own) == mode);
+        let has = |mode| held.iter().any(|(_, own)| is_link(*own) == mode);
         if !has(true) || self.after.is_none() {
             return;
         }
         let known = held
             .iter()
-            .any(|(bytes, mode)| **bytes == self.after && link(*mode) == link(self.mode));
+            .any(|(bytes, mode)| **bytes == self.after && is_link(*mode) == is_link(self.mode));
         if !known {
             self.keep("the file was a symbolic link, and was changed since");
         }
@@ -504,6 +465,11 @@ impl Plan {
             changes: None,
         }
     }
+}
+
+/// Returns whether a mode is that of a symbolic link; false for no file.
+pub(super) fn is_link(mode: Option<FileMode>) -> bool {
+    mode.is_some_and(FileMode::is_link)
 }
 
 /// Returns whether a version or a claim is to be undone. What git carried is

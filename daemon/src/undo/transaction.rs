@@ -13,7 +13,7 @@ use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
 use super::journal::{Bytes, Journal, failed, name};
-use super::plan::Plan;
+use super::plan::{Plan, is_link};
 use super::whose::Chosen;
 use super::{Undoer, is_written};
 use crate::failpoint;
@@ -260,10 +260,6 @@ struct Change {
     after: Bytes,
     was: Option<FileMode>,
     mode: Option<FileMode>,
-}
-
-fn is_link(mode: Option<FileMode>) -> bool {
-    mode.is_some_and(FileMode::is_link)
 }
 
 fn is_done(outcome: &WriteOutcome) -> bool {
