@@ -128,7 +128,7 @@ fn hist9_every_line_keeps_its_author_when_its_file_is_moved() {
             // The earlier versions are named by the new name, too.
             let log = agent.client.ok("file/log", json!({"paths": [to]}));
             assert!(log["entries"].as_array().unwrap().len() >= 2, "{log:#}");
-            // What was written under the old name is undone under the new one.
+            // The agent wrote under the old name. Its change is undone under the new one.
             let undone = undo(&mut agent, "a");
             assert_eq!(outcomes(&undone), [format!("{to} undone")], "{line}");
             assert_eq!(

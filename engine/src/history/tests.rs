@@ -569,7 +569,7 @@ fn what_others_have_decided_about_stays_and_is_listed() {
     let found = without_decided(&[base, agent, "a\nx\nb\n", agent], &[]);
     assert_eq!(found.1, [told(3, true, "y\n")]);
     assert_eq!(found.0, "a\ny\nb\nc\n");
-    // What the agent removed is put back and taken away again.
+    // The agent removed a line. The user put it back, then removed it, too.
     let found = without_decided(&[base, "a\nc\n", base, "a\nc\n"], &[]);
     assert_eq!(found, ("a\nc\n".into(), vec![told(3, false, "b\n")]));
     // A whole file, as from a backup.

@@ -491,9 +491,9 @@ impl Kept {
     }
 
     /// Checks a part that is to be undone. It stays if a version that stays has
-    /// changed its lines, or if lines would come back into another text than
-    /// that which they were removed from: `is_gone` says whether nobody has
-    /// brought them back.
+    /// changed its lines. It also stays if the file was rewritten since, so that
+    /// its lines would come back into another text. `is_gone` says whether they
+    /// are away: no version has brought them back.
     fn look(&mut self, part: Part, is_gone: bool) {
         let changed = part.on.iter().find_map(|line| {
             let by = self.replaced.get(line)?;
