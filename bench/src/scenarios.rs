@@ -119,10 +119,13 @@ fn play(repeat: u32, only: Option<&str>) -> Result<(BTreeMap<String, Count>, boo
     let mut tests = Command::new(cargo);
     tests
         .args(["test", "--package", "touchmark-tests", "--no-fail-fast"])
-        .args(["--test", "scenarios_*", "--"])
+        .args(["--test", "all", "--"])
         // Two tests run in parallel, so that they disturb each other.
         .args(["--test-threads", "2"])
-        .args(only.map(|row| format!("{}_", row.to_lowercase())))
+        .arg(match only {
+            Some(row) => format!("::{}_", row.to_lowercase()),
+            None => "scenarios_".to_owned(),
+        })
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("TOUCHMARK_BIN", binary)
         .env("TOUCHMARK_REPEAT", repeat.to_string())

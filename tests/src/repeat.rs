@@ -246,6 +246,8 @@ fn report(runs: usize, wrong: &[(usize, String)]) {
     // With a single test thread, tests run on the main thread, whose name is
     // not the test's.
     assert_ne!(test, "main", "a report needs more than one test thread");
+    // Without the module.
+    let test = test.rsplit("::").next().unwrap_or(test);
     let wrong: BTreeSet<usize> = wrong.iter().map(|(rep, _)| *rep).collect();
     append(
         file.as_ref(),

@@ -1,7 +1,5 @@
 //! An agent's afternoon: two sessions and a sub-agent in one workspace, from
 //! the first read to the final counts.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

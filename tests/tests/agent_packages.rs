@@ -1,6 +1,4 @@
 //! The packages for agents, installed by the programs that they are for.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! The programs on the pages for authors of agents (`docs/agents`) run, and
 //! print what the pages say.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
 //! Every snippet in `docs/agents` is run, or parsed as its language.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 

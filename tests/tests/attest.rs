@@ -1,7 +1,5 @@
 //! `touchmark attest`: shows who wrote the lines of a commit, also as a git
 //! note (HIST-6).
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,5 @@
 //! The Python client's own tests, with a daemon of this build, and the checks
 //! of its types.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Compiles `bindings/typescript` and runs its own tests against the real
 //! daemon. The compiler is fetched into `target/tools/typescript`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -5,8 +5,6 @@
 //!
 //! This program also runs in the machine (`guest`): it acts as the user and
 //! prints its findings on the console. The expected findings are in [`BOOTS`].
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::Write as _;
@@ -170,7 +168,7 @@ SuccessAction=poweroff
 FailureAction=poweroff
 [Service]
 Type=oneshot
-ExecStart=/usr/bin/guest --exact guest --ignored --nocapture --test-threads=1
+ExecStart=/usr/bin/guest --exact boot::guest --ignored --nocapture --test-threads=1
 StandardOutput=file:/dev/ttyS0
 StandardError=file:/dev/ttyS0
 ";

@@ -1,7 +1,5 @@
 //! HIST-8: what git brings onto the disk is nobody's change. Each line is
 //! unique, so the test knows who typed it.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! ATTR-18, UNDO-7, UNDO-8: what changes while an agent's command runs may be
 //! the user's. It is undone only if the user says so. The truth is who wrote
 //! which unique line.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

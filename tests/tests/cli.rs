@@ -1,6 +1,4 @@
 //! The command line: exit codes, JSON, start and stop, the tour.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::process::Output;

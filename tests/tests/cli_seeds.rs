@@ -1,6 +1,4 @@
 //! The commands for checkpoints, warnings, tasks, models, stats and forgetting.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

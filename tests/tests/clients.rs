@@ -1,6 +1,4 @@
 //! The Rust, the Python and the TypeScript client have the same methods.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,6 @@
 //! Command windows with `scope` `workspace` (SCOPE-1): what commands do to
 //! files that are not tracked. The truth is the bytes of the tree before and
 //! after.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,7 +1,5 @@
 //! Command windows (ATTR-6) and what ends them, formatters (ATTR-17),
 //! `touchmark run`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

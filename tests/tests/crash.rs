@@ -1,6 +1,4 @@
 //! DUR-1: every change of state that was answered survives `kill -9`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -10,8 +10,6 @@
 //!
 //! With `TOUCHMARK_PARTS=1` (`tests/run --parts`) every failpoint is tried,
 //! otherwise some of them.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

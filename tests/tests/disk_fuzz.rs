@@ -7,8 +7,6 @@
 //! steps. `TOUCHMARK_SOAK=1` (`tests/run --soak`) runs 1,000 seeds or
 //! `TOUCHMARK_SEEDS`, beginning with `TOUCHMARK_FROM`. With
 //! `TOUCHMARK_FAILURES` it continues until that many have failed.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use touchmark_tests::disk_fuzz::{rows, shrink};
 use touchmark_tests::{mounts, parts};

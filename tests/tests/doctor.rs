@@ -1,6 +1,4 @@
 //! `touchmark doctor`, `audit` and `logs`: problems are named, with what to do.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,6 +1,4 @@
 //! The example of docs/editors.md, verbatim, in a real Emacs.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,4 @@
 //! The Neovim plug-in: real Neovims, a real daemon, an agent's session.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,8 +1,6 @@
 //! `editors/vscode`: packed, unpacked, and run against the real daemon, with a
 //! stand-in for VS Code's interface and, as a heavy part, in the real
 //! workbench.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
 //! ATTR and GUARD: marks, edits, how they end, and refusals.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::Write;

@@ -1,7 +1,5 @@
 //! Users' writes and disconnecting clients while an edit is open: what can only
 //! be tested with real connections and real time.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

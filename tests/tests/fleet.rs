@@ -1,6 +1,4 @@
 //! FLEET: many daemons of one user on one machine.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -4,8 +4,6 @@
 //! the page give what the scripts have counted.
 //!
 //! `TOUCHMARK_FLEET="daemons seconds"` sets the size of the fleet.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -73,7 +71,7 @@ fn the_page_and_the_dashboard_have_the_same_queries() {
     assert_eq!(
         stored, made,
         "docs/fleet/dashboard.json differs from docs/fleet.md: \
-         TOUCHMARK_BLESS=1 cargo test -p touchmark-tests --test fleet_export"
+         TOUCHMARK_BLESS=1 cargo test -p touchmark-tests fleet_export::"
     );
 }
 

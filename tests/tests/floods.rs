@@ -1,8 +1,6 @@
 //! Hostile clients that send, hold open, or leave unread too much (LIM-1): they
 //! are limited and refused with a hint, and other clients are not affected.
 //! Hostile messages are in `hostile.rs`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;

@@ -9,8 +9,6 @@
 //! beginning with `TOUCHMARK_FROM`. `TOUCHMARK_IGNORE=Blame` passes over
 //! differences of that kind. `TOUCHMARK_REPORT=1` runs every group and
 //! prints how many of its sessions fail, with one example of each kind.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

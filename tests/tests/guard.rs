@@ -1,7 +1,5 @@
 //! Guarded writes (GUARD): a write through touchmark destroys nothing that the
 //! session has not seen.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;

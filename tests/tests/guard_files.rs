@@ -1,6 +1,4 @@
 //! Guarded writes: which files they may change, and what they leave open.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

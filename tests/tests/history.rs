@@ -1,7 +1,5 @@
 //! Earlier versions of files: their names, who wrote which line, and how to
 //! restore them (HIST).
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::io::Write as _;

@@ -1,6 +1,4 @@
 //! `touchmark hook install` and `uninstall` on real settings files.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::Write;

@@ -1,7 +1,5 @@
 //! Each agent that has a row: a whole session with the real binary and daemon,
 //! fields of other types, and agents that run each other's hooks.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};
 use touchmark_tests::hooks::{Talk, Voice, play, printed, run, voice};

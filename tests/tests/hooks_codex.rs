@@ -1,6 +1,4 @@
 //! Codex's hooks, with the real binary and daemon.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

@@ -1,7 +1,5 @@
 //! A hook never blocks its agent: whatever fails, it prints `{}` and exits with
 //! 0.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,5 @@
 //! HOOK-4: a tool is denied only what would destroy something. The same test
 //! for all agents; the truth is the file's final content.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

@@ -1,6 +1,4 @@
 //! HOOK-3: what an agent's tools had begun ends with the agent's process.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,4 @@
 //! HOOK-9: an agent's hooks and its MCP tool calls belong to one session.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};
 use touchmark_tests::hooks::Voice;

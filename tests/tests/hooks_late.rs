@@ -1,6 +1,4 @@
 //! HOOK-2 and SEEN-9: hooks that returned before the daemon had answered.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

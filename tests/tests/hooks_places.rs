@@ -1,7 +1,5 @@
 //! Which file a hook's event names: by links, relative names, and in a nested
 //! repository.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,8 +1,6 @@
 //! Hooks that are installed twice, by a package and in settings, with different
 //! command lines, so that the agent runs both: versions and denials are as with
 //! one.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::thread;

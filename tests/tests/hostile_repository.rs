@@ -1,8 +1,6 @@
 //! SEC-7: nothing that a repository contains ends, blocks or bloats the daemon.
 //! Each repository here is damaged in one way. The damage that a parser of ours
 //! would meet is generated a thousandfold in `daemon/src/git/index/tests.rs`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

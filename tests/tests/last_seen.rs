@@ -1,6 +1,4 @@
 //! A session's copy is what it was last shown, or wrote last (SEEN-2, SEEN-7).
-#![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, clippy::panic)]
 
 use std::process::Command;
 

@@ -1,7 +1,5 @@
 //! LIFE: the daemon is started when needed, exits when it is not, can be found
 //! in between, and leaves nothing.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::net::UnixListener;

@@ -8,8 +8,6 @@
 //! it is as long as the saves take; `TOUCHMARK_SOAK=1` adds long ones.
 //! While the group `Likely` of `tests/src/givenback/features.rs` is off, what
 //! is removed of saves is only counted.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,7 +1,5 @@
 //! HIST-9: a file's history continues under its new name, and a file that was
 //! removed and newly written is another one. The truth is who typed each line.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::process::Command;

@@ -1,7 +1,5 @@
 //! LOSS-2 and ATTR-13 where file systems are mounted, unmounted, and changed
 //! behind a mount. None of that makes an event on the files.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! LOSS-4: files that cannot be read for a moment, and files that cannot be
 //! watched because their path is too long.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::fs::File;

@@ -1,8 +1,6 @@
 //! ATTR-13 and LIFE-1 where the workspace's directory is removed and another
 //! one gets its name: the daemon exits, the next one compares, and no answer
 //! comes from the previous content.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

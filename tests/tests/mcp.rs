@@ -1,6 +1,4 @@
 //! `touchmark mcp`, driven line by line in both versions of the protocol.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::process::{Command, Stdio};

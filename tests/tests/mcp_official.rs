@@ -1,7 +1,5 @@
 //! `touchmark mcp` driven by the protocol's own client libraries, fetched from
 //! their registries.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,4 @@
 //! FILE-1 to FILE-4: one file and all its names.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

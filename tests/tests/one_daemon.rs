@@ -1,8 +1,6 @@
 //! SEC-1: one daemon for one store, whatever runtime directory its starters and
 //! clients use. Some agents start MCP servers and hooks with only a few
 //! variables, without `XDG_RUNTIME_DIR`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

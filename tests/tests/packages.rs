@@ -1,7 +1,5 @@
 //! The published packages: a Debian package, a static program, and the result
 //! of `cargo install`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

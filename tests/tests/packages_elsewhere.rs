@@ -1,7 +1,5 @@
 //! What is published apart from packages for registries: tarballs, the feature
 //! for dev containers, the Homebrew formula, the Nix flake, the workflows.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::env::consts::ARCH;
 use std::fs;

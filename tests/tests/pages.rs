@@ -1,6 +1,4 @@
 //! The pages that are read from top to bottom run verbatim.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

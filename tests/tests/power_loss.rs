@@ -4,8 +4,6 @@
 //! This program also runs in the machine (`guest`): it starts the daemon,
 //! prints what is stored, sends requests, and prints each answered one on the
 //! console.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -214,7 +212,7 @@ fn dur1_what_was_answered_survives_a_loss_of_power() {
     let place = tempfile::tempdir().unwrap();
     let this = std::env::current_exe().unwrap();
     let programs = [(&*binary(), "/touchmark"), (&*this, "/guest")];
-    let init = "/guest --exact guest --ignored --nocapture --test-threads=1";
+    let init = "/guest --exact power_loss::guest --ignored --nocapture --test-threads=1";
     let mut parts = match Parts::new(place.path(), &programs, init) {
         Ok(parts) => parts,
         Err(missing) => return not_tested(&format!("a loss of power: {missing}")),

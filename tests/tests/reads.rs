@@ -1,6 +1,4 @@
 //! SEEN: what sessions have read of files; compaction, ranges, renames.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

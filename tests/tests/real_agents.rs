@@ -1,7 +1,5 @@
 //! The real agents, each with touchmark's hooks and a model that answers as the
 //! test orders.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,6 +1,4 @@
 //! REV: what agents changed stays in a queue until the user has reviewed it.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,4 @@
 //! The Rust client over the binary wire against a real daemon.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

@@ -1,6 +1,4 @@
 //! Rows of the scenarios' table about an agent's commands: S40, S41.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,7 +1,5 @@
 //! Rows of the scenarios' table about files that disappear and return: S8, S8r,
 //! S8m, S8d, S27.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

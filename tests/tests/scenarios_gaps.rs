@@ -1,7 +1,5 @@
 //! Rows of the scenarios' table about a daemon that could not watch: it was
 //! down (S11), or more happened than the kernel queues for it (S43).
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

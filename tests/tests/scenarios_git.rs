@@ -1,7 +1,5 @@
 //! Rows of the scenarios' table about many files and git: S7git, S10, S10git,
 //! S41.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs;

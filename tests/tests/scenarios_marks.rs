@@ -1,8 +1,6 @@
 //! Rows of the scenarios' table about an agent's own edits: S1 to S6, S13 to
 //! S18, S34, S42. Each is run for every way to announce an edit, where that
 //! makes sense. The names of files say which.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::json;
 use touchmark_tests::children::unshared;

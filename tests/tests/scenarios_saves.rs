@@ -1,7 +1,5 @@
 //! Rows of the scenarios' table about a user's edits: S7, S9, S12, S20 to S22,
 //! S25, S29.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::Write;

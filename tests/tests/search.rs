@@ -1,7 +1,5 @@
 //! `search/grep` with a real daemon. What is found, skipped and cut is tested
 //! next to the code. These tests need a workspace, a wire or a client.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,6 +1,4 @@
 //! What is not stored (SEC-3): every byte of the state directory is searched.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,6 +1,4 @@
 //! "Duplicate Detection": tool calls that repeat earlier ones.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, text, user};

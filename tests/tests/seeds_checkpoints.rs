@@ -1,7 +1,5 @@
 //! "Context Tracking": what was edited after a checkpoint, stored warnings,
 //! models in use, and that document's workflow and scenarios.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::time::Instant;

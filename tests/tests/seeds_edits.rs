@@ -1,8 +1,6 @@
 //! "Tool Enhancements": files are read before they are edited, times and sizes
 //! prove nothing, quotation marks are matched. Other tests of `file/edit` are
 //! in `guard.rs`, and GUARD-4 for marks in `edits.rs`.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, SystemTime};

@@ -1,7 +1,5 @@
 //! "File Read Tracker": what was read is not put into the context again. The
 //! first nine tests have the names of that document's tests.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, authors, paths, text, user};

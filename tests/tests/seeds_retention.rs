@@ -1,8 +1,6 @@
 //! "File-Aware Retrieval": what a session accessed recently, and which results
 //! may leave its context. The first two tests have the names of that document's
 //! tests.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, text, user};

@@ -1,6 +1,4 @@
 //! "Tool Enhancements": background tasks that are known after a restart.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::process::{Child, Command, Stdio};
 
@@ -151,7 +149,7 @@ fn a_number_used_again_is_another_process() {
     command
         .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "a_number_used_again_is_another_process"])
+        .args(["--exact", "seeds_tasks::a_number_used_again_is_another_process"])
         .arg("--nocapture")
         .env(INSIDE, "1")
         .stdin(Stdio::null());

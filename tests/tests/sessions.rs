@@ -1,6 +1,4 @@
 //! Sessions, deliveries, history.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};
 use touchmark_tests::{Session, Way, World, authors, paths, sha256, text, user};

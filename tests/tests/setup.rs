@@ -1,7 +1,5 @@
 //! `touchmark setup`: everything is added, tested, shown by `doctor`, and
 //! removed again to the byte.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs;

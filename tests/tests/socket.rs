@@ -1,6 +1,4 @@
 //! SEC-1 and the daemon's lifetime: modes, lock, stale sockets, other users.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

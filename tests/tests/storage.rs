@@ -1,7 +1,5 @@
 //! LOSS-3: a disk that is full or read-only, and a state directory that may not
 //! be used, with a whole daemon: before its start and while it runs.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::{self, File};
 use std::io::Write;

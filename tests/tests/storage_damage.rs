@@ -1,6 +1,4 @@
 //! DUR-2: damaged store files, with a whole daemon.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

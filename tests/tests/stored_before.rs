@@ -1,7 +1,5 @@
 //! DUR-3: an earlier touchmark's store is opened by a whole daemon, and nothing
 //! that was answered from it is lost.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,8 +1,6 @@
 //! The main story: a real git repository, an agent that reads and edits through
 //! the client, a user who saves in every way and switches branches, and
 //! `touchmark watch`. Every line must be right.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

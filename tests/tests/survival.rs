@@ -1,8 +1,6 @@
 //! SURV: how many lines of agents are left, with a real daemon and git. A day
 //! passes between two runs of the daemon: the file that has its time between
 //! runs (LIM-3) is set forward.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,5 @@
 //! The service (LIFE-1, LIFE-2, DUR-1) under a real user manager, in an
 //! enforced sandbox.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,4 @@
 //! Telemetry against a collector that a test orders (TEL).
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,5 @@
 //! UNDO-5: sessions are told only the net result of undos and redos, and of
 //! edits that were taken back and put back.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

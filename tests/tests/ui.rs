@@ -1,6 +1,4 @@
 //! `touchmark ui`: its server, as a browser and as other programs see it.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

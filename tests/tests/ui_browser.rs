@@ -1,7 +1,5 @@
 //! `ui`: the page of `touchmark ui`. What is committed is what its source
 //! gives, its unit tests pass, and, heavier, a real browser walks it.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

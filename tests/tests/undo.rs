@@ -1,7 +1,5 @@
 //! UNDO: one author's changes are undone, and other authors lose no line. The
 //! truth is the files' content.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,5 @@
 //! UNDO-4, UNDO-6, HIST-3: nothing is replaced that could not be brought back,
 //! and nothing is written elsewhere than where it was read.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,8 +1,6 @@
 //! UNDO-4: an undo or redo by a daemon that is killed at each of its steps,
 //! while an editor saves the same files, and on a full disk. The truth is the
 //! files' content.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -5,8 +5,6 @@
 //! plays some of those, and all with `TOUCHMARK_SOAK=1`. With
 //! `TOUCHMARK_PARTS=1` other tools play the same, for the table in
 //! docs/undo.md.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

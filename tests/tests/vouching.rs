@@ -1,6 +1,4 @@
 //! FILE-5: when a stat is not enough to confirm a content.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

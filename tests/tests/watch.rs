@@ -1,6 +1,4 @@
 //! `touchmark watch` and the tables, as people see them.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::process::Output;
 

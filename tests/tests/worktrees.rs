@@ -1,7 +1,5 @@
 //! TREE: sessions in two worktrees of one repository that change the same
 //! lines. Real git, a real daemon for each worktree, Claude Code's events.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

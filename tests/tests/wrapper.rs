@@ -1,7 +1,5 @@
 //! Wrapped tools of the Rust client: a call is not repeated needlessly, and no
 //! result that is out of date is returned.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::cell::Cell;
 use std::convert::Infallible;

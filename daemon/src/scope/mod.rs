@@ -40,6 +40,10 @@ const HANGS: Duration = Duration::from_secs(5);
 /// How long files that were found changed are read before a command may begin.
 const READ_ON: Duration = Duration::from_millis(10);
 
+/// The number of these files that are read before it also on a busy machine, as
+/// long as that takes no longer than [`LONGEST`].
+const READ_FIRST: usize = 64;
+
 /// The number of files that are read before the time is looked at again.
 const FEW: usize = 8;
 
@@ -160,9 +164,14 @@ fn serve(
         let mut there = met.is_empty() || send(Event::Met(met));
         // What was saved right before the command has to be read before the
         // command can change it. Only a first look finds more than a few files.
-        let until = Instant::now() + READ_ON;
-        while there && !workspace.has_read_all() && Instant::now() < until {
+        let (began, mut read) = (Instant::now(), 0);
+        while there && !workspace.has_read_all() {
+            let most = if read < READ_FIRST { longest() } else { READ_ON };
+            if began.elapsed() >= most {
+                break;
+            }
             there = send(Event::Met(workspace.read_on(FEW)));
+            read += FEW;
         }
         if let Some(request) = order.request {
             let learned = Ok(Learned::Swept(swept));

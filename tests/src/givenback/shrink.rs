@@ -102,7 +102,7 @@ pub fn script(seed: u64, groups: Groups, steps: &[(usize, Step)], wrong: &Wrong)
     let _ = write!(
         text,
         "      again: TOUCHMARK_GROUP={group} TOUCHMARK_SEED={seed} TOUCHMARK_ONLY={} \
-         cargo test --profile test -p touchmark-tests --test given_back -- --nocapture",
+         cargo test --profile test -p touchmark-tests given_back:: -- --nocapture",
         only.join(",")
     );
     text
