@@ -424,7 +424,9 @@ fn every_end_to_end_test_is_in_the_program() {
     let program = fs::read_to_string(root().join("tests/tests/main.rs")).unwrap();
     let tests = sources("tests/tests").into_iter();
     for (name, _) in tests.filter(|(name, _)| name.matches('/').count() == 2) {
-        let module = name.trim_start_matches("tests/tests/").trim_end_matches(".rs");
+        let module = name
+            .trim_start_matches("tests/tests/")
+            .trim_end_matches(".rs");
         assert!(
             module == "main" || program.contains(&format!("\nmod {module};\n")),
             "{name} is not in tests/tests/main.rs"

@@ -153,7 +153,12 @@ fn prepare(world: &World) {
 fn put(world: &World, inside: bool) {
     // From the top: while `d` is the link, `d/sub` is outside. The last pair is
     // a directory within the first, and is put inside either way.
-    let pairs = [("d", inside), ("f.txt", inside), ("l", inside), ("d/sub", true)];
+    let pairs = [
+        ("d", inside),
+        ("f.txt", inside),
+        ("l", inside),
+        ("d/sub", true),
+    ];
     for (position, (name, inside)) in pairs.into_iter().enumerate() {
         let (one, other) = (world.path(name), world.path(PAIRS[position].1));
         let leads_out = fs::canonicalize(&one).unwrap().starts_with(outside(world));

@@ -149,7 +149,10 @@ fn a_number_used_again_is_another_process() {
     command
         .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "seeds_tasks::a_number_used_again_is_another_process"])
+        .args([
+            "--exact",
+            "seeds_tasks::a_number_used_again_is_another_process",
+        ])
         .arg("--nocapture")
         .env(INSIDE, "1")
         .stdin(Stdio::null());

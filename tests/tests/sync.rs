@@ -33,7 +33,10 @@ fn sync1_no_write_is_missing_from_the_next_answer() {
     let mut agent = world.session("s");
     agent.read("d/a.txt");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "sync::sync1_no_write_is_missing_from_the_next_answer"])
+        .args([
+            "--exact",
+            "sync::sync1_no_write_is_missing_from_the_next_answer",
+        ])
         .args(["--nocapture", "--test-threads", "1"])
         .env(ROLE, world.path("d/a.txt"))
         .stdin(Stdio::piped())

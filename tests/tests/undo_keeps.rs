@@ -233,7 +233,10 @@ fn undo6_a_link_that_was_there_is_followed() {
         edit(&mut agent, "link", "line 3\n", "line three\n");
         way.prepare(&mut agent);
         let before = fs::read_to_string(world.path("real/f")).unwrap();
-        assert_eq!(agent.history("link")[0]["real"], "real/f");
+        // A correction of the author may be newer, and has no place.
+        let rows = agent.history("link");
+        let version = rows.iter().find(|row| row["amends"].is_null()).unwrap();
+        assert_eq!(version["real"], "real/f", "{way:?}");
         // A clean end: a killed daemon may not have stored the contents yet.
         world.stop();
         world.start();

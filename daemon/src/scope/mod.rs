@@ -166,7 +166,11 @@ fn serve(
         // command can change it. Only a first look finds more than a few files.
         let (began, mut read) = (Instant::now(), 0);
         while there && !workspace.has_read_all() {
-            let most = if read < READ_FIRST { longest() } else { READ_ON };
+            let most = if read < READ_FIRST {
+                longest()
+            } else {
+                READ_ON
+            };
             if began.elapsed() >= most {
                 break;
             }

@@ -315,7 +315,7 @@ impl Watcher {
         self.held = Some(HeldMove { cookie, from: path });
         // The second half follows immediately, or there may be none. A fence of
         // the watcher's own ends the wait.
-        if self.make_fence(None).is_err() {
+        if self.ensure_fence().is_err() {
             self.give_up_held(out);
         }
     }
@@ -384,7 +384,7 @@ impl Watcher {
                     });
                 }
                 self.appeared(&held.from, true, out);
-            } else if self.is_there(&held.from) && self.make_fence(None).is_ok() {
+            } else if self.is_there(&held.from) && self.ensure_fence().is_ok() {
                 self.doubtful = Some((held.from, to));
                 return;
             } else {

@@ -74,6 +74,11 @@ impl Fence {
         self.current
     }
 
+    /// Returns whether a fence was made and not reached.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Returns the number of the fence in an entry's name.
     pub(super) fn number(path: &Path) -> Option<u64> {
         let name = path.file_name()?.to_str()?.strip_prefix("fence-")?;

@@ -341,6 +341,16 @@ impl Watcher {
             })
     }
 
+    /// Makes sure that a fence follows the event that is being digested. A
+    /// pending one does. One for each event of a storm would read the system's
+    /// queue as often (LIM-6).
+    fn ensure_fence(&mut self) -> Result<(), String> {
+        match self.fence.is_pending() {
+            true => Ok(()),
+            false => self.make_fence(None),
+        }
+    }
+
     fn make_fence(&mut self, asked: Option<u64>) -> Result<(), String> {
         if self.directories.backend.fences() {
             let number = self.fence.next(asked);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use touchmark_engine::Hint;
+use touchmark_engine::{Hint, Input};
 
 use super::CHOICE;
 use super::world::{World, word};
@@ -229,15 +229,10 @@ fn after_a_crowd_of_events_a_name_is_looked_at() {
     world.write("d/f", "2");
     // None of these events was passed on, only that there were too many.
     world.watcher.fence(100).unwrap();
-    let fences = world.base.path().canonicalize().unwrap().join("fence");
-    let is_fence = |raw: &RawEvent| {
-        matches!(raw.kind, RawKind::Fence(_))
-            || raw.kind == RawKind::MovedTo && raw.path.starts_with(&fences)
-    };
     let mut out = Vec::new();
     loop {
         let raw = world.next_event();
-        if is_fence(&raw) {
+        if is_fence(&world, &raw) {
             break world.watcher.digest(raw, &mut out);
         }
     }
@@ -251,6 +246,45 @@ fn after_a_crowd_of_events_a_name_is_looked_at() {
     assert_eq!(World::last_hint(&world.inputs(), "d/f"), Some(Hint::Closed));
     world.write("old/f", "3");
     assert_eq!(World::last_hint(&world.inputs(), "d/f"), None);
+}
+
+fn is_fence(world: &World, raw: &RawEvent) -> bool {
+    let fences = world.base.path().canonicalize().unwrap().join("fence");
+    matches!(raw.kind, RawKind::Fence(_))
+        || raw.kind == RawKind::MovedTo && raw.path.starts_with(fences)
+}
+
+/// LIM-6. Each fence reads what the system has queued.
+#[test]
+fn a_storm_of_exchanges_makes_no_fence_for_each() {
+    let mut world = World::new();
+    world.write("f", "1");
+    world.write("g", "2");
+    world.track(&["f", "g"]);
+    for _ in 0..20 {
+        renameat_with(
+            CWD,
+            world.at("f"),
+            CWD,
+            world.at("g"),
+            RenameFlags::EXCHANGE,
+        )
+        .unwrap();
+    }
+    world.watcher.fence(100).unwrap();
+    let (mut out, mut halves) = (Vec::new(), 0);
+    loop {
+        let raw = world.next_event();
+        halves += usize::from(raw.kind == RawKind::MovedFrom);
+        world.watcher.digest(raw, &mut out);
+        if matches!(out.last(), Some(Input::FenceReached { fence: 100 })) {
+            break;
+        }
+    }
+    assert!(halves >= 20, "{halves}");
+    let later: Vec<_> = world.events.try_iter().collect();
+    let more = later.iter().filter(|raw| is_fence(&world, raw)).count();
+    assert_eq!(more, 0, "{later:?}");
 }
 
 #[test]
