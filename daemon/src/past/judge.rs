@@ -197,10 +197,12 @@ impl Job {
                 .iter()
                 .filter_map(|tree| Some(place.blob_at(tree, path)?.0))
                 .collect();
-            if new.is_some_and(|new| stashed.contains(&new)) {
+            let base = place.blob_at(&format!("{stash}^1"), path).map(|(id, _)| id);
+            // A stash also has the files that were as in the commit. These it
+            // does not bring.
+            if new.is_some_and(|new| stashed.contains(&new) && base != Some(new)) {
                 return Some(Carriage::Carried);
             }
-            let base = place.blob_at(&format!("{stash}^1"), path).map(|(id, _)| id);
             if old.is_some_and(|old| stashed.contains(&old))
                 && base == new
                 && place.stashes.takes(&stash, path)
