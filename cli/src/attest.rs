@@ -146,6 +146,7 @@ fn writers(
             path: ClientPath::from(file),
             at: Some(at),
             range: None,
+            exact: None,
         };
         match blamed(client, &ask) {
             Ok(blame) if blame.lines.iter().all(|line| line.clock.is_none()) => {

@@ -190,6 +190,9 @@ pub struct FileBlame {
     pub at: Option<At>,
     /// Only these lines; `None` means all.
     pub range: Option<LineRange>,
+    /// Whether a line of which only the white space changed is by whoever
+    /// changed it; `None` means no.
+    pub exact: Option<bool>,
 }
 
 /// A line with its author.

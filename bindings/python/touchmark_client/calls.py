@@ -341,10 +341,11 @@ def file_blame(
     path: shapes.Path,
     *,
     at: Optional[shapes.At] = None,
+    exact: Optional[bool] = None,
     range: Optional[shapes.LineRange] = None,
 ) -> "Call[shapes.Blame]":
     """Requests the author of each line of a file."""
-    return Call("file/blame", {"path": path, "at": at, "range": range})
+    return Call("file/blame", {"path": path, "at": at, "exact": exact, "range": range})
 
 
 def file_content(path: shapes.Path, *, at: Optional[shapes.At] = None) -> "Call[shapes.ContentAt]":

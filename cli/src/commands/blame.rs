@@ -41,6 +41,9 @@ pub(crate) struct Options {
     /// Only these lines: 10,20 or 10,+5
     #[arg(long, short = 'L', value_name = "A,B", value_parser = range)]
     lines: Option<LineRange>,
+    /// Name whoever changed a line's white space, too
+    #[arg(long)]
+    exact: bool,
     /// The output format
     #[arg(long, value_enum, default_value_t = Format::Plain)]
     format: Format,
@@ -86,8 +89,13 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         &options.file,
         options.at.as_ref(),
     )?;
-    let range = options.lines;
-    let blame = blamed(&client, &FileBlame { path, at, range })?;
+    let ask = FileBlame {
+        path,
+        at,
+        range: options.lines,
+        exact: options.exact.then_some(true),
+    };
+    let blame = blamed(&client, &ask)?;
     if options.format == Format::AgentTrace {
         return context.json(&trace::record(&client, &workspace, &blame)?);
     }

@@ -124,7 +124,11 @@ impl Past {
         let (path, clock) = (version.path.clone(), clock(version));
         aside(move || {
             let writers = Writers::of(&chain);
-            let weave = chain.weave(&Undos::default(), |_| false);
+            let undos = Undos {
+                exact: ask.exact == Some(true),
+                ..Undos::default()
+            };
+            let weave = chain.weave(&undos, |_| false);
             let all = weave.blame(step);
             let start = ask.range.map_or(1, |range| range.start.max(1));
             let end = ask.range.map_or(u32::MAX, |range| range.end);

@@ -270,6 +270,7 @@ async fn own_lines(inside: &Inside, session: &SessionId, path: &RelPath) -> Opti
         path: ClientPath::from(path),
         at: None,
         range: None,
+        exact: None,
     };
     let blame = inside.ask(ask).await.ok()?;
     let lines = (blame.start.saturating_sub(1)..).zip(blame.lines);

@@ -3,6 +3,7 @@
 //! some versions (UNDO-1).
 
 mod hunks;
+mod indents;
 pub mod lineage;
 mod review;
 mod spared;

@@ -1,7 +1,7 @@
 //! Computes what some versions have changed and the user has not reviewed yet
 //! (REV-1): where the file differs from its content without them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
@@ -39,6 +39,9 @@ pub struct Reviewed {
     pub names: Vec<LineName>,
     /// The lines that are switched on or off to undo the change.
     turned: Vec<Line>,
+    /// The lines of which only the white space changed, each with its text
+    /// without the versions under review.
+    recast: Vec<(Line, Vec<u8>)>,
 }
 
 impl Weave {
@@ -70,7 +73,9 @@ impl Weave {
             if !is && !was {
                 continue;
             }
-            if is == was {
+            let text = &**self.lines[*line].last_text();
+            let old = self.text_without(*line, &asked, &kept);
+            if is == was && text == old {
                 goes_on = false;
                 continue;
             }
@@ -85,13 +90,13 @@ impl Weave {
                     steps: BTreeSet::new(),
                     names: Vec::new(),
                     turned: Vec::new(),
+                    recast: Vec::new(),
                 });
                 goes_on = true;
             }
             let Some(hunk) = found.last_mut() else {
                 continue;
             };
-            let text = &*self.lines[*line].text;
             if is {
                 hunk.after.extend_from_slice(text);
                 // The line before an empty place does not belong to the change.
@@ -99,10 +104,14 @@ impl Weave {
                     hunk.lines.start = number;
                 }
                 hunk.lines.end = number;
-            } else {
-                hunk.before.extend_from_slice(text);
             }
-            hunk.turned.push(*line);
+            if was {
+                hunk.before.extend_from_slice(old);
+            }
+            match is == was {
+                true => hunk.recast.push((*line, old.to_vec())),
+                false => hunk.turned.push(*line),
+            }
             for name in names[*line].iter().filter(|name| asked.contains(&name.by)) {
                 hunk.steps.insert(name.by);
                 hunk.names.push(*name);
@@ -121,11 +130,17 @@ impl Weave {
     ) -> Option<Vec<u8>> {
         let last = self.changes.len().saturating_sub(1);
         let mut on = self.on_after(last);
-        for line in hunks.into_iter().flat_map(|hunk| &hunk.turned) {
-            on[*line] = !on[*line];
+        let mut recast: BTreeMap<Line, &[u8]> = BTreeMap::new();
+        for hunk in hunks {
+            for line in &hunk.turned {
+                on[*line] = !on[*line];
+            }
+            recast.extend(hunk.recast.iter().map(|(line, text)| (*line, &**text)));
         }
         let is_empty = !on.iter().any(|on| *on);
-        (existed || !is_empty).then(|| self.text(&on))
+        let now = |line: Line| &**self.lines[line].last_text();
+        let text = |line| recast.get(&line).copied().unwrap_or_else(|| now(line));
+        (existed || !is_empty).then(|| self.text(&on, text))
     }
 
     /// Returns for each line its changes: by which versions it was added and
@@ -142,6 +157,15 @@ impl Weave {
                 };
                 names[*line].push(LineName { by, of, place });
             }
+        }
+        for (line, entry) in self.lines.iter().enumerate() {
+            let (of, place) = own[line];
+            let casts = entry.later.iter();
+            names[line].extend(casts.map(|cast| LineName {
+                by: cast.by,
+                of,
+                place,
+            }));
         }
         names
     }

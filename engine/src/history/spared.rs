@@ -89,7 +89,7 @@ impl Weave {
                     },
                     step: at,
                     removed: u32::try_from(hunk.off.len()).unwrap_or(u32::MAX),
-                    text: self.joined(here.into_iter()),
+                    text: self.last_texts(here.into_iter()),
                 });
             }
         }
@@ -181,7 +181,7 @@ impl Weave {
                 continue;
             };
             let (is_there, number) = (on[*line], place[*line]);
-            let text = &self.lines[*line].text;
+            let text = self.lines[*line].last_text();
             let is_next = last.replace(at).is_some_and(|last| last + 1 == at);
             let same = all.last_mut().filter(|_| is_next);
             let same = same.filter(|one| (one.step, one.by) == (*made, *by));

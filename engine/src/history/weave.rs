@@ -12,6 +12,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 use touchmark_proto::{Hash, LineRange};
 
+use super::indents::{self, Place, Recast};
 use crate::text::lines;
 
 /// A version's content, as [`Weave::new`] takes it.
@@ -43,6 +44,9 @@ pub struct Undos {
     /// content, as a switch, a merge or a stash does (HIST-8). They change
     /// nobody's lines and decide nothing.
     pub carried: Vec<usize>,
+    /// Lines that differ in white space alone are different lines. Without it,
+    /// they are the same line, which keeps its author (HIST-10).
+    pub exact: bool,
 }
 
 /// A line, as an index into [`Weave::lines`].
@@ -85,7 +89,10 @@ pub struct Claim {
 /// A line of a weave.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
+    /// The line's first text.
     pub(super) text: Arc<[u8]>,
+    /// Its later texts, the oldest first.
+    pub(super) later: Vec<Recast>,
     /// The version that first contained the line.
     pub(super) step: usize,
 }
@@ -221,14 +228,22 @@ impl Weave {
                 .map(|(undo, _)| *undo)
                 .collect();
             let before = now.on.clone();
+            let is_carried = weave.carried.contains(&at);
+            let puts_back = !redone.is_empty() || undos.undos.contains(&at);
             let what = if at > 0 && text == now.text {
                 What::Nothing
             } else if let Some(of) = earlier.get(&text) {
                 now.on = weave.on_after(*of);
+                weave.recast_as(*of, at, &now.on, puts_back || is_carried);
                 What::Restored(*of)
             } else {
-                let puts_back = !redone.is_empty() || undos.undos.contains(&at);
-                What::Hunks(weave.hunks(&mut now.on, [now.text, text], at, puts_back))
+                let how = How {
+                    at,
+                    puts_back,
+                    repeats: puts_back || is_carried,
+                    exact: undos.exact,
+                };
+                What::Hunks(weave.hunks(&mut now.on, [now.text, text], how))
             };
             now.on.resize(weave.lines.len(), false);
             let changed = |to: bool| {
@@ -253,7 +268,6 @@ impl Weave {
             for undo in &redone {
                 weave.redo(*undo, at);
             }
-            let is_carried = weave.carried.contains(&at);
             if redone.is_empty() && !is_carried && undos.by_agents.binary_search(&at).is_err() {
                 let mut undone = undos.undos.iter().filter(|undo| **undo < at);
                 if let Some(undo) = undone.rfind(|undo| weave.takes_back(at, **undo)) {
@@ -415,14 +429,9 @@ impl Weave {
     }
 
     /// Returns which lines were replaced by which between two texts, the old and
-    /// the new one. New lines are inserted into the order.
-    fn hunks(
-        &mut self,
-        on: &mut Vec<bool>,
-        [old, new]: [Option<&[u8]>; 2],
-        step: usize,
-        puts_back: bool,
-    ) -> Vec<Hunk> {
+    /// the new one. New lines are inserted into the order. Lines of which only
+    /// the white space changed get their new text.
+    fn hunks(&mut self, on: &mut Vec<bool>, [old, new]: [Option<&[u8]>; 2], how: How) -> Vec<Hunk> {
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         let added = split(new);
         // The places of the lines that are on, in order, and one after the
@@ -434,8 +443,14 @@ impl Weave {
         let mut hunks = Vec::new();
         let mut order = Vec::with_capacity(self.order.len() + added.len());
         let mut copied = 0;
-        for hunk in differences(old, new, places.len() - 1, added.len()) {
-            let (before, after) = hunk;
+        let mut all = differences(old, new, places.len() - 1, added.len());
+        if !how.exact {
+            all = all
+                .iter()
+                .flat_map(|place| self.recast(place, &places, &added, how))
+                .collect();
+        }
+        for (before, after) in all {
             // The region includes the removed lines between these lines and
             // their neighbours, since some of them may be back.
             let from = before.start.checked_sub(1).map_or(0, |one| places[one] + 1);
@@ -444,7 +459,7 @@ impl Weave {
             copied = to;
             let region = self.order[from..to].to_vec();
             let off: Vec<Line> = region.iter().copied().filter(|line| on[*line]).collect();
-            let back = self.back(&region, on, &added[after.clone()], puts_back);
+            let back = self.back(&region, on, &added[after.clone()], how.puts_back);
             let mut on_now = Vec::with_capacity(after.len());
             let mut rest = region.into_iter().peekable();
             // For each new line, the next line that comes back.
@@ -485,7 +500,8 @@ impl Weave {
                         }
                         self.lines.push(Entry {
                             text: Arc::clone(text),
-                            step,
+                            later: Vec::new(),
+                            step: how.at,
                         });
                         self.lines.len() - 1
                     }
@@ -508,6 +524,30 @@ impl Weave {
             }
         }
         hunks
+    }
+
+    /// Gives the lines of which only the white space differs their new text.
+    /// Returns the places between them. `places` has the place of each line of
+    /// the old text, `added` the lines of the new one.
+    fn recast(
+        &mut self,
+        place: &Place,
+        places: &[usize],
+        added: &[Arc<[u8]>],
+        how: How,
+    ) -> Vec<Place> {
+        let (before, after) = place;
+        let old: Vec<Line> = places[before.clone()]
+            .iter()
+            .map(|at| self.order[*at])
+            .collect();
+        let new = &added[after.clone()];
+        let texts = old.iter().map(|line| &**self.lines[*line].last_text());
+        let pairs = indents::pairs(&texts.collect::<Vec<_>>(), new);
+        for (was, is) in &pairs {
+            self.lines[old[*was]].recast(how.at, &new[*is], how.repeats);
+        }
+        indents::split(place, &pairs)
     }
 
     /// Returns whether the version that first contained `line` replaced `other`
@@ -537,7 +577,7 @@ impl Weave {
             return back;
         }
         let mut input: InternedInput<&[u8]> = InternedInput::default();
-        input.update_before(gone.iter().map(|line| &*self.lines[*line].text));
+        input.update_before(gone.iter().map(|line| &**self.lines[*line].last_text()));
         input.update_after(new.iter().map(|text| &**text));
         let diff = Diff::compute(Algorithm::Myers, &input);
         let mut kept_old = (0..gone.len()).filter(|line| !diff.is_removed(number(*line)));
@@ -550,10 +590,9 @@ impl Weave {
         while at < back.len() {
             let run = back[at..].iter().take_while(|one| one.is_some()).count();
             let says = puts_back
-                || new[at..at + run].iter().any(|text| {
-                    let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
-                    letters.take(2).count() == 2
-                });
+                || new[at..at + run]
+                    .iter()
+                    .any(|text| indents::has_words(text));
             if !says {
                 back[at..at + run].fill(None);
             }
@@ -570,7 +609,7 @@ impl Weave {
         lines
             .map(|line| {
                 let entry = &self.lines[*line];
-                (self.author_of(entry.step, *line), &*entry.text)
+                (self.author_of(entry.step, *line), &**entry.text_at(step))
             })
             .collect()
     }
@@ -590,14 +629,23 @@ impl Weave {
                 last.insert(*line, at);
             }
         }
-        let compared = self.order.iter().filter_map(|line| {
+        let compared = self.order.iter().flat_map(|line| {
+            let entry = &self.lines[*line];
+            let [was, is] = [from, to].map(|step| &**entry.text_at(step));
             let kind = match (before[*line], after[*line]) {
+                (true, true) if was != is => {
+                    let mut casts = entry.later.iter();
+                    let last = casts.rfind(|cast| (low + 1..=high).contains(&cast.at));
+                    let step = last.map_or(entry.step, |cast| cast.by);
+                    let all = [(Kind::Removed, was), (Kind::Added, is)];
+                    let all = all.map(|(kind, text)| Compared { kind, text, step });
+                    return Vec::from(all);
+                }
                 (true, true) => Kind::Context,
                 (false, true) => Kind::Added,
                 (true, false) => Kind::Removed,
-                (false, false) => return None,
+                (false, false) => return Vec::new(),
             };
-            let entry = &self.lines[*line];
             let step = match last.get(line) {
                 Some(last) if kind != Kind::Context => *last,
                 _ => entry.step,
@@ -606,14 +654,24 @@ impl Weave {
                 Kind::Removed => step,
                 Kind::Added | Kind::Context => self.author_of(step, *line),
             };
-            Some(Compared {
-                kind,
-                text: &entry.text,
-                step,
-            })
+            let text = if kind == Kind::Removed { was } else { is };
+            vec![Compared { kind, text, step }]
         });
         compared.collect()
     }
+}
+
+/// How a version is compared with the one before it.
+#[derive(Clone, Copy)]
+struct How {
+    /// The version.
+    at: usize,
+    /// It is an undo or a redo.
+    puts_back: bool,
+    /// It is an undo, a redo, or carried: its changes may be earlier ones.
+    repeats: bool,
+    /// [`Undos::exact`].
+    exact: bool,
 }
 
 /// The file's content while its versions are processed.
@@ -638,12 +696,7 @@ fn split(text: &[u8]) -> Vec<Arc<[u8]>> {
 /// Returns which lines of the old text are replaced by which of the new one. If
 /// the comparison would take too long, or one of them is binary, all lines are
 /// replaced.
-fn differences(
-    old: &[u8],
-    new: &[u8],
-    old_lines: usize,
-    new_lines: usize,
-) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
+fn differences(old: &[u8], new: &[u8], old_lines: usize, new_lines: usize) -> Vec<Place> {
     let whole = |range: std::ops::Range<u32>| range.start as usize..range.end as usize;
     match lines::compare(old, new) {
         Some((diff, _)) => diff

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
+use super::indents;
 use super::spared::{Decided, Likely};
 use super::weave::{Change, Hunk, Line, Weave, What};
 
@@ -100,7 +101,9 @@ impl Weave {
         // The selected versions created the file, and no line of others is
         // left.
         let goes = !state.exists || empty && made && now && hunks > 0;
-        let bytes = (!goes).then(|| self.text(&state.on));
+        let text = |line| self.text_without(line, &asked, &kept);
+        let bytes = (!goes).then(|| self.text(&state.on, text));
+        hunks += number(self.recasts_undone(&asked, &kept, &state).len());
         Without {
             bytes,
             hunks,
@@ -348,11 +351,8 @@ impl Weave {
         let before = self.on_after(at.checked_sub(1)?);
         let is_all = before.iter().filter(|on| **on).count() == hunk.off.len();
         let text = |line: &Line| self.lines[*line].text.trim_ascii();
-        let has_words = |text: &&[u8]| {
-            let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
-            letters.take(2).count() == 2
-        };
-        let old: BTreeSet<&[u8]> = hunk.off.iter().map(text).filter(has_words).collect();
+        let old = hunk.off.iter().map(text);
+        let old: BTreeSet<&[u8]> = old.filter(|text| indents::has_words(text)).collect();
         let is_new = |line: &Line| self.lines[*line].step == at && !old.contains(text(line));
         let is_anew = is_all && old.len() >= FEW && !hunk.on.is_empty();
         (is_anew && hunk.on.iter().all(is_new)).then(|| (at, hunk.on.clone()))
@@ -379,7 +379,7 @@ impl Weave {
             let any = part.on.first().map_or(0, |line| place[*line]);
             let start = places.clone().min().unwrap_or(any);
             let end = places.max().unwrap_or(any);
-            let before = self.joined(part.off.iter().copied());
+            let before = self.last_texts(part.off.iter().copied());
             conflicts.push(Conflict {
                 lines: LineRange { start, end },
                 step: part.step,
@@ -418,31 +418,40 @@ impl Weave {
         (on, place)
     }
 
-    /// Returns the text of the lines that are on.
-    pub(super) fn text(&self, on: &[bool]) -> Vec<u8> {
-        self.joined(self.order.iter().copied().filter(|line| on[*line]))
+    /// Returns the text of the lines that are on, with the text of each.
+    pub(super) fn text<'a>(&self, on: &[bool], text: impl Fn(Line) -> &'a [u8]) -> Vec<u8> {
+        let lines = self.order.iter().filter(|line| on[**line]);
+        joined(lines.map(|line| text(*line)))
     }
 
-    /// Joins lines. A last line without a line end gets one if another line
-    /// follows.
-    pub(super) fn joined(&self, lines: impl Iterator<Item = Line>) -> Vec<u8> {
-        let mut bytes: Vec<u8> = Vec::new();
-        let mut open: Option<&[u8]> = None;
-        let mut end: &[u8] = b"\n";
-        for line in lines {
-            let text = &*self.lines[line].text;
-            if open.take().is_some() {
-                bytes.extend_from_slice(end);
-            }
-            bytes.extend_from_slice(text);
-            match text {
-                [.., b'\r', b'\n'] => end = b"\r\n",
-                [.., b'\n'] => end = b"\n",
-                _ => open = Some(text),
-            }
-        }
-        bytes
+    /// Returns the last texts of lines.
+    pub(super) fn last_texts(&self, lines: impl Iterator<Item = Line>) -> Vec<u8> {
+        joined(lines.map(|line| &**self.lines[line].last_text()))
     }
+}
+
+/// Joins lines. A last line without a line end gets one if another line
+/// follows.
+fn joined<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut open: Option<&[u8]> = None;
+    let mut end: &[u8] = b"\n";
+    for text in lines {
+        if open.take().is_some() {
+            bytes.extend_from_slice(end);
+        }
+        bytes.extend_from_slice(text);
+        match text {
+            [.., b'\r', b'\n'] => end = b"\r\n",
+            [.., b'\n'] => end = b"\n",
+            _ => open = Some(text),
+        }
+    }
+    bytes
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Which lines are on, and whether the file exists.
@@ -518,7 +527,12 @@ impl Kept {
 
     fn stays(&self, part: &Part) -> bool {
         let mut lines = part.on.iter().chain(&part.off);
-        lines.any(|line| self.lines.contains(&(part.step, *line)))
+        lines.any(|line| self.has(part.step, *line))
+    }
+
+    /// Returns whether a line stays as a version made it.
+    pub(super) fn has(&self, step: usize, line: Line) -> bool {
+        self.lines.contains(&(step, line))
     }
 }
 

@@ -84,7 +84,12 @@ pub(crate) fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
     }
     let input = InternedInput::new(old, new);
     let lines = u32::try_from(input.before.len()).ok()?;
-    (effort(&input) <= MAX_EFFORT).then(|| (Diff::compute(Algorithm::Histogram, &input), lines))
+    is_quick(&input).then(|| (Diff::compute(Algorithm::Histogram, &input), lines))
+}
+
+/// Returns whether a comparison of these lines takes a few milliseconds at most.
+pub(crate) fn is_quick(input: &InternedInput<&[u8]>) -> bool {
+    effort(input) <= MAX_EFFORT
 }
 
 /// Returns the lines of a writer that were taken back: the writer changed

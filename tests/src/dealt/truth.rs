@@ -266,21 +266,20 @@ fn parts(file: &File, at: usize) -> Vec<Part> {
 /// author.
 ///
 /// In plain style, lines with equal texts are not compared one by one, since it
-/// cannot be determined which author wrote which.
+/// cannot be determined which author wrote which. Nor are lines that differ in
+/// white space alone: they may be one line (HIST-10).
 pub fn judge(file: &File, without: Who, style: Style, holds: Option<&str>) -> Wrong {
     let truth = truth(file, without);
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
     let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for line in 0..file.lines.len() {
-        let text = file.written(line, style);
-        known
-            .entry(text.trim_end().to_owned())
-            .or_default()
-            .push(line);
+        let text = bare(&file.written(line, style));
+        known.entry(text).or_default().push(line);
     }
     let mut wrong = Wrong::default();
     let mut found: Vec<usize> = Vec::new();
     for text in holds.unwrap_or_default().lines() {
-        match known.get(text.trim_end()).map(|lines| &lines[..]) {
+        match known.get(&bare(text)).map(|lines| &lines[..]) {
             Some([line]) => found.push(*line),
             Some(_) => {}
             None => wrong.back += 1,

@@ -1197,6 +1197,11 @@ export interface FileAge {
 export interface FileBlame {
   /** The version; `None` means the file's current content. */
   at?: At | null;
+  /**
+   * Whether a line of which only the white space changed is by whoever
+   * changed it; `None` means no.
+   */
+  exact?: boolean | null;
   /** The file. */
   path?: ClientPath;
   /** Only these lines; `None` means all. */
