@@ -14,17 +14,18 @@ impl Play {
         self.in_window(who);
         self.stage.run(who, script);
         let is_users = who == Who::User;
-        let kept = match self.stage.may_be_a_commands(from, second()) {
-            true => Kept::Maybe,
-            false => Kept::Yes,
-        };
-        // REV-2, step 2.6: what a new commit of the user's adds or removes.
-        let after = self.committed();
-        for line in before.symmetric_difference(&after).filter(|_| is_users) {
-            if let Some(known) = self.truth.lines.get_mut(line) {
+        let kept = Kept::Commit(from, second());
+        // REV-2, step 2.6: what a new commit of the user's adds or removes; also
+        // the removal of what no commit ever had.
+        let (after, since) = (self.committed(), self.committed_at);
+        for (line, known) in self.truth.lines.iter_mut().filter(|_| is_users) {
+            let is_new = known.marks.last().is_some_and(|mark| mark.step > since);
+            let is_gone = !before.contains(line) && !after.contains(line) && is_new;
+            if before.contains(line) != after.contains(line) || is_gone {
                 known.kept = kept;
             }
         }
+        self.committed_at = self.truth.step;
     }
 
     pub(super) fn beside(&mut self, who: Who, edit: Edit, save: Save, writes: bool) {

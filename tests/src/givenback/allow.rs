@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::step::Who;
-use super::truth::{Known, Truth, Way};
+use super::truth::{Known, Mark, Truth, Way};
 
 /// Step 1.2: what was typed in a window may be the command's or the user's. An
 /// undo with `--yes` leaves it and lists it; a program that knows better may
@@ -59,10 +59,68 @@ pub fn may_stay_away_with_its_file(truth: &Truth, known: &Known, whom: Who) -> b
     removed.is_some_and(|(who, way)| !who.is_of(whom) || way == Way::Carried)
 }
 
+/// UNDO-2, HIST-8: where git has put another content in the place of all that a
+/// change has added, nothing of the change is left to undo.
+pub fn may_stay_away_since_git_went_elsewhere(truth: &Truth, known: &Known) -> bool {
+    let Some(mark) = known.last() else {
+        return false;
+    };
+    let (at, who) = (mark.step, mark.who);
+    let of_file = || {
+        truth
+            .lines
+            .values()
+            .filter(|other| other.file == known.file)
+    };
+    let is_carried = |other: &Known| {
+        let mut marks = other.marks.iter();
+        marks.any(|mark| mark.step > at && mark.way == Way::Carried)
+    };
+    let is_left = |other: &Known| {
+        let is_of_change = |mark: &Mark| mark.on && mark.step == at && mark.who == who;
+        other.marks.last().is_some_and(|mark| mark.on) && other.marks.iter().any(is_of_change)
+    };
+    of_file().any(is_carried) && !of_file().any(is_left)
+}
+
+/// UNDO-1, UNDO-9: another author has taken the file back to an earlier content
+/// since the line was removed; the file counts as that content.
+pub fn may_stay_away_since_a_return(truth: &Truth, known: &Known, whom: Who) -> bool {
+    let Some(mark) = known.last() else {
+        return false;
+    };
+    let is_return = |other: &Mark| {
+        let is_whole = matches!(other.way, Way::Decided | Way::Wiped);
+        other.step > mark.step && is_whole && !other.who.is_of(whom)
+    };
+    let mut of_file = truth
+        .lines
+        .values()
+        .filter(|other| other.file == known.file);
+    of_file.any(|other| other.marks.iter().any(is_return))
+}
+
+/// UNDO-1, UNDO-9: a line of the chosen author that another author had put back
+/// before the chosen author removed it.
+pub fn was_put_back_by_another(known: &Known, whom: Who) -> bool {
+    let by_another = |mark: &Mark| {
+        let is_theirs = matches!(mark.way, Way::Hand | Way::Decided);
+        mark.on && is_theirs && !mark.who.is_of(whom)
+    };
+    known.marks.iter().skip(1).any(by_another)
+}
+
+/// UNDO-1: whoever takes a file back to a content that it had several times means
+/// the newest of these versions, so also one of the chosen author.
+pub fn may_come_back_since_both_removed_it(known: &Known, whom: Who) -> bool {
+    let mut off = known.marks.iter().filter(|mark| !mark.on);
+    off.any(|mark| mark.who.is_of(whom) && matches!(mark.way, Way::Decided | Way::Wiped))
+}
+
 /// HIST-2, step 2.4: a line that was typed again by another author is theirs, or
 /// still its first author's where it was put back.
 pub fn may_be_typed_again_by(known: &Known, shown: Who) -> bool {
-    let typed = |mark: &super::truth::Mark| mark.on && mark.who == shown;
+    let typed = |mark: &Mark| mark.on && mark.who == shown;
     known.marks.iter().any(typed) && known.marks.len() > 1
 }
 

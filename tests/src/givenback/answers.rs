@@ -28,6 +28,15 @@ impl Play {
         if ran.code != Some(0) {
             return wrong(Kind::Claim, format!("claim {place}: {}", ran.stderr));
         }
+        let made = self.truth.lines.get(&line).and_then(|known| {
+            let mark = known.marks.first()?;
+            Some((known.file, mark.step, mark.who))
+        });
+        for other in self.truth.lines.values_mut() {
+            let off = other.marks.last().filter(|mark| !mark.on);
+            let away = off.map(|mark| (other.file, mark.step, mark.who));
+            other.is_beside_claimed |= away.is_some() && away == made;
+        }
         if let Some(known) = self.truth.lines.get_mut(&line) {
             (known.by, known.window, known.kept) = (by, None, Kept::Maybe);
             known.marks.truncate(1);

@@ -46,12 +46,12 @@ pub const FEATURES: &[(Feature, bool, &str)] = &[
     ),
     (
         Feature::Likely,
-        false,
+        true,
         "the user saves while a command's window is open",
     ),
     (
         Feature::Told,
-        false,
+        true,
         "`undone` is not said of a file in which a change stays",
     ),
     (

@@ -74,14 +74,22 @@ impl Undo<'_> {
             };
         }
         match known.last() {
+            _ if is_own && allow::was_put_back_by_another(known, self.whom) => Expect::Either,
             _ if is_own => Expect::StaysAway,
             Some(mark) if !mark.on && mark.who.is_of(self.whom) => {
-                match allow::may_stay_away_with_its_file(self.truth, known, self.whom) {
+                match allow::may_stay_away_with_its_file(self.truth, known, self.whom)
+                    || allow::may_stay_away_since_git_went_elsewhere(self.truth, known)
+                    || allow::may_stay_away_since_a_return(self.truth, known, self.whom)
+                    || known.is_beside_claimed
+                {
                     true => Expect::Either,
                     false => Expect::ComesBack,
                 }
             }
             _ if allow::may_come_back_as_likely(known, self.whom, self.windows) => Expect::Either,
+            // Who is said to have typed a line has also removed what it replaced.
+            _ if known.is_beside_claimed => Expect::Either,
+            _ if allow::may_come_back_since_both_removed_it(known, self.whom) => Expect::Either,
             _ => Expect::StaysAway,
         }
     }

@@ -120,6 +120,8 @@ pub struct Play {
     pub(super) undos: u32,
     /// The last step at which the daemon had stored everything.
     stored_at: usize,
+    /// The step of the last commit.
+    pub(super) committed_at: usize,
     /// Whether nothing more can be said, since git has left a conflict that no
     /// step was about.
     pub over: bool,
@@ -186,6 +188,7 @@ impl Play {
             windows: BTreeMap::new(),
             undos: 0,
             stored_at: 0,
+            committed_at: 0,
             over: false,
             judged: 0,
         }
@@ -383,7 +386,7 @@ impl Play {
             }
             Step::Forget => {
                 self.stage.ok("contents/forget", json!({}));
-                self.truth.contents_may_be_lost(0);
+                self.truth.contents_are_forgotten();
             }
             Step::Undo { whom, redo } => return self.undo(whom, redo, &BTreeSet::new()),
             Step::Check => return self.views().or_else(tolerated),

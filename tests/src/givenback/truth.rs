@@ -52,6 +52,9 @@ pub enum Kept {
     /// It cannot be determined (REV-2: the second of a commit is that of a
     /// command).
     Maybe,
+    /// By a commit of the user's, made between these seconds: if a command ran
+    /// in one of them, it cannot be determined.
+    Commit(u64, u64),
     /// Yes.
     Yes,
 }
@@ -72,6 +75,9 @@ pub struct Known {
     pub kept: Kept,
     /// The file, by a number that it keeps under each of its names.
     pub file: u32,
+    /// Whether it was removed together with lines that somebody has claimed
+    /// since.
+    pub is_beside_claimed: bool,
 }
 
 impl Known {
@@ -114,8 +120,10 @@ pub struct Life {
     pub removed: Option<(Who, Way)>,
     /// Its contents, the newest last.
     pub past: Vec<Vec<String>>,
-    /// Whether no session knew it when it was created by the user.
+    /// Whether no session knew it when the user created it, or git brought it.
     pub untracked: bool,
+    /// Whether its contents were forgotten, and it has not changed since.
+    pub is_forgotten: bool,
     /// The last move: who, the name before, whether others moved it before.
     pub moved: Option<(Who, String)>,
 }
@@ -235,6 +243,7 @@ impl Truth {
                 marks: Vec::new(),
                 kept: Kept::No,
                 file: 0,
+                is_beside_claimed: false,
             });
         }
     }
@@ -279,7 +288,8 @@ impl Truth {
                 None => u32::try_from(self.files.len()).expect("few files") + 1,
             };
             let life = self.files.entry(file).or_default();
-            life.untracked |= life.names.is_empty() && act.who == Who::User;
+            let is_unseen = act.who == Who::User || act.way == Way::Carried;
+            life.untracked |= life.names.is_empty() && is_unseen;
             life.names.insert(path.clone());
             life.removed = None;
             if matches!(act.way, Way::Undone(_)) {
@@ -296,6 +306,11 @@ impl Truth {
             }
         }
         let nothing = Vec::new();
+        let changed = self
+            .names
+            .iter()
+            .filter(|(path, _)| before.get(*path) != self.tree.get(*path));
+        let changed: Vec<u32> = changed.map(|(_, file)| *file).collect();
         for (line, (path, _)) in &was {
             if !is.contains_key(line) {
                 let around = before.get(*path).unwrap_or(&nothing).clone();
@@ -323,15 +338,18 @@ impl Truth {
                 self.lines.get_mut(*line).expect("a known line").file = file;
                 continue;
             }
-            let untracked = self.files.get(&file).is_some_and(|life| life.untracked);
+            let life = self.files.get(&file);
+            let untracked = life.is_some_and(|life| life.untracked);
+            let is_forgotten = life.is_some_and(|life| life.is_forgotten);
             let typed = self.who_typed(line);
             let new = Known {
                 by: typed.unwrap_or(act.who),
                 window: act.window,
-                dim: act.dim || (untracked && act.who == Who::User),
+                dim: act.dim || is_forgotten || (untracked && act.who == Who::User),
                 marks: Vec::new(),
                 kept: Kept::No,
                 file,
+                is_beside_claimed: false,
             };
             let known = self.lines.entry((*line).to_owned()).or_insert(new);
             known.file = file;
@@ -348,6 +366,17 @@ impl Truth {
                 known.kept = Kept::No;
             }
         }
+        for file in changed {
+            self.files.entry(file).or_default().is_forgotten = false;
+        }
+    }
+
+    /// Notes that all stored contents are forgotten.
+    pub fn contents_are_forgotten(&mut self) {
+        self.contents_may_be_lost(0);
+        self.files
+            .values_mut()
+            .for_each(|life| life.is_forgotten = true);
     }
 
     /// Takes the events of an undo and of its redo back, of the lines that are

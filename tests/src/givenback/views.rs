@@ -122,7 +122,11 @@ impl Play {
     fn is_pending(&self, known: &Known, is_there: bool) -> Option<bool> {
         let agent = |who: Who| who.session().is_some();
         let last = known.last()?;
-        if known.kept == Kept::Maybe || known.window.is_some() || known.dim {
+        let may_be_a_commands = match known.kept {
+            Kept::Commit(from, to) => self.stage.may_be_a_commands(from, to),
+            kept => kept == Kept::Maybe,
+        };
+        if may_be_a_commands || known.window.is_some() || known.dim {
             return None;
         }
         let is_agents = match is_there {
@@ -136,7 +140,7 @@ impl Play {
         if !is_there && agent(known.by) {
             return None;
         }
-        if known.kept == Kept::Yes {
+        if known.kept != Kept::No {
             return Some(false);
         }
         if !is_agents {
