@@ -16,6 +16,9 @@ const MOST_TAKEN: usize = 10_000;
 /// The most bytes of the list of stashes that are read, the newest.
 const MOST_BYTES: u64 = 64 << 10;
 
+/// How far apart the times of directories are that are made together.
+const MADE: Nanos = 1_000_000_000;
+
 /// The newest stashes of a repository.
 #[derive(Debug, Default)]
 pub(super) struct Stashes {
@@ -31,14 +34,20 @@ impl Stashes {
     /// Notes the stashes that a repository has now. Those that it had before
     /// are remembered.
     pub(super) fn note(&mut self, common: &Path) {
-        // Git rewrites this list with each stash. With the last one it removes
-        // the list and the reference, from these directories.
-        let places = ["logs/refs/stash", "refs", "logs/refs"];
-        let times = places.iter().filter_map(|place| {
+        let time = |place: &str| {
             let found = common.join(place).symlink_metadata().ok()?;
             Some(written(&found))
+        };
+        // Git rewrites this list with each stash. With the last one it removes
+        // the list and the reference, from these directories. They are changed
+        // when the repository is made, too, with the second of each pair.
+        let removed = [("refs", "refs/tags"), ("logs/refs", "logs")];
+        let removed = removed.iter().filter_map(|(place, twin)| {
+            let changed = time(place)?;
+            let is_made = time(twin).is_some_and(|made| (made - changed).abs() < MADE);
+            (!is_made).then_some(changed)
         });
-        let changed = times.max();
+        let changed = removed.chain(time("logs/refs/stash")).max();
         if changed == self.changed {
             return;
         }

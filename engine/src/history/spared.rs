@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
-use super::weave::{Hunk, Line, Weave, What};
+use super::weave::{Change, Hunk, Line, Weave, What};
 use super::without::State;
 
 /// A change that stays, since its text may be another author's (UNDO-7).
@@ -120,8 +120,9 @@ impl Weave {
 
     /// Finds the lines that the undo would change although another author has
     /// decided that they are as they are now: the last version that added or
-    /// removed them took the file back to an earlier content. Returns them with
-    /// that version.
+    /// removed them took the file back to an earlier content, or the author made
+    /// the file again with lines of others, and others have changed it since.
+    /// Returns them with the version that decided.
     pub(super) fn decisions(
         &self,
         asked: &BTreeSet<usize>,
@@ -136,21 +137,57 @@ impl Weave {
                 break;
             }
             let decides = matches!(change.what, What::Restored(_)) && self.decides(at, asked);
+            let built_on = self.built_on(at, asked);
             for (lines, to) in [(&change.on, true), (&change.off, false)] {
                 for line in lines {
                     let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
                     // What git carried decides nothing.
-                    if now[*line] == to
-                        && !self.carried.contains(&made)
-                        && differs.remove(line)
-                        && decides
-                    {
-                        found.insert(*line, at);
+                    if now[*line] != to || self.carried.contains(&made) || !differs.remove(line) {
+                        continue;
                     }
+                    let is_own = asked.contains(&self.author_of(self.lines[*line].step, *line));
+                    let by = match decides {
+                        true => Some(at),
+                        false => built_on.filter(|_| to && !is_own),
+                    };
+                    found.extend(by.map(|by| (*line, by)));
                 }
             }
         }
         found
+    }
+
+    /// Finds the lines of the versions to be undone that are in the file because
+    /// another author has put them back, each with the version that did.
+    pub(super) fn put_back(&self, asked: &BTreeSet<usize>, state: &State) -> BTreeMap<Line, usize> {
+        let now = self.on_after(self.changes.len());
+        let mut found = BTreeMap::new();
+        for (line, entry) in self.lines.iter().enumerate() {
+            let is_own = asked.contains(&self.author_of(entry.step, line));
+            if !is_own || !now[line] || !state.on[line] {
+                continue;
+            }
+            let adds = |change: &Change| change.on.binary_search(&line).is_ok();
+            let last = self.changes.iter().rposition(adds);
+            if let Some(at) = last.filter(|at| *at > entry.step && self.decides(*at, asked)) {
+                found.insert(line, at);
+            }
+        }
+        found
+    }
+
+    /// Returns the last version by another author, if a version to be undone made
+    /// the file again, and it was not removed since.
+    fn built_on(&self, made: usize, asked: &BTreeSet<usize>) -> Option<usize> {
+        let is_there = |change: &Change| change.exists;
+        if !asked.contains(&made) || !self.made(made) || !self.changes[made..].iter().all(is_there)
+        {
+            return None;
+        }
+        let is_change =
+            |at: &usize| !self.changes[*at].on.is_empty() || !self.changes[*at].off.is_empty();
+        let mut later = made + 1..self.changes.len();
+        later.rfind(|at| self.decides(*at, asked) && is_change(at))
     }
 
     /// Returns whether a version added or removed a line.

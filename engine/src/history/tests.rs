@@ -582,6 +582,90 @@ fn what_others_have_decided_about_stays_and_is_listed() {
     assert_eq!(without_decided(&[base, agent, base], &[]).1, []);
 }
 
+/// Returns the file's last content without the versions in `undone`, and the
+/// texts that stay by a decision. An empty text is no file.
+fn left(versions: &[&str], undos: &[usize], undone: &[usize]) -> (String, Vec<String>) {
+    let steps = versions.iter().map(|text| match *text {
+        "" => Step::Absent,
+        text => held(text),
+    });
+    let undos = Undos {
+        undos: undos.to_vec(),
+        ..Undos::default()
+    };
+    let weave = Weave::with_undos(&steps.collect::<Vec<_>>(), &undos);
+    let found = weave.without(|step| undone.contains(&step));
+    let decided = found.decided.into_iter();
+    let decided = decided.map(|one| String::from_utf8(one.text).unwrap());
+    let text = String::from_utf8(found.bytes.unwrap_or_default()).unwrap();
+    (text, decided.collect())
+}
+
+#[test]
+fn a_file_with_a_decided_line_stays() {
+    // The user removes the file, the agent makes it again, and the user puts
+    // back a line that the user had removed.
+    let (mine, less) = ("aa\none\n", "aa\n");
+    let versions = ["aa\nbb\n", mine, "", mine, less, mine];
+    let (text, decided) = left(&versions, &[], &[1, 3]);
+    let wanted = vec!["aa\n".into(), "one\n".into()];
+    assert_eq!((text.as_str(), decided), (mine, wanted));
+}
+
+#[test]
+fn lines_of_others_stay_in_a_file_that_others_have_built_on() {
+    // The user removes the file, the agent brings it back and adds a line, and
+    // the user goes on with it.
+    let base = "aa\nbb\n";
+    let versions = [base, "", base, "aa\nbb\none\n", "aa\nbb\none\nmine\n"];
+    let (text, decided) = left(&versions, &[], &[2, 3]);
+    assert_eq!(
+        (text.as_str(), decided),
+        ("aa\nbb\nmine\n", vec![base.into()])
+    );
+    // Nobody has gone on with it.
+    assert_eq!(left(&versions[..4], &[], &[2, 3]).0, "");
+}
+
+#[test]
+fn a_line_that_another_author_typed_again_is_listed() {
+    let base = "aa\nbb\n";
+    let versions = [base, "aa\none\ntwo\nbb\n", base, "aa\none\nbb\n"];
+    let (text, decided) = left(&versions, &[], &[1]);
+    assert_eq!(
+        (text.as_str(), decided),
+        (versions[3], vec!["one\n".into()])
+    );
+}
+
+#[test]
+fn a_change_that_stays_brings_no_own_line_back() {
+    let versions = [
+        "aa\nbb\ncc\ndd\n",
+        "aa\none\ntwo\nthree\ncc\ndd\n",
+        "aa\none\ntwo\nmine\ndd\n",
+        "aa\none\nfour\ndd\n",
+    ];
+    let (text, _) = left(&versions, &[], &[1, 3]);
+    assert!(!text.contains("two"), "{text}");
+    assert!(text.contains("mine"), "{text}");
+}
+
+#[test]
+fn what_an_undo_put_back_is_its_authors_again() {
+    // Another agent had removed it, and is undone.
+    let versions = ["aa\n", "aa\none\n", "aa\n", "mine\naa\n", "mine\naa\none\n"];
+    assert_eq!(left(&versions, &[4], &[1]).0, "mine\naa\n");
+}
+
+#[test]
+fn a_version_that_was_undone_is_not_the_one_that_is_repeated() {
+    let (base, mine) = ("aa\nbb\n", "aa\nmine\n");
+    // One agent resets the file and is undone; another one resets it.
+    let versions = [base, mine, base, mine, base];
+    assert_eq!(left(&versions, &[3], &[2]).0, base);
+}
+
 /// A generator of numbers that is the same in each run.
 struct Dice(u64);
 

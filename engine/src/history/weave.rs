@@ -201,8 +201,11 @@ impl Weave {
             on: Vec::new(),
             text: None,
         };
-        // The last version that had each text.
-        let mut earlier: BTreeMap<Option<&[u8]>, usize> = BTreeMap::new();
+        // The versions that had each text.
+        let mut earlier: BTreeMap<Option<&[u8]>, Vec<usize>> = BTreeMap::new();
+        // The versions that an undo has taken back as a whole. A later version
+        // with the same text as one of them and an older one repeats that one.
+        let mut undone: BTreeSet<usize> = BTreeSet::new();
         let mut since = 0;
         for (at, step) in steps.iter().enumerate() {
             let text: Option<&[u8]> = match step {
@@ -232,10 +235,16 @@ impl Weave {
             let puts_back = !redone.is_empty() || undos.undos.contains(&at);
             let what = if at > 0 && text == now.text {
                 What::Nothing
-            } else if let Some(of) = earlier.get(&text) {
-                now.on = weave.on_after(*of);
-                weave.recast_as(*of, at, &now.on, puts_back || is_carried);
-                What::Restored(*of)
+            } else if let Some(of) = earlier.get(&text).and_then(|all| {
+                let valid = all.iter().rfind(|of| !undone.contains(of));
+                valid.filter(|_| redone.is_empty()).or(all.last()).copied()
+            }) {
+                now.on = weave.on_after(of);
+                weave.recast_as(of, at, &now.on, puts_back || is_carried);
+                if undos.undos.contains(&at) {
+                    undone.extend(of + 1..at);
+                }
+                What::Restored(of)
             } else {
                 let how = How {
                     at,
@@ -263,7 +272,10 @@ impl Weave {
             };
             weave.changes.push(change);
             now.text = text;
-            earlier.insert(text, at);
+            earlier.entry(text).or_default().push(at);
+            if let Some(undo) = redone.first() {
+                undone.retain(|of| of > undo);
+            }
             since = at + 1;
             for undo in &redone {
                 weave.redo(*undo, at);
@@ -276,6 +288,9 @@ impl Weave {
             }
             if is_carried {
                 weave.repeat(at, &last_on, &last_off);
+            } else if undos.undos.contains(&at) && redone.is_empty() {
+                // What an undo puts back is its author's again.
+                weave.repeat(at, &last_on, &BTreeMap::new());
             }
             let change = &weave.changes[at];
             for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {

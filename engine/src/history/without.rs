@@ -77,7 +77,7 @@ impl Weave {
         let (mut given, likely) = self.new_text(&asked, is_likely);
         let mut kept = self.kept(&asked, &given);
         let (mut state, mut hunks) = self.state(&asked, &kept);
-        let decisions = match spares_decided {
+        let mut decisions = match spares_decided {
             true => self.decisions(&asked, &state),
             false => BTreeMap::new(),
         };
@@ -91,6 +91,17 @@ impl Weave {
             let now = self.on_after(self.changes.len());
             for line in decisions.keys() {
                 state.on[*line] = now[*line];
+                // A file in which a line stays is not removed.
+                state.exists |= now[*line];
+            }
+        }
+        self.leave_away(&asked, &given, &mut state);
+        let put_back = self.put_back(&asked, &state);
+        match spares_decided {
+            true => decisions.extend(put_back),
+            false => {
+                hunks += u32::from(!put_back.is_empty());
+                put_back.keys().for_each(|line| state.on[*line] = false);
             }
         }
         let now = self.changes.last().is_some_and(|last| last.exists);
@@ -195,8 +206,30 @@ impl Weave {
         (state, hunks)
     }
 
+    /// Turns off lines that only versions to be undone have added, and that are
+    /// not in the file now: no part that stays brings them back. Lines in `given`
+    /// may be another author's.
+    fn leave_away(
+        &self,
+        asked: &BTreeSet<usize>,
+        given: &BTreeSet<(usize, Line)>,
+        state: &mut State,
+    ) {
+        let mut stays = self.on_after(self.changes.len());
+        for (at, change) in self.changes.iter().enumerate() {
+            for line in &change.on {
+                let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
+                let is_own = asked.contains(&self.author_of(made, *line));
+                stays[*line] |= !is_own || given.contains(&(made, *line));
+            }
+        }
+        for (on, stays) in state.on.iter_mut().zip(stays) {
+            *on &= stays;
+        }
+    }
+
     /// Returns whether a version created the file.
-    fn made(&self, step: usize) -> bool {
+    pub(super) fn made(&self, step: usize) -> bool {
         let before = step.checked_sub(1).map(|before| &self.changes[before]);
         self.changes[step].exists && !before.is_some_and(|before| before.exists)
     }
@@ -324,12 +357,20 @@ impl Weave {
             if kept.anew.is_none() && !is_carried && !asked.contains(&at) {
                 kept.anew = self.made_anew(at, hunks);
             }
+            let is_undo = self.undos.contains(&at);
             for hunk in hunks {
+                if is_undo {
+                    // What it took away and what it put in its place are one
+                    // change.
+                    for part in parts(at, hunk) {
+                        kept.others(&part, |_| true);
+                    }
+                }
                 for part in self.parts(at, hunk) {
                     if asked.contains(&part.step) && !kept.stays(&part) {
                         let is_gone = part.off.iter().any(|line| last[*line] < at);
                         kept.look(part, is_gone);
-                    } else if !is_carried {
+                    } else if !is_carried && !is_undo {
                         kept.others(&part, |_| true);
                     } else if part.step == at {
                         // Lines that git took away and brought back later were

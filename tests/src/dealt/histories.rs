@@ -21,6 +21,10 @@ const LONGEST: usize = 6;
 /// The number of histories to collect.
 const WANTED: usize = 600;
 
+/// Later commits are not used, so that each commit is tested with the same
+/// histories.
+const BEFORE: &str = "--before=2026-11-25T00:00:00Z";
+
 /// Histories and their origin.
 pub struct Histories {
     /// The histories, each of one file with at least two versions.
@@ -64,7 +68,7 @@ type Chain = Vec<Option<String>>;
 fn from_commits(inside: &Path) -> Option<Vec<History>> {
     let log = git(inside)
         .args(["log", "--no-merges", "--no-renames", "--reverse", "--raw"])
-        .args(["--no-abbrev", "--format=", "-n", "3000"])
+        .args(["--no-abbrev", "--format=", "-n", "3000", BEFORE])
         .output()
         .ok()?;
     // Each row is `:OLDMODE NEWMODE OLDOBJECT NEWOBJECT STATUS\tPATH`.

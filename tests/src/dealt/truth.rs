@@ -145,6 +145,20 @@ fn remains(file: &File, without: Who, decided: &BTreeSet<usize>) -> Truth {
             }
         }
     }
+    // A change of the author that stays brings none of the author's own lines
+    // back.
+    let holds = |at: usize, line: &usize| {
+        let lines = file.versions[at].lines.iter().flatten();
+        lines.into_iter().any(|one| one == line)
+    };
+    let is_brought = |line: &usize| {
+        let mut others =
+            (1..file.versions.len()).filter(|at| file.versions[*at].by != Some(without));
+        others.any(|at| holds(at, line) && !holds(at - 1, line))
+    };
+    there.retain(|line| {
+        file.lines[*line].by != Some(without) || stood.contains(line) || is_brought(line)
+    });
     // A file that another author has removed last stays removed.
     let is_removed = file
         .versions
@@ -195,14 +209,35 @@ fn decided(
     let decides = |at: usize| file.versions[at].by != Some(without);
     let is_back =
         |at: usize| (0..at).any(|old| file.versions[old].lines == file.versions[at].lines);
+    // Another author went back to a content from before it.
+    let is_cancelled = |made: usize| {
+        let mut later = made + 1..file.versions.len();
+        later.any(|at| {
+            let is_same = |old: &usize| file.versions[*old].lines == file.versions[at].lines;
+            let of = (0..at).rev().find(is_same);
+            decides(at) && of.is_some_and(|of| of < made)
+        })
+    };
     let of = |line: &usize| {
         let holds = |at: usize| lines(at).contains(line);
         let mut all = (1..file.versions.len()).rev();
         let at = all.find(|at| holds(*at) != holds(at - 1))?;
         let is_made = |made: usize| exists(made) && !exists(made - 1);
-        let is_new = |made: usize| is_made(made) && (decides(made) || decides(made - 1));
+        let is_new = |made: usize| {
+            is_made(made) && (decides(made) || decides(made - 1)) && !is_cancelled(made)
+        };
         let mut later = at + 1..file.versions.len();
-        let is_put = is_back(at) && decides(at);
+        // The author made the file again with others' lines, and others have
+        // changed it since.
+        let is_there = (at..file.versions.len()).all(exists);
+        let is_built_on = !decides(at) && is_made(at) && is_there && {
+            let is_change = |at: usize| file.versions[at].lines != file.versions[at - 1].lines;
+            let mut later = at + 1..file.versions.len();
+            holds(at)
+                && file.lines[*line].by != Some(without)
+                && later.any(|at| decides(at) && is_change(at))
+        };
+        let is_put = is_back(at) && decides(at) || is_built_on;
         (is_put || later.any(is_new)).then_some((*line, is_put))
     };
     there.symmetric_difference(stood).filter_map(of).collect()
