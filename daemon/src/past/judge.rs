@@ -245,9 +245,10 @@ impl Job {
         found.collect()
     }
 
-    /// Returns whether the content consists of lines that the file had before,
-    /// or has in the index, and git was at work at that time: it has merged
-    /// them, as for `--autostash` or a stash that it has dropped.
+    /// Returns whether git was at work at that time, and has merged the content:
+    /// git had it first and it is a conflict, or it consists of lines that the
+    /// file had before, or has in the index, as for `--autostash` or a stash
+    /// that git has dropped.
     fn is_put_together(
         &self,
         place: &mut Place,
@@ -267,6 +268,9 @@ impl Job {
             moves.any(|one| Kind::of(one) != Kind::Other && one.second.abs_diff(from) <= NEAR);
         if !is_stash && !is_move {
             return false;
+        }
+        if content.is_older.is_some() && is_conflict(&content.bytes) {
+            return true;
         }
         let mut known: HashSet<Vec<u8>> = HashSet::new();
         let mut note = |bytes: &[u8]| {
@@ -290,6 +294,16 @@ impl Job {
         let mut lines = content.bytes.split(|byte| *byte == b'\n');
         lines.all(|line| known.contains(line.trim_ascii_end()))
     }
+}
+
+/// Returns whether a text has the marks of a conflict.
+fn is_conflict(text: &[u8]) -> bool {
+    let marks: [&[u8]; 3] = [b"<<<<<<< ", b"=======", b">>>>>>> "];
+    let mut left = marks.iter().peekable();
+    for line in text.split(|byte| *byte == b'\n') {
+        left.next_if(|mark| line.starts_with(mark));
+    }
+    left.peek().is_none()
 }
 
 /// Returns whether a version is to be looked at: nobody has declared or

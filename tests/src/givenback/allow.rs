@@ -52,11 +52,16 @@ pub fn was_carried_back(known: &Known) -> bool {
 }
 
 /// UNDO-1: a file that somebody else has removed since does not come back for
-/// the lines that the chosen author had removed from it before.
+/// the lines that the chosen author had removed from it before, also if the
+/// chosen author has made it again without them.
 pub fn may_stay_away_with_its_file(truth: &Truth, known: &Known, whom: Who) -> bool {
-    let life = truth.files.get(&known.file);
-    let removed = life.and_then(|life| life.removed);
-    removed.is_some_and(|(who, way)| !who.is_of(whom) || way == Way::Carried)
+    let Some(life) = truth.files.get(&known.file) else {
+        return false;
+    };
+    let since = known.last().map_or(0, |mark| mark.step);
+    let mut removals = life.removals.iter();
+    removals.any(|(step, who)| *step > since && !who.is_of(whom))
+        || life.removed.is_some_and(|(_, way)| way == Way::Carried)
 }
 
 /// UNDO-2, HIST-8: where git has put another content in the place of all that a

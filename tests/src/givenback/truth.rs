@@ -118,6 +118,8 @@ pub struct Life {
     pub names: BTreeSet<String>,
     /// Who removed it; `None` while it exists.
     pub removed: Option<(Who, Way)>,
+    /// The steps at which it was removed, each with who did it.
+    pub removals: Vec<(usize, Who)>,
     /// Its contents, the newest last.
     pub past: Vec<Vec<String>>,
     /// Whether no session knew it when the user created it, or git brought it.
@@ -275,7 +277,9 @@ impl Truth {
         let gone = before.keys().filter(|path| !self.tree.contains_key(*path));
         for path in gone {
             if let Some(file) = self.names.remove(path) {
-                self.files.entry(file).or_default().removed = Some((act.who, act.way));
+                let life = self.files.entry(file).or_default();
+                life.removed = Some((act.who, act.way));
+                life.removals.push((step, act.who));
             }
         }
         for path in self.tree.keys().filter(|path| !before.contains_key(*path)) {
