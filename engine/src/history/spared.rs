@@ -65,8 +65,11 @@ impl Weave {
         // The version in which each text first appeared.
         let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
         for entry in &self.lines {
-            let step = first.entry(&entry.text).or_insert(entry.step);
-            *step = entry.step.min(*step);
+            let later = entry.later.iter().map(|cast| (&cast.text, cast.at));
+            for (text, at) in later.chain([(&entry.text, entry.step)]) {
+                let step = first.entry(text).or_insert(at);
+                *step = at.min(*step);
+            }
         }
         for at in likely {
             let What::Hunks(hunks) = &self.changes[at].what else {

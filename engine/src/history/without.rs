@@ -372,7 +372,7 @@ impl Weave {
                         kept.look(part, is_gone);
                     } else if !is_carried && !is_undo {
                         kept.others(&part, |_| true);
-                    } else if part.step == at {
+                    } else if is_carried && part.step == at {
                         // Lines that git took away and brought back later were
                         // changed by nobody.
                         kept.others(&part, |line| last[line] < at);
