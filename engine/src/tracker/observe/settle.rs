@@ -88,20 +88,11 @@ impl Engine {
     }
 
     fn record_absence(&mut self, path: &RelPath) {
-        let is_copy = self.view().is_unnamed_copy(path);
-        let state = self.state.paths.get(path);
-        // A file whose arrival is a version was moved on, or removed: without a
-        // version of that, its history would not end (HIST-9).
-        if !is_copy || state.is_some_and(|state| state.latest().is_some()) {
-            self.make_absence(path);
-        }
-        if is_copy {
+        if self.view().is_unnamed_copy(path) {
             self.record(Fact::CopyDropped { path: path.clone() });
             self.unwatch(path);
+            return;
         }
-    }
-
-    fn make_absence(&mut self, path: &RelPath) {
         let seen = Observation {
             path,
             hash: None,
