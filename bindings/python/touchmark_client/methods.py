@@ -681,6 +681,7 @@ class ClientMethods:
         at: Optional[str] = None,
         command: Optional[str] = None,
         conflicts: Optional[shapes.Conflicts] = None,
+        contents: Optional[int] = None,
         decided: Optional[bool] = None,
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
@@ -690,6 +691,7 @@ class ClientMethods:
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        plan: Optional[shapes.Hash] = None,
         prompt: Optional[str] = None,
         session: Optional[shapes.SessionId] = None,
         since: Optional[str] = None,
@@ -700,14 +702,15 @@ class ClientMethods:
         `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
         that `path` and `at` name.
 
-        Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
+        Raises `Busy`, `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`,
+        `Unreadable`, `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
         """
         return self.call(
             calls.undo(
                 at=at,
                 command=command,
                 conflicts=conflicts,
+                contents=contents,
                 decided=decided,
                 dry_run=dry_run,
                 edit=edit,
@@ -717,6 +720,7 @@ class ClientMethods:
                 now=now,
                 path=path,
                 paths=paths,
+                plan=plan,
                 prompt=prompt,
                 session=session,
                 since=since,
@@ -1651,6 +1655,7 @@ class SessionMethods:
         at: Optional[str] = None,
         command: Optional[str] = None,
         conflicts: Optional[shapes.Conflicts] = None,
+        contents: Optional[int] = None,
         decided: Optional[bool] = None,
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
@@ -1660,6 +1665,7 @@ class SessionMethods:
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        plan: Optional[shapes.Hash] = None,
         prompt: Optional[str] = None,
         since: Optional[str] = None,
         within: Optional[float] = None,
@@ -1669,14 +1675,15 @@ class SessionMethods:
         `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
         that `path` and `at` name.
 
-        Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
+        Raises `Busy`, `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`,
+        `Unreadable`, `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
         """
         return self.call(
             calls.undo(
                 at=at,
                 command=command,
                 conflicts=conflicts,
+                contents=contents,
                 decided=decided,
                 dry_run=dry_run,
                 edit=edit,
@@ -1686,6 +1693,7 @@ class SessionMethods:
                 now=now,
                 path=path,
                 paths=paths,
+                plan=plan,
                 prompt=prompt,
                 since=since,
                 session=self.id,
