@@ -23,7 +23,7 @@ use crate::commands::{
     propagate_version = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong use, 3 no daemon and none could be started, 4 the daemon said an error."
+    after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong use, 3 no daemon and none could be started, 4 the daemon said an error, 5 the command of --check failed."
 )]
 pub(crate) struct Arguments {
     /// The options of every command.

@@ -1,6 +1,7 @@
 //! What the commands share: the workspace and a connection to its daemon.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use jiff::tz::TimeZone;
@@ -13,6 +14,7 @@ use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_s
 
 use crate::args::Global;
 use crate::output::{self, Failure, Outcome};
+use crate::style::{self, paint};
 
 /// One run of the command.
 pub(crate) struct Context {
@@ -81,6 +83,16 @@ impl Context {
             return Ok(());
         }
         output::line(text)
+    }
+
+    /// Prints a line for the user on standard error, next to the output of a
+    /// command that runs. `--quiet` suppresses it.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.global.quiet {
+            let name = paint(style::DIM, "touchmark:");
+            let text = crate::text::escaped(text, 2000);
+            let _nobody_reads = writeln!(anstream::stderr(), "{name} {text}");
+        }
     }
 }
 

@@ -393,6 +393,10 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "undo claude-1 -- src",
                 "what a session did below src; asks first",
             ),
+            (
+                "undo claude-1 --check 'cargo test'",
+                "only if the tests pass without it",
+            ),
         ],
     ),
     (

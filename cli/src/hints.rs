@@ -60,6 +60,10 @@ const TABLE: &[(&str, &str)] = &[
     ("or set `now`", "or say `--now`"),
     ("or set `force`", "then write it"),
     (
+        "look again at what it would do, with `dryRun`",
+        "run the command again",
+    ),
+    (
         "wait until the other session's edit has ended, or set `waitMs`",
         "wait until the other session has ended its edit",
     ),

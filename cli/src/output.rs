@@ -51,6 +51,14 @@ pub(crate) enum Failure {
         /// The exit code of this process.
         code: u8,
     },
+    /// The command of `--check` failed, or was stopped.
+    #[error("{message}")]
+    Check {
+        /// The exit code of this process.
+        code: u8,
+        /// Which command, and how it ended.
+        message: String,
+    },
     /// The reader has closed the output.
     #[error("the output was closed")]
     Closed,
@@ -71,7 +79,8 @@ impl From<io::Error> for Failure {
 
 impl Failure {
     /// Returns the exit code: 1 the answer is no, 2 wrong use, 3 no daemon and
-    /// none could be started, 4 the daemon returned an error.
+    /// none could be started, 4 the daemon returned an error, 5 the command of
+    /// `--check` failed.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             // A closed reader has read what it wanted, as with any filter.
@@ -79,7 +88,7 @@ impl Failure {
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
             Self::Manager { .. } => 3,
-            Self::Daemon { code, .. } | Self::Ended { code } => *code,
+            Self::Daemon { code, .. } | Self::Ended { code } | Self::Check { code, .. } => *code,
             Self::Client(error) | Self::Call(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
                 ClientError::Place { .. } => 2,

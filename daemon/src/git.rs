@@ -21,8 +21,8 @@ pub(crate) mod waiting;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use touchmark_proto::Places;
 use touchmark_proto::trust::Trust;
+use touchmark_proto::{Places, native};
 
 pub use call::Git;
 pub(crate) use objects::Commit;
@@ -31,6 +31,7 @@ pub use objects::{Limits, Object, Objects};
 use crate::system::open::trust;
 use crate::tools::GIT;
 use files::{common_directory, pointed};
+use index::GitIndex;
 
 /// A work tree of a repository that is trusted (SEC-6).
 #[derive(Clone, Debug)]
@@ -38,9 +39,9 @@ pub struct WorkTree {
     /// Its top directory, as a canonical path.
     pub top: PathBuf,
     /// The directory of the repository that belongs to this work tree alone.
-    pub(crate) own: PathBuf,
+    pub own: PathBuf,
     /// The directory that it shares with other work trees.
-    pub(crate) common: PathBuf,
+    pub common: PathBuf,
     /// The directory in which the state of the workspace is stored.
     state: PathBuf,
 }
@@ -69,6 +70,17 @@ impl WorkTree {
             common,
             state: places.state.clone(),
         })
+    }
+
+    /// Returns the names of the files that git's index has, from `top` on.
+    ///
+    /// # Errors
+    /// Those of the file system, and `InvalidData` if the index is not
+    /// understood.
+    pub fn tracked(&self) -> io::Result<Vec<PathBuf>> {
+        let index = GitIndex::read(&self.own.join("index"))?;
+        let names = index.names().map(native::name);
+        Ok(names.map(|name| PathBuf::from(name.into_owned())).collect())
     }
 
     /// Returns another work tree of the same repository.
@@ -111,8 +123,7 @@ impl WorkTree {
             let Some(value) = ask.arg(&config).args([key]).printed() else {
                 continue;
             };
-            let value = touchmark_proto::native::name(value.strip_suffix(b"\0").unwrap_or(&value))
-                .into_owned();
+            let value = native::name(value.strip_suffix(b"\0").unwrap_or(&value)).into_owned();
             for role in ["AUTHOR", "COMMITTER"] {
                 let variable = format!("GIT_{role}_{field}");
                 if std::env::var_os(&variable).is_none() {

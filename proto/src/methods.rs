@@ -353,7 +353,7 @@ methods! {
     HookEvent: "hook/event", HookEvent => HookPrinted, [];
     HookJoin: "hook/join", HookJoin => HookJoined, [];
     Undo: "undo", Undo => Undone, [
-        Busy OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession
+        Busy Conflict OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownClock UnknownSession
         NotKept
     ];
     Redo: "redo", Redo => Undone, [NotFound Storage];

@@ -4,7 +4,7 @@ use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::CommandRow;
-use crate::{Author, ClientPath, LineRange, Millis, RelPath, SessionId};
+use crate::{Author, ClientPath, FileMode, Hash, LineRange, Millis, RelPath, SessionId};
 
 /// Undoes changes and leaves the lines of all other authors as they are
 /// (UNDO-1). The changes are those of `session`, or the part of them that
@@ -61,6 +61,14 @@ pub struct Undo {
     /// taken away again (UNDO-9); default false.
     #[serde(default)]
     pub decided: bool,
+    /// With `dryRun`: return what each file would become (UNDO-11), from the one
+    /// with this index in `files` on; the first is 0. Such a request is `busy`
+    /// as the undo would be. `None` returns no contents.
+    pub contents: Option<u32>,
+    /// Undo only if that is still what the dry run with this `plan` would have
+    /// done (UNDO-11); else `conflict`, and nothing is done. `None` undoes what
+    /// is selected by then.
+    pub plan: Option<Hash>,
 }
 
 /// How to treat a change whose lines another author has changed since.
@@ -144,6 +152,13 @@ pub struct Undone {
     /// The commands that changes in `left` name, oldest first; `None` if there
     /// are none.
     pub commands: Option<Vec<CommandRow>>,
+    /// With `dryRun`: a hash of what the undo would do: the names of its files,
+    /// and their contents and modes before and after. `None` without `dryRun`,
+    /// and for a redo.
+    pub plan: Option<Hash>,
+    /// The index of the first of the `files` whose content is not in this
+    /// answer, for the next request's `contents`; `None` if all are.
+    pub more: Option<u32>,
 }
 
 /// The result of an undo in one file.
@@ -171,6 +186,25 @@ pub struct UndoneFile {
     /// The lines that would change, with `dryRun`; else `None`. At most 64 KiB
     /// of text for all files.
     pub changes: Option<Vec<UndoneLines>>,
+    /// What the file would become, with `contents`; `None` if it would stay as
+    /// it is.
+    pub result: Option<UndoneContent>,
+}
+
+/// What an undo would make of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct UndoneContent {
+    /// The name that would be written: the file's path, or the name behind the
+    /// symlinks on it that the undo follows (UNDO-6).
+    pub name: RelPath,
+    /// The content, or the target of a symlink, as base64; `None` for no file.
+    pub base64: Option<String>,
+    /// The mode; `None` if an existing file keeps its mode, and a new one gets
+    /// the usual one.
+    pub mode: Option<FileMode>,
 }
 
 /// Lines that an undo would change.

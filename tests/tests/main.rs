@@ -113,6 +113,7 @@ mod told;
 mod ui;
 mod ui_browser;
 mod undo;
+mod undo_check;
 mod undo_keeps;
 mod undo_kills;
 mod undo_sessions;

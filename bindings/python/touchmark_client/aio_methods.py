@@ -727,6 +727,7 @@ class ClientMethods:
         at: Optional[str] = None,
         command: Optional[str] = None,
         conflicts: Optional[shapes.Conflicts] = None,
+        contents: Optional[int] = None,
         decided: Optional[bool] = None,
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
@@ -736,6 +737,7 @@ class ClientMethods:
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        plan: Optional[shapes.Hash] = None,
         prompt: Optional[str] = None,
         session: Optional[shapes.SessionId] = None,
         since: Optional[str] = None,
@@ -746,14 +748,15 @@ class ClientMethods:
         `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
         that `path` and `at` name.
 
-        Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
+        Raises `Busy`, `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`,
+        `Unreadable`, `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
         """
         return await self.call(
             calls.undo(
                 at=at,
                 command=command,
                 conflicts=conflicts,
+                contents=contents,
                 decided=decided,
                 dry_run=dry_run,
                 edit=edit,
@@ -763,6 +766,7 @@ class ClientMethods:
                 now=now,
                 path=path,
                 paths=paths,
+                plan=plan,
                 prompt=prompt,
                 session=session,
                 since=since,
@@ -1707,6 +1711,7 @@ class SessionMethods:
         at: Optional[str] = None,
         command: Optional[str] = None,
         conflicts: Optional[shapes.Conflicts] = None,
+        contents: Optional[int] = None,
         decided: Optional[bool] = None,
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
@@ -1716,6 +1721,7 @@ class SessionMethods:
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        plan: Optional[shapes.Hash] = None,
         prompt: Optional[str] = None,
         since: Optional[str] = None,
         within: Optional[float] = None,
@@ -1725,14 +1731,15 @@ class SessionMethods:
         `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
         that `path` and `at` name.
 
-        Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
+        Raises `Busy`, `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`,
+        `Unreadable`, `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
         """
         return await self.call(
             calls.undo(
                 at=at,
                 command=command,
                 conflicts=conflicts,
+                contents=contents,
                 decided=decided,
                 dry_run=dry_run,
                 edit=edit,
@@ -1742,6 +1749,7 @@ class SessionMethods:
                 now=now,
                 path=path,
                 paths=paths,
+                plan=plan,
                 prompt=prompt,
                 since=since,
                 session=self.id,

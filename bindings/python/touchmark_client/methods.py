@@ -682,6 +682,7 @@ class ClientMethods:
         at: Optional[str] = None,
         command: Optional[str] = None,
         conflicts: Optional[shapes.Conflicts] = None,
+        contents: Optional[int] = None,
         decided: Optional[bool] = None,
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
@@ -691,6 +692,7 @@ class ClientMethods:
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        plan: Optional[shapes.Hash] = None,
         prompt: Optional[str] = None,
         session: Optional[shapes.SessionId] = None,
         since: Optional[str] = None,
@@ -701,14 +703,15 @@ class ClientMethods:
         `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
         that `path` and `at` name.
 
-        Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
+        Raises `Busy`, `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`,
+        `Unreadable`, `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
         """
         return self.call(
             calls.undo(
                 at=at,
                 command=command,
                 conflicts=conflicts,
+                contents=contents,
                 decided=decided,
                 dry_run=dry_run,
                 edit=edit,
@@ -718,6 +721,7 @@ class ClientMethods:
                 now=now,
                 path=path,
                 paths=paths,
+                plan=plan,
                 prompt=prompt,
                 session=session,
                 since=since,
@@ -1652,6 +1656,7 @@ class SessionMethods:
         at: Optional[str] = None,
         command: Optional[str] = None,
         conflicts: Optional[shapes.Conflicts] = None,
+        contents: Optional[int] = None,
         decided: Optional[bool] = None,
         dry_run: Optional[bool] = None,
         edit: Optional[str] = None,
@@ -1661,6 +1666,7 @@ class SessionMethods:
         now: Optional[bool] = None,
         path: Optional[shapes.Path] = None,
         paths: Optional[Sequence[shapes.Path]] = None,
+        plan: Optional[shapes.Hash] = None,
         prompt: Optional[str] = None,
         since: Optional[str] = None,
         within: Optional[float] = None,
@@ -1670,14 +1676,15 @@ class SessionMethods:
         `prompt`, `since`, `command`, `edit` or `last` selects; or the one version
         that `path` and `at` name.
 
-        Raises `Busy`, `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`,
-        `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
+        Raises `Busy`, `Conflict`, `OutsideWorkspace`, `NotAFile`, `NotFound`,
+        `Unreadable`, `Storage`, `UnknownClock`, `UnknownSession`, `NotKept`.
         """
         return self.call(
             calls.undo(
                 at=at,
                 command=command,
                 conflicts=conflicts,
+                contents=contents,
                 decided=decided,
                 dry_run=dry_run,
                 edit=edit,
@@ -1687,6 +1694,7 @@ class SessionMethods:
                 now=now,
                 path=path,
                 paths=paths,
+                plan=plan,
                 prompt=prompt,
                 since=since,
                 session=self.id,

@@ -1361,6 +1361,8 @@ class UndoRows(TypedDict):
 
 class _UndoneOptional(TypedDict, total=False):
     commands: "Optional[List[CommandRow]]"
+    more: Optional[int]
+    plan: "Optional[Hash]"
     undo: Optional[str]
 
 
@@ -1371,11 +1373,23 @@ class Undone(_UndoneOptional):
     files: "List[UndoneFile]"
 
 
+class _UndoneContentOptional(TypedDict, total=False):
+    base64: Optional[str]
+    mode: "Optional[FileMode]"
+
+
+class UndoneContent(_UndoneContentOptional):
+    """What an undo would make of a file."""
+
+    name: "RelPath"
+
+
 class _UndoneFileOptional(TypedDict, total=False):
     cause: Optional[str]
     changes: "Optional[List[UndoneLines]]"
     conflicts: "Optional[List[UndoConflict]]"
     left: "Optional[List[UndoLeft]]"
+    result: "Optional[UndoneContent]"
     to: "Optional[RelPath]"
     uri: str
 
@@ -1784,6 +1798,7 @@ __all__ = [
     "UndoRow",
     "UndoRows",
     "Undone",
+    "UndoneContent",
     "UndoneFile",
     "UndoneLines",
     "Validity",

@@ -1,6 +1,6 @@
 //! `touchmark run`: runs a command in a command window (ATTR-6).
 
-mod forwarding;
+pub(in crate::commands) mod forwarding;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,6 @@ use touchmark_client::proto::{At, ErrorCode, RelPath, Reply, SessionId};
 use crate::commands::call::result_json;
 use crate::context::{Context, SESSION, named, session};
 use crate::output::{self, Failure, Outcome};
-use crate::style::{self, paint};
 use crate::text::{count, path};
 
 use forwarding::{Forwarding, ended_by};
@@ -121,7 +120,7 @@ fn open(
             Err(own_failure(125, error.to_string()))
         }
         Err(failure) => {
-            note(context, &format!("{failure}; the command runs unwatched"));
+            context.note(&format!("{failure}; the command runs unwatched"));
             Ok(None)
         }
     }
@@ -148,7 +147,7 @@ fn close(context: &Context, (client, command): (Client, String), exit: Option<u8
     });
     match ended {
         Ok(ended) => tell(context, &client, ended),
-        Err(failure) => note(context, &failure.to_string()),
+        Err(failure) => context.note(&failure.to_string()),
     }
 }
 
@@ -180,9 +179,9 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
     let line = format!("{said} {}", names.join(", "));
     // Long names are on separate lines.
     if line.chars().count() + "touchmark: ".len() < 80 {
-        return note(context, &line);
+        return context.note(&line);
     }
-    note(context, &said);
+    context.note(&said);
     for name in names {
         rest(context, &name);
     }
@@ -220,18 +219,6 @@ fn of_command(client: &Client, command: &CommandRow) -> Outcome<BTreeSet<RelPath
 fn rest(context: &Context, text: &str) {
     if !context.global.quiet {
         let _nobody_reads = writeln!(anstream::stderr(), "  {}", crate::text::escaped(text, 2000));
-    }
-}
-
-/// Prints a line for the user on standard error, next to the command's output.
-fn note(context: &Context, text: &str) {
-    if !context.global.quiet {
-        let _nobody_reads = writeln!(
-            anstream::stderr(),
-            "{} {}",
-            paint(style::DIM, "touchmark:"),
-            crate::text::escaped(text, 2000)
-        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! `touchmark undo`, `touchmark redo`: undoes an author's changes, and restores them.
 
+mod check;
 mod likely;
 
 use std::path::PathBuf;
@@ -82,6 +83,9 @@ pub(crate) struct Options {
     /// Also lines that somebody else has put back, or has taken away again
     #[arg(long)]
     decided: bool,
+    /// Run this command in a copy of the workspace first, with the result; undo only if it succeeds
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -126,6 +130,9 @@ pub(crate) struct RewindOptions {
     /// Also lines that somebody else has put back, or has taken away again
     #[arg(long)]
     decided: bool,
+    /// Run this command in a copy of the workspace first, with the result; undo only if it succeeds
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -204,8 +211,11 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         &workspace,
         &client,
         ask,
-        options.dry_run,
-        options.yes,
+        &How {
+            dry_run: options.dry_run,
+            check: options.check.as_deref(),
+            yes: options.yes,
+        },
     )
 }
 
@@ -235,9 +245,22 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
         &workspace,
         &client,
         ask,
-        options.dry_run,
-        options.yes,
+        &How {
+            dry_run: options.dry_run,
+            check: options.check.as_deref(),
+            yes: options.yes,
+        },
     )
+}
+
+/// How an undo is carried out.
+struct How<'a> {
+    /// Only shows what would be done.
+    dry_run: bool,
+    /// The command that has to succeed with the result; `None` for none.
+    check: Option<&'a str>,
+    /// Without a question.
+    yes: bool,
 }
 
 /// Undoes what a request selects, after a question unless `yes` is set.
@@ -245,19 +268,24 @@ fn carry_out(
     context: &Context,
     workspace: &Workspace,
     client: &Client,
-    ask: Undo,
-    dry_run: bool,
-    yes: bool,
+    mut ask: Undo,
+    how: &How<'_>,
 ) -> Outcome {
     let plan = Undo {
         dry_run: true,
         ..ask.clone()
     };
-    if dry_run {
-        let planned = client.call(plan)?;
-        return tell(context, &workspace.root, Reply::Undo(planned), true);
+    if how.dry_run {
+        let planned = client.call(plan.clone())?;
+        tell(context, &workspace.root, Reply::Undo(planned), true)?;
+        if let Some(command) = how.check {
+            // Nothing is written, so it need not wait for the end of a turn.
+            let plan = Undo { now: true, ..plan };
+            check::passes(context, workspace, client, &plan, command)?;
+        }
+        return Ok(());
     }
-    if !yes {
+    if !how.yes {
         let mut planned = client.call(plan.clone())?;
         if likely::ask(client, &planned)? {
             planned = client.call(plan)?;
@@ -266,7 +294,14 @@ fn carry_out(
             return Err(Failure::No("nothing was undone".into()));
         }
     }
-    let undone = client.call(ask)?;
+    let undone = match how.check {
+        None => client.call(ask)?,
+        Some(command) => {
+            ask.plan = Some(check::passes(context, workspace, client, &ask, command)?);
+            // The daemon may have been restarted since.
+            context.connect(workspace)?.call(ask)?
+        }
+    };
     tell(context, &workspace.root, Reply::Undo(undone), false)
 }
 

@@ -254,6 +254,11 @@ impl GitIndex {
         })
     }
 
+    /// Returns the names of all entries, sorted.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().map(|entry| self.name(entry))
+    }
+
     fn name(&self, entry: &Entry) -> &[u8] {
         let (start, length) = (entry.name.0 as usize, usize::from(entry.name.1));
         self.names.get(start..start + length).unwrap_or_default()

@@ -26,7 +26,9 @@ use std::sync::{Arc, Mutex};
 use touchmark_engine::history::Step;
 use touchmark_engine::within;
 use touchmark_proto::commands::CommandList;
-use touchmark_proto::undo::{Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneFile};
+use touchmark_proto::undo::{
+    Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneContent, UndoneFile,
+};
 use touchmark_proto::{
     Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, Places, RelPath,
     SessionId, native,
@@ -51,6 +53,10 @@ pub(crate) use whose::{is_below, is_of};
 
 /// The maximum number of files in one undo.
 const MOST_FILES: usize = 10_000;
+
+/// The maximum number of bytes of contents, as base64, in one answer. A file
+/// that has more is alone in its answer.
+const MOST_CONTENT: usize = 4 << 20;
 
 /// The parts of the daemon that an undo uses.
 #[derive(Clone)]
@@ -84,11 +90,13 @@ impl Undoer {
     ///
     /// # Errors
     /// `invalidParams`, `unknownSession`, `notFound` if no change is selected,
-    /// `busy` if a session is in a turn, `tooLarge`, `storage`.
+    /// `busy` if a session is in a turn, `conflict` if the undo is another one
+    /// than the `plan`, `tooLarge`, `storage`.
     pub(crate) async fn undo(&self, ask: &Undo) -> Result<Undone, Error> {
         let _one = self.journal.alone().await;
         let chosen = Chosen::of(self, ask).await?;
-        if !ask.now && !ask.dry_run {
+        // Who wants the contents is about to undo.
+        if !ask.now && (!ask.dry_run || ask.contents.is_some()) {
             self.check_turns(&chosen).await?;
         }
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
@@ -120,12 +128,35 @@ impl Undoer {
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave(&mut plans, self).await;
         let authors = chosen.authors.clone();
+        let plan = digest(&mut plans);
+        if ask.plan.is_some_and(|asked| asked != plan) {
+            return Err(Error::new(
+                ErrorCode::Conflict,
+                "the files were changed since, so the undo would do something else by now",
+            )
+            .hint("look again at what it would do, with `dryRun`"));
+        }
         if ask.dry_run {
-            return Ok(self.answer(None, planned(plans), authors).await);
+            let (results, more) = results(&plans, ask.contents);
+            let mut files = planned(plans);
+            for (at, result) in results {
+                files[at].result = Some(result);
+            }
+            return Ok(Undone {
+                plan: Some(plan),
+                more,
+                ..self.answer(None, files, authors).await
+            });
         }
         let mut transaction =
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
-        transaction.carry_out(&chosen, style).await;
+        // What is saved from now on is not what the plan was for. Without a
+        // version that is chosen, such a file stays as it was saved.
+        let again = match ask.plan {
+            Some(_) => Chosen::default(),
+            None => chosen,
+        };
+        transaction.carry_out(&again, style).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
         self.settle(done(&plans));
@@ -156,6 +187,8 @@ impl Undoer {
             files,
             authors,
             commands,
+            plan: None,
+            more: None,
         }
     }
 
@@ -333,6 +366,36 @@ fn planned(plans: Vec<Plan>) -> Vec<UndoneFile> {
         }
     };
     plans.into_iter().map(file).collect()
+}
+
+/// Returns a hash of what an undo would do, in the order of its paths.
+fn digest(plans: &mut [Plan]) -> Hash {
+    plans.sort_by(|a, b| a.path.cmp(&b.path));
+    let all: Vec<_> = plans.iter().filter_map(Plan::does).collect();
+    Hash::of(format!("{all:?}").as_bytes())
+}
+
+/// Returns what files would become, from the one with the index `from` on, as
+/// many as fit one answer; and the index of the next one, if there are more.
+/// Nothing if `from` is `None`.
+fn results(plans: &[Plan], from: Option<u32>) -> (Vec<(usize, UndoneContent)>, Option<u32>) {
+    let mut found = Vec::new();
+    let Some(from) = from else {
+        return (found, None);
+    };
+    let mut room = MOST_CONTENT;
+    for (at, plan) in plans.iter().enumerate().skip(from as usize) {
+        let Some(result) = plan.result() else {
+            continue;
+        };
+        let size = result.base64.as_ref().map_or(0, String::len);
+        if size > room && !found.is_empty() {
+            return (found, u32::try_from(at).ok());
+        }
+        room = room.saturating_sub(size);
+        found.push((at, result));
+    }
+    (found, None)
 }
 
 /// Returns the paths of the files that were undone without conflicts. The

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use touchmark_engine::history::{Conflict, Step, Undos, Weave, Without};
 use touchmark_proto::undo::{
-    Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneFile,
+    Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneContent, UndoneFile,
 };
 use touchmark_proto::{
     Author, Clock, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version,
@@ -452,6 +454,24 @@ impl Plan {
         }
     }
 
+    /// Returns what the file would become; `None` if it would stay as it is.
+    pub(super) fn result(&self) -> Option<UndoneContent> {
+        self.writes().then(|| UndoneContent {
+            name: self.real.as_ref().unwrap_or(&self.path).clone(),
+            base64: self.after.as_ref().map(|bytes| STANDARD.encode(bytes)),
+            mode: self.mode,
+        })
+    }
+
+    /// Returns what the plan does, for a comparison with another one: the file
+    /// before and after. `None` if the file would stay as it is.
+    pub(super) fn does(&self) -> Option<impl std::fmt::Debug> {
+        let after = self.after.as_deref().map(Hash::of);
+        let names = (&self.path, &self.real, &self.to);
+        self.writes()
+            .then_some((names, self.base, after, self.was, self.mode))
+    }
+
     /// Returns the file's row in the answer.
     pub(crate) fn file(self) -> UndoneFile {
         UndoneFile {
@@ -463,6 +483,7 @@ impl Plan {
             cause: self.cause,
             left: (!self.left.is_empty()).then_some(self.left),
             changes: None,
+            result: None,
         }
     }
 }

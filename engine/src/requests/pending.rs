@@ -19,6 +19,7 @@ pub(super) const LOOKS: u32 = 3;
 
 /// What is requested, by a client or by the engine itself.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // almost all are requests of clients
 pub(crate) enum Ask {
     /// A request of a client.
     Client(Request),

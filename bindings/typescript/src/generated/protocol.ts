@@ -3364,6 +3364,12 @@ export interface Undo {
   /** How to treat changes that cannot be undone; default `keep`. */
   conflicts?: Conflicts | null;
   /**
+   * With `dryRun`: return what each file would become (UNDO-11), from the one
+   * with this index in `files` on; the first is 0. Such a request is `busy`
+   * as the undo would be. `None` returns no contents.
+   */
+  contents?: number | null;
+  /**
    * Whether to change also lines that another author has put back, or has
    * taken away again (UNDO-9); default false.
    */
@@ -3396,6 +3402,12 @@ export interface Undo {
    * files.
    */
   paths?: ClientPath[] | null;
+  /**
+   * Undo only if that is still what the dry run with this `plan` would have
+   * done (UNDO-11); else `conflict`, and nothing is done. `None` undoes what
+   * is selected by then.
+   */
+  plan?: Hash | null;
   /**
    * Only what was done between this prompt and the next one. The prompt is
    * named by its checkpoint (`k3`), by the agent's id for it, or by `last`.
@@ -3499,8 +3511,35 @@ export interface Undone {
   commands?: CommandRow[] | null;
   /** Each file that the changes affect, by path. */
   files: UndoneFile[];
+  /**
+   * The index of the first of the `files` whose content is not in this
+   * answer, for the next request's `contents`; `None` if all are.
+   */
+  more?: number | null;
+  /**
+   * With `dryRun`: a hash of what the undo would do: the names of its files,
+   * and their contents and modes before and after. `None` without `dryRun`,
+   * and for a redo.
+   */
+  plan?: Hash | null;
   /** The id of the undo, for `redo`; `None` if nothing was written. */
   undo?: string | null;
+}
+
+/** What an undo would make of a file. */
+export interface UndoneContent {
+  /** The content, or the target of a symlink, as base64; `None` for no file. */
+  base64?: string | null;
+  /**
+   * The mode; `None` if an existing file keeps its mode, and a new one gets
+   * the usual one.
+   */
+  mode?: FileMode | null;
+  /**
+   * The name that would be written: the file's path, or the name behind the
+   * symlinks on it that the undo follows (UNDO-6).
+   */
+  name: RelPath;
 }
 
 /** The result of an undo in one file. */
@@ -3528,6 +3567,11 @@ export interface UndoneFile {
   outcome: UndoOutcome;
   /** The file. */
   path: RelPath;
+  /**
+   * What the file would become, with `contents`; `None` if it would stay as
+   * it is.
+   */
+  result?: UndoneContent | null;
   /** The file's path after a rename was undone; else `None`. */
   to?: RelPath | null;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */

@@ -843,7 +843,7 @@ export abstract class Requests {
    * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
    */
   undo(params: Undo = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
     return this.call("undo", params, ask);
@@ -1342,7 +1342,7 @@ export abstract class SessionRequests {
    * `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
    * `path` and `at` name.
    *
-   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `busy`, `conflict`, `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownClock`, `unknownSession`, `notKept`.
    */
   undo(params: Omit<Undo, "session"> = {}, ask?: Ask): Promise<Methods["undo"]["result"]> {
     return this.call("undo", params.edit == null ? { session: this.id, ...params } : params, ask);
