@@ -21,7 +21,7 @@ use touchmark_tests::givenback::shrink::{self, Failure};
 use touchmark_tests::parts;
 
 /// The number of sessions of a quick run.
-const QUICK: u64 = 240;
+const QUICK: u64 = 160;
 
 /// The number of sessions of a long run.
 const ALL: u64 = 2_000;
