@@ -150,13 +150,13 @@ const context = { subscriptions: [], extensionUri: {} };
 after(() => rm(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }));
 
 /** Until it is so: what the daemon tells comes by itself. */
-async function until(what, is) {
+async function until(what, is, instead = () => "") {
   for (const end = performance.now() + 20_000; performance.now() < end; ) {
     const value = await is();
     if (value) return value;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  return assert.fail(`${what}: it never came`);
+  return assert.fail(`${what}: it never came ${instead()}`);
 }
 
 test("which lines are not saved", () => {
@@ -290,14 +290,14 @@ test("what the user and an agent do is told to each other", async () => {
 test("the user reviews what an agent changed", async () => {
   const client = await connect({ workspace: root });
   const [session, path] = ["agent", "a.txt"];
+  // The editor reads the file again, which is no save.
   const loads = (text) => {
     [document.text, document.isDirty] = [text, false];
     events.change.fire({ document, contentChanges: [] });
-    events.save.fire(document);
   };
   const disk = (what, text) => until(what, () => readFileSync(file, "utf8") === text);
   const titles = () => lenses.provideCodeLenses(document).map(({ range, command }) => `${range.start.line + 1} ${command.title.replace(/.*\u00a0/, "")}`);
-  const shown = (what, ...wanted) => until(what, () => String(titles().filter((title) => !/ (Keep|Undo|Later)$/.test(title))) === String(wanted));
+  const shown = (what, ...wanted) => until(what, () => String(titles().filter((title) => !/ (Keep|Undo|Later)$/.test(title))) === String(wanted), titles);
   const queue = async () => (await client.reviewList({})).hunks.map(({ path, id }) => ({ path, id }));
   await client.reviewKeep({ hunks: await queue() });
 

@@ -285,6 +285,12 @@ pub fn round(seed: u64, length: Duration, player: &str) -> String {
                 world.kill();
                 user::pause(dice.below(40));
                 world.start();
+                // Until the daemon has looked at a file again, it cannot know
+                // when the file changed.
+                let mut client = world.client();
+                for path in FILES {
+                    let _gone = client.call("file/snapshot", json!({"path": path}));
+                }
                 log.end(id, json!({}));
             }
             1 if dangers.stop => {
