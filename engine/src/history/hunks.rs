@@ -3,7 +3,7 @@
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-use super::weave::{Compared, Kind};
+use super::weave::{Compared, Kind, number};
 
 /// Changed lines with the unchanged lines around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,11 +116,6 @@ fn put<'a>(
     }
     removed.clear();
     added.clear();
-}
-
-/// Converts a line number. Texts have less than 2^32 lines.
-fn number(line: usize) -> u32 {
-    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-use super::weave::{Entry, Line, Weave};
+use super::weave::{Entry, Line, Weave, number};
 use super::without::{Kept, State};
 use crate::text::lines;
 
@@ -100,10 +100,7 @@ pub(super) fn pairs(old: &[&[u8]], new: &[Arc<[u8]>]) -> Vec<(usize, usize)> {
     if old.is_empty() || new.is_empty() {
         return Vec::new();
     }
-    let bare = |text: &[u8]| -> Vec<u8> {
-        let bytes = text.iter().filter(|byte| !byte.is_ascii_whitespace());
-        bytes.copied().collect()
-    };
+    let bare = |text: &[u8]| bare(text.iter());
     let old: Vec<Vec<u8>> = old.iter().map(|text| bare(text)).collect();
     let new: Vec<Vec<u8>> = new.iter().map(|text| bare(text)).collect();
     let mut input: InternedInput<&[u8]> = InternedInput::default();
@@ -114,7 +111,6 @@ pub(super) fn pairs(old: &[&[u8]], new: &[Arc<[u8]>]) -> Vec<(usize, usize)> {
     }
     let diff = Diff::compute(Algorithm::Myers, &input);
     let is_kept = |side: Range<usize>, changed: &dyn Fn(u32) -> bool| -> Vec<usize> {
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         side.filter(|at| !changed(number(*at))).collect()
     };
     let kept_old = is_kept(0..old.len(), &|at| diff.is_removed(at));
@@ -126,6 +122,12 @@ pub(super) fn pairs(old: &[&[u8]], new: &[Arc<[u8]>]) -> Vec<(usize, usize)> {
     runs.copied()
         .filter(|(at, _)| !old[*at].is_empty())
         .collect()
+}
+
+/// Returns a text without its white space.
+pub(super) fn bare<'a>(text: impl Iterator<Item = &'a u8>) -> Vec<u8> {
+    let bytes = text.filter(|byte| !byte.is_ascii_whitespace());
+    bytes.copied().collect()
 }
 
 /// Returns whether a text has at least two letters or digits.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
+use super::indents::bare;
 use super::weave::{Change, Hunk, Line, Weave, What};
 use super::without::State;
 
@@ -102,11 +103,8 @@ impl Weave {
 
     /// Returns whether a hunk changed nothing but white space.
     fn is_white_space(&self, hunk: &Hunk) -> bool {
-        let letters = |lines: &[Line]| -> Vec<u8> {
-            let bytes = lines.iter().flat_map(|line| self.lines[*line].text.iter());
-            let bytes = bytes.filter(|byte| !byte.is_ascii_whitespace());
-            bytes.copied().collect()
-        };
+        let text = |line: &Line| self.lines[*line].text.iter();
+        let letters = |lines: &[Line]| bare(lines.iter().flat_map(text));
         letters(&hunk.on) == letters(&hunk.off)
     }
 

@@ -623,7 +623,7 @@ fn lines_of_others_stay_in_a_file_that_others_have_built_on() {
         (text.as_str(), decided),
         ("aa\nbb\nmine\n", vec![base.into()])
     );
-    // Nobody has gone on with it.
+    // Without the last version, no other author has changed the file since.
     assert_eq!(left(&versions[..4], &[], &[2, 3]).0, "");
 }
 

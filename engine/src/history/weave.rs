@@ -289,7 +289,7 @@ impl Weave {
             if is_carried {
                 weave.repeat(at, &last_on, &last_off);
             } else if undos.undos.contains(&at) && redone.is_empty() {
-                // What an undo puts back is its author's again.
+                // A line that an undo puts back belongs to its first author.
                 weave.repeat(at, &last_on, &BTreeMap::new());
             }
             let change = &weave.changes[at];
@@ -722,7 +722,7 @@ fn differences(old: &[u8], new: &[u8], old_lines: usize, new_lines: usize) -> Ve
     }
 }
 
-/// Converts a line number. Texts have less than 2^32 lines.
-fn number(line: usize) -> u32 {
+/// Converts a line number or a number of lines. Texts have less than 2^32 lines.
+pub(super) fn number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }

@@ -7,7 +7,7 @@ use touchmark_proto::LineRange;
 
 use super::indents;
 use super::spared::{Decided, Likely};
-use super::weave::{Change, Hunk, Line, Weave, What};
+use super::weave::{Change, Hunk, Line, Weave, What, number};
 
 /// The least number of different lines that a text has of which nothing is left
 /// once it is replaced by another one.
@@ -489,10 +489,6 @@ fn joined<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         }
     }
     bytes
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Which lines are on, and whether the file exists.
