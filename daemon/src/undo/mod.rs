@@ -150,8 +150,8 @@ impl Undoer {
         }
         let mut transaction =
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
-        // What is saved from now on is not what the plan was for. Without a
-        // version that is chosen, such a file stays as it was saved.
+        // The plan does not cover a file that somebody saves after this point.
+        // With no version chosen, such a file stays as it was saved.
         let again = match ask.plan {
             Some(_) => Chosen::default(),
             None => chosen,

@@ -83,7 +83,7 @@ impl Scratch {
     /// Copies a workspace. `is_stopped` is asked before each file.
     ///
     /// # Errors
-    /// See [`Failed`]. What was copied is removed.
+    /// [`Failed`], if the copy is not complete. The incomplete copy is removed.
     pub(super) fn of(
         workspace: &Workspace,
         environment: &Environment,
