@@ -121,6 +121,15 @@ impl Engine {
             self.observe_copy(path, outcome);
             return;
         }
+        // Something is there again, so an absence found before was the middle
+        // of a save.
+        let is_there = matches!(
+            outcome.found,
+            Found::Unstable { .. } | Found::Unreadable { .. }
+        );
+        if is_there && matches!(self.tracker.passing(path), Passing::Absent(_)) {
+            self.tracker.settled(path);
+        }
         if matches!(outcome.found, Found::Unstable { .. }) {
             self.tracker.live_mut(path).seen.obstacle = Some(Obstacle::Unstable);
             self.tracker.files.forget(path);

@@ -60,7 +60,13 @@ fn holds(tick: u64, initial: &[(Path, u32)], ops: Vec<Op>) -> Vec<String> {
     chaos::run(&script).unwrap();
     let script = script.at_rest();
     chaos::run(&script).unwrap();
-    let mut world = World::new(tick, initial);
+    recorded(&script)
+}
+
+/// Plays a run as it is. Returns the versions that it recorded, with their
+/// corrections.
+fn recorded(script: &crate::script::Script) -> Vec<String> {
+    let mut world = World::new(script.tick, &script.initial);
     let end = [Op::Pass(1_000), Op::Drain];
     for op in script.ops.iter().chain(&end) {
         world.step(op);
@@ -1106,4 +1112,43 @@ fn a_path_stays_watched_for_whoever_has_had_it_read() {
             ask(0, 0, Ask::Status { paths: None }),
         ],
     );
+}
+
+/// A save moved the file away and began to write the new one. The look at the
+/// absence's deadline found a file that changed while it was read.
+#[test]
+fn a_file_that_changes_while_it_is_read_is_not_absent() {
+    let read = |unstable| [Op::ExecRead { which: 0, unstable }, Op::GiveRead { which: 0 }];
+    let mut ops = vec![
+        ask(
+            0,
+            0,
+            Ask::Read {
+                path: "a",
+                named: Named::No,
+                range: None,
+            },
+        ),
+        Op::Drain,
+        Op::MoveOut { path: "a" },
+        Op::Hints(9),
+    ];
+    ops.extend(read(false));
+    // The file is there again before the deadline. No hint has arrived yet.
+    ops.push(Op::WOpen {
+        writer: 0,
+        path: "a",
+        truncate: true,
+        content: 9,
+    });
+    ops.push(Op::Pass(150));
+    ops.extend(read(true));
+    ops.push(Op::WClose { writer: 0 });
+    let script = crate::script::Script {
+        tick: 1,
+        initial: vec![("a", 5)],
+        ops,
+    };
+    chaos::run(&script).unwrap();
+    assert_eq!(recorded(&script), ["a 9 by User, Unmarked"]);
 }
