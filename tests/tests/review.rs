@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 use touchmark_tests::process::until;
+use touchmark_tests::user::pause;
 use touchmark_tests::{Client, Session, World, text, user};
 
 fn ten() -> String {
@@ -93,6 +94,33 @@ fn rev1_a_change_stays_in_the_queue_until_it_is_kept_undone_or_committed() {
     // And an undo can be taken back.
     client.ok("redo", json!({}));
     assert!(on_disk(&world, "f").contains("five"));
+    world.healthy();
+}
+
+/// After `review/keep` has been answered, the daemon looks at what is left of
+/// the file's queue. A change made during this look is in the queue.
+#[test]
+fn rev1_a_change_right_after_a_keep_is_in_the_queue() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    user::git(world.workspace(), &["init", "-q"]);
+    for round in 0..30 {
+        let name = &format!("f{round}");
+        world.file(name, ten());
+        edit(&world, &mut agent, name, "line 2\n", "two\n");
+        let all = queue(&mut client);
+        client.ok("review/keep", named(&all[0]));
+        pause(round);
+        edit(&world, &mut agent, name, "line 5\n", "five\n");
+        let left = [format!("{name} line 5|>five|")];
+        // Once right away, and once after the look has ended.
+        assert_eq!(told(&queue(&mut client)), left);
+        client.ok("review/keep", json!({"hunks": []}));
+        let all = queue(&mut client);
+        assert_eq!(told(&all), left, "{round}");
+        client.ok("review/undo", named(&all[0]));
+    }
     world.healthy();
 }
 

@@ -88,24 +88,29 @@ impl Undoer {
 
     async fn try_settle(&self, paths: Vec<RelPath>) -> Result<(), Error> {
         let commits = self.commits().await?;
+        let lineage = self.lineage().await?;
+        // A version that is recorded from here on is still to be reviewed. So
+        // the state is named before the queue is computed.
+        let written = self.written_by_agents(&lineage).await?;
         let mut left = BTreeMap::new();
         for path in paths {
+            let moment = match written.get(&path) {
+                Some(file) => {
+                    let committed = self.committed(&commits, &lineage.names(&path)).await;
+                    Some(self.moment(&path, file, &committed, &commits).await?)
+                }
+                None => None,
+            };
             let queued = self.queued(&path, &commits).await?;
             let steps = queued.hunks.iter().flat_map(|(_, hunk)| &hunk.steps);
             let steps = steps.chain(queued.whole.iter().flat_map(|whole| &whole.steps));
             let still: BTreeSet<u64> = steps
                 .map(|step| queued.chain.version(*step).clock.n)
                 .collect();
-            left.insert(path, still);
-        }
-        let lineage = self.lineage().await?;
-        let written = self.written_by_agents(&lineage).await?;
-        for (path, still) in &left {
-            if let (true, Some(file)) = (still.is_empty(), written.get(path)) {
-                let committed = self.committed(&commits, &lineage.names(path)).await;
-                let moment = self.moment(path, file, &committed, &commits).await?;
-                self.kept.set_done(path, moment);
+            if let (true, Some(moment)) = (still.is_empty(), moment) {
+                self.kept.set_done(&path, moment);
             }
+            left.insert(path, still);
         }
         self.kept.write_changed();
         self.let_go(&written, &left);
