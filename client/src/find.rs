@@ -203,15 +203,12 @@ impl Workspace {
         !self.is_asleep() && listens(&self.socket())
     }
 
-    /// Returns whether a daemon that was told to shut down still runs. Where
-    /// systemd listens, this checks the lock, since connecting would start
-    /// another daemon.
+    /// Returns whether a daemon that was told to shut down still runs: until it
+    /// has the lock no more, its state may not be changed. Where systemd
+    /// listens, the socket is not asked, since connecting would start another
+    /// daemon.
     pub(crate) fn is_there(&self) -> bool {
-        if self.places.service.exists() {
-            is_held(&self.places)
-        } else {
-            listens(&self.socket())
-        }
+        is_held(&self.places) || (!self.places.service.exists() && listens(&self.socket()))
     }
 
     /// Returns whether a running daemon has the workspace's lock, even if it

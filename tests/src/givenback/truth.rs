@@ -42,6 +42,8 @@ pub struct Mark {
     pub way: Way,
     /// The lines of the file before the event.
     pub around: Vec<String>,
+    /// Whether the user had accepted the event before this one.
+    pub kept_before: Kept,
 }
 
 /// Whether the user has accepted a change.
@@ -326,12 +328,14 @@ impl Truth {
                 let known = self.lines.get_mut(*line).expect("a known line");
                 known.dim |= act.dim;
                 let (who, on) = (act.who, false);
+                let kept_before = known.kept;
                 known.marks.push(Mark {
                     step,
                     who,
                     on,
                     way,
                     around,
+                    kept_before,
                 });
                 known.kept = Kept::No;
             }
@@ -359,12 +363,14 @@ impl Truth {
             known.file = file;
             let around = before.get(*path).unwrap_or(&nothing).clone();
             let (who, on, way) = (act.who, true, act.way);
+            let kept_before = known.kept;
             known.marks.push(Mark {
                 step,
                 who,
                 on,
                 way,
                 around,
+                kept_before,
             });
             if way != Way::Carried {
                 known.kept = Kept::No;
@@ -384,12 +390,16 @@ impl Truth {
     }
 
     /// Takes the events of an undo and of its redo back, of the lines that are
-    /// again as they were before the undo.
+    /// again as they were before the undo. What the user had accepted stays
+    /// accepted.
     pub fn redone(&mut self, undo: u32, redo: u32) {
         for known in self.lines.values_mut() {
             let ways: Vec<Way> = known.marks.iter().map(|mark| mark.way).collect();
             if ways.ends_with(&[Way::Undone(undo), Way::Undone(redo)]) {
-                known.marks.truncate(ways.len() - 2);
+                let mut taken_back = known.marks.drain(ways.len() - 2..);
+                if let Some(undo) = taken_back.next() {
+                    known.kept = undo.kept_before;
+                }
             }
         }
     }
