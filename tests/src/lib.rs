@@ -77,6 +77,7 @@ pub mod sealed;
 pub mod session;
 pub mod snippets;
 pub mod stay;
+pub mod stop;
 pub mod systemd;
 pub mod terminal;
 pub mod user;

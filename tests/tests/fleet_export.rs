@@ -21,6 +21,7 @@ use touchmark_tests::fleet_export::page;
 use touchmark_tests::fleet_export::script::Place;
 use touchmark_tests::mounts::apart;
 use touchmark_tests::otlp::Collector;
+use touchmark_tests::stop::SetsOnDrop;
 use touchmark_tests::user::pause;
 use touchmark_tests::{World, parts};
 
@@ -122,6 +123,7 @@ fn arrives(size: &Size, python: &Path) {
     let began = Instant::now();
     let over = AtomicBool::new(false);
     let steps = std::thread::scope(|scope| {
+        let end = SetsOnDrop(&over);
         let hands: Vec<_> = (0..HANDS)
             .map(|hand| {
                 let (places, over) = (&places, &over);
@@ -129,7 +131,7 @@ fn arrives(size: &Size, python: &Path) {
             })
             .collect();
         disturb(&mut line, began, Duration::from_secs(size.seconds));
-        over.store(true, Ordering::Relaxed);
+        drop(end);
         hands
             .into_iter()
             .map(|hand| hand.join().unwrap())

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
+use touchmark_tests::stop::SetsOnDrop;
 use touchmark_tests::{Session, World, sha256, text, user};
 
 /// The number of requests that are sent while names change places.
@@ -91,6 +92,7 @@ fn lim6_names_that_change_places_all_the_time_are_answered() {
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = SetsOnDrop(&done);
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 exchange(&world.path("d1/a"), &world.path("d2/a"));
@@ -103,7 +105,6 @@ fn lim6_names_that_change_places_all_the_time_are_answered() {
             let rows = agent.ok("file/status", params);
             assert_eq!(rows["files"].as_array().map(Vec::len), Some(3), "{rows}");
         }
-        done.store(true, Ordering::Relaxed);
     });
     for name in ["d1/a", "d2/a", "l/a"] {
         let hash = sha256(fs::read(world.path(name)).unwrap());

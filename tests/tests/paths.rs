@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use touchmark_proto::quoting;
+use touchmark_tests::stop::SetsOnDrop;
 use touchmark_tests::{World, sha256, text, user};
 
 #[test]
@@ -64,15 +65,6 @@ fn sec2_paths_that_lead_out_are_refused() {
     assert_eq!(read["hash"], sha256("one\n"));
 }
 
-/// Sets a flag when dropped.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The files behind a path change while it is requested. No byte from outside
 /// is ever returned.
 #[test]
@@ -85,8 +77,7 @@ fn sec2_symlinks_swapped_during_requests() {
     symlink("real", world.path("d")).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also when an assertion below fails.
-        let _end = End(&done);
+        let _end = SetsOnDrop(&done);
         scope.spawn(|| {
             let (inside, outside) = (world.path("to-in"), world.path("to-out"));
             while !done.load(Ordering::Relaxed) {

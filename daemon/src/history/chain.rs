@@ -202,6 +202,14 @@ impl Chain {
         all.position(|version| version.clock.n == n)
     }
 
+    /// Returns the newest version with this content; `None` if there is none or
+    /// if there is no file.
+    pub(crate) fn newest_with(&self, content: &Step) -> Option<usize> {
+        let is_file = matches!(content, Step::Held(_));
+        let newest = self.steps.iter().rposition(|step| step == content);
+        newest.filter(|_| is_file)
+    }
+
     /// Returns whether there was a symlink at this name at any time (SCOPE-7).
     pub(crate) fn has_links(&self) -> bool {
         self.versions.iter().any(is_link)

@@ -330,7 +330,7 @@ impl Undoer {
         let committed = self.committed(commits, &names).await;
         // Lines that were kept under an earlier name are kept.
         let of_name = |name| self.kept.of(name, |n| chain.step_of(n));
-        let given: BTreeSet<LineName> = names.iter().flat_map(of_name).collect();
+        let mut given: BTreeSet<LineName> = names.iter().flat_map(of_name).collect();
         let undos = self.journal.recorded().among(&chain.versions);
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
@@ -339,6 +339,11 @@ impl Undoer {
                 chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
             };
             let weave = chain.weave(&undos, is_agents);
+            // What the user committed is kept, also where agents went on with
+            // the lines beside it.
+            if let Some(step) = chain.newest_with(&committed) {
+                given.extend(weave.names_at(step));
+            }
             // A symbolic link has no lines to review.
             let mut found = match chain.has_links() {
                 true => Vec::new(),

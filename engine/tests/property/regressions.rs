@@ -1118,7 +1118,12 @@ fn a_path_stays_watched_for_whoever_has_had_it_read() {
 /// absence's deadline found a file that changed while it was read.
 #[test]
 fn a_file_that_changes_while_it_is_read_is_not_absent() {
-    let read = |unstable| [Op::ExecRead { which: 0, unstable }, Op::GiveRead { which: 0 }];
+    let read = |unstable| {
+        [
+            Op::ExecRead { which: 0, unstable },
+            Op::GiveRead { which: 0 },
+        ]
+    };
     let mut ops = vec![
         ask(
             0,

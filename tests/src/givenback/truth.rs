@@ -364,6 +364,13 @@ impl Truth {
             let around = before.get(*path).unwrap_or(&nothing).clone();
             let (who, on, way) = (act.who, true, act.way);
             let kept_before = known.kept;
+            // An undo of a removal brings back what the user had accepted.
+            let removal = known.marks.last();
+            let accepted = match way {
+                Way::Carried => kept_before,
+                Way::Undone(_) => removal.map_or(Kept::No, |removal| removal.kept_before),
+                Way::Hand | Way::Decided | Way::Wiped => Kept::No,
+            };
             known.marks.push(Mark {
                 step,
                 who,
@@ -372,9 +379,7 @@ impl Truth {
                 around,
                 kept_before,
             });
-            if way != Way::Carried {
-                known.kept = Kept::No;
-            }
+            known.kept = accepted;
         }
         for file in changed {
             self.files.entry(file).or_default().is_forgotten = false;
