@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Receives the events, in order. It is called on the thread that took them
 /// from the system, and may only pass them on.
@@ -23,7 +24,13 @@ pub struct RawEvent {
     /// The event was reported by the watch on the parent directory. If the file
     /// is watched separately, its own watch has reported the write as well.
     pub(super) by_directory: bool,
+    /// When it was taken from the system. It may be digested much later.
+    pub(super) at: Instant,
 }
+
+/// The time of all events that tests make, so that they can be compared.
+#[cfg(test)]
+static TESTED: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
 
 impl RawEvent {
     /// Returns the event that reports a loss of events.
@@ -35,6 +42,7 @@ impl RawEvent {
             path: PathBuf::new(),
             cookie: None,
             by_directory: false,
+            at: *TESTED,
         }
     }
 

@@ -19,6 +19,9 @@ const LOOKS: usize = 2_048;
 /// Names through which several files are reached and that change all the time.
 pub(super) struct Busy {
     ends: Instant,
+    /// The deferred names are not looked at again before this time. The span
+    /// may have ended long ago, as it is told by the times of events.
+    rests: Instant,
     looks: usize,
     /// Names whose files were looked at in this span.
     seen: BTreeSet<RelPath>,
@@ -35,6 +38,7 @@ impl Busy {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             ends: now + SPAN,
+            rests: now,
             looks: 0,
             seen: BTreeSet::new(),
             before: BTreeSet::new(),
@@ -72,7 +76,7 @@ impl Busy {
     /// Returns when the deferred names are looked at, or `None` if there are
     /// none.
     pub(super) fn due(&self) -> Option<Instant> {
-        (!self.owed.is_empty()).then_some(self.ends)
+        (!self.owed.is_empty()).then_some(self.ends.max(self.rests))
     }
 
     /// Returns the deferred names, without those below another of them.
@@ -87,9 +91,10 @@ impl Busy {
     }
 
     /// Removes and returns the deferred names, without those below another of
-    /// them.
-    pub(super) fn take_owed(&mut self) -> Vec<RelPath> {
+    /// them. They are looked at `now`.
+    pub(super) fn take_owed(&mut self, now: Instant) -> Vec<RelPath> {
         let owed = self.owed();
+        self.rests = now + SPAN;
         self.owed.clear();
         owed
     }
@@ -115,15 +120,24 @@ mod tests {
         // A name that was not looked at in this span is looked at, once.
         assert!(!busy.puts_off(&other, 450, first) && !busy.puts_off(&inner, 2, first));
         assert!(busy.puts_off(&inner, 2, first));
-        assert_eq!(busy.take_owed(), std::slice::from_ref(&tree));
+        let late = first + SPAN / 2;
+        assert_eq!(busy.take_owed(late), std::slice::from_ref(&tree));
         assert_eq!(busy.due(), None);
         // While the storm continues, all of its events are deferred.
         let second = first + SPAN;
         assert!(busy.puts_off(&tree, 450, second));
         assert!(!busy.puts_off(&other, 450, second));
-        assert_eq!(busy.take_owed(), std::slice::from_ref(&tree));
+        assert_eq!(busy.due(), Some(second + SPAN));
+        assert_eq!(
+            busy.take_owed(second + SPAN * 9),
+            std::slice::from_ref(&tree)
+        );
+        // Events of that time that are digested only now cause no look at once.
+        assert!(busy.puts_off(&tree, 450, second));
+        assert_eq!(busy.due(), Some(second + SPAN * 10));
+        busy.take_owed(second + SPAN);
         // It ends when nothing has happened for a while.
         assert!(!busy.puts_off(&tree, 450, second + SPAN * 3));
-        assert!(busy.take_owed().is_empty());
+        assert_eq!(busy.due(), None);
     }
 }

@@ -73,7 +73,7 @@ impl Watcher {
             // existed yet when this happened.
             return self.happened_to_file(&path, Hint::Touched, out);
         }
-        if !written && self.put_off(&path, out) {
+        if !written && self.put_off(&path, raw.at, out) {
             return;
         }
         match raw.kind {
@@ -266,10 +266,12 @@ impl Watcher {
 
     /// Skips an event about a name that changes all the time and through which
     /// many files are reached. The name is looked at later, once for all such
-    /// events (LIM-6). Returns whether the event was skipped.
-    fn put_off(&mut self, path: &RelPath, out: &mut Vec<Input>) -> bool {
+    /// events (LIM-6). Returns whether the event was skipped. `at` is the time
+    /// of the event: on a busy machine, looks at the files of one take so long
+    /// that the next ones would not seem to follow it closely.
+    fn put_off(&mut self, path: &RelPath, at: Instant, out: &mut Vec<Input>) -> bool {
         let files = self.directories.needed_by(path) + self.cover.spoken_for(path).len();
-        if files <= 1 || !self.busy.puts_off(path, files, Instant::now()) {
+        if files <= 1 || !self.busy.puts_off(path, files, at) {
             return false;
         }
         self.give_up_held(out);
@@ -293,7 +295,7 @@ impl Watcher {
         if self.busy.due().is_none_or(|due| due > now) {
             return;
         }
-        let owed = self.busy.take_owed();
+        let owed = self.busy.take_owed(now);
         for path in &owed {
             self.directories.made_anew(path);
         }

@@ -1,6 +1,7 @@
 //! The backend on the `notify` crate. Only this file names that crate.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use notify::event::{AccessKind, AccessMode, EventKindMask, ModifyKind, RenameMode};
 use notify::{
@@ -115,6 +116,7 @@ fn translate(generation: u64, event: notify::Result<Event>, sink: &dyn Fn(RawEve
             cookie,
             // `notify` does not report that.
             by_directory: false,
+            at: Instant::now(),
         });
     };
     let event = match event {

@@ -61,13 +61,7 @@ fn after_a_loss_all_is_compared_and_the_fences_end() {
     // Not observed: the directory was replaced.
     world.mv("d", "old");
     world.mkdir("d");
-    let lost = RawEvent {
-        generation: 0,
-        kind: RawKind::Lost,
-        path: PathBuf::new(),
-        cookie: None,
-        by_directory: false,
-    };
+    let lost = RawEvent::loss(0);
     let mut out = Vec::new();
     world.watcher.digest(lost, &mut out);
     let words: Vec<_> = out.iter().map(word).collect();

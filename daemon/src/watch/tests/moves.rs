@@ -76,11 +76,11 @@ fn a_fence_between_the_halves_of_an_exchange_has_the_first_taken_back() {
     world.write("f.tmp", "2");
     world.track(&["f", "f.tmp"]);
     let event = |kind, path: &str, cookie| RawEvent {
-        generation: 0,
         kind,
         path: world.at(path),
         cookie: Some(cookie),
         by_directory: true,
+        ..RawEvent::loss(0)
     };
     let halves = [
         event(RawKind::MovedFrom, "f", 7),
@@ -93,11 +93,8 @@ fn a_fence_between_the_halves_of_an_exchange_has_the_first_taken_back() {
         world.watcher.digest(raw, &mut out);
         if n == 1 {
             let fence = RawEvent {
-                generation: 0,
                 kind: RawKind::Fence(0),
-                path: PathBuf::new(),
-                cookie: None,
-                by_directory: true,
+                ..RawEvent::loss(0)
             };
             world.watcher.digest(fence, &mut out);
         }
@@ -132,11 +129,11 @@ fn a_second_half_that_comes_late_still_names_the_rename() {
     world.track(&["f"]);
     fs::remove_file(world.at("f")).unwrap();
     let event = |kind, path: &str, cookie| RawEvent {
-        generation: 0,
         kind,
         path: world.at(path),
         cookie,
         by_directory: true,
+        ..RawEvent::loss(0)
     };
     let script = [
         event(RawKind::MovedFrom, "f", Some(7)),
