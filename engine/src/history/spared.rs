@@ -43,8 +43,9 @@ pub struct Decided {
 
 impl Weave {
     /// Finds the changes of likely versions that stay: the hunks in which a line
-    /// first appeared and still is. Returns all lines of these hunks, each with
-    /// the version, and the hunks for people.
+    /// first appeared and still is, or would be again, since it was removed only
+    /// by a version to be undone that is certain. Returns all lines of these
+    /// hunks, each with the version, and the hunks for people.
     pub(super) fn new_text(
         &self,
         asked: &BTreeSet<usize>,
@@ -58,11 +59,14 @@ impl Weave {
             let mut all = self.changes[*at].since..=*at;
             all.any(&is_likely)
         });
-        let likely: Vec<usize> = likely.collect();
+        let likely: BTreeSet<usize> = likely.collect();
         if likely.is_empty() {
             return (given, found);
         }
-        let (on, place) = self.places();
+        let (mut on, place) = self.places();
+        for (line, by) in self.removed() {
+            on[line] |= asked.contains(&by) && !likely.contains(&by);
+        }
         // The version in which each text first appeared.
         let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
         for entry in &self.lines {
@@ -99,6 +103,20 @@ impl Weave {
         }
         found.sort_by_key(|one| (one.lines.start, one.step));
         (given, found)
+    }
+
+    /// Returns the lines that are not in the file, each with the version that
+    /// removed it last.
+    fn removed(&self) -> BTreeMap<Line, usize> {
+        let mut removed = BTreeMap::new();
+        for (at, change) in self.changes.iter().enumerate() {
+            change.on.iter().for_each(|line| {
+                removed.remove(line);
+            });
+            let made = |line: &Line| self.made_by(at, *line);
+            removed.extend(change.off.iter().map(|line| (*line, made(line))));
+        }
+        removed
     }
 
     /// Returns whether a hunk changed nothing but white space.
@@ -141,7 +159,7 @@ impl Weave {
             let built_on = self.built_on(at, asked);
             for (lines, to) in [(&change.on, true), (&change.off, false)] {
                 for line in lines {
-                    let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    let made = self.made_by(at, *line);
                     // What git carried decides nothing.
                     if now[*line] != to || self.carried.contains(&made) || !differs.remove(line) {
                         continue;

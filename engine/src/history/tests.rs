@@ -382,6 +382,17 @@ fn text_that_first_appeared_in_a_likely_version_stays() {
 }
 
 #[test]
+fn text_that_may_be_anothers_comes_back_where_an_edit_replaced_it() {
+    let likely = "a\nmine\nb\nc\n";
+    let steps = ["a\nb\nc\n", likely, "a\nTHE AGENT\nb\nc\n"].map(held);
+    let weave = Weave::new(&steps);
+    let found = weave.without_sparing(|step| step > 0, |step| step == 1, true);
+    assert_eq!(found.bytes.as_deref(), Some(likely.as_bytes()));
+    let stays: Vec<&[u8]> = found.likely.iter().map(|one| &*one.text).collect();
+    assert_eq!(stays, [b"mine\n"]);
+}
+
+#[test]
 fn a_claimed_line_has_the_author_that_the_user_named() {
     let versions = ["a\n", "a\nx\ny\nz\n", "a\nx\ny\nz\nu\nv\n"];
     let claim = |step, line: &str, place| Claim {

@@ -295,7 +295,7 @@ impl Weave {
             let change = &weave.changes[at];
             for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {
                 for line in lines {
-                    let made = weave.redone.get(&(at, *line)).copied().unwrap_or(at);
+                    let made = weave.made_by(at, *line);
                     last.insert(*line, made);
                 }
             }
@@ -348,12 +348,11 @@ impl Weave {
         let mut left: BTreeSet<Line> = lines(redo).filter(|line| undone.contains(line)).collect();
         let mut found = Vec::new();
         for step in (0..undo).rev() {
-            found.extend(lines(step).filter(|line| left.remove(line)).map(|line| {
-                (
-                    line,
-                    self.redone.get(&(step, line)).copied().unwrap_or(step),
-                )
-            }));
+            found.extend(
+                lines(step)
+                    .filter(|line| left.remove(line))
+                    .map(|line| (line, self.made_by(step, line))),
+            );
         }
         for (line, step) in found {
             self.redone.insert((redo, line), step);
@@ -424,6 +423,12 @@ impl Weave {
             (entry.step, place)
         };
         self.lines.iter().map(place).collect()
+    }
+
+    /// Returns the version that made a change of a line, if this version only
+    /// repeats it, as a redo or by carrying; else this version.
+    pub(super) fn made_by(&self, step: usize, line: Line) -> usize {
+        self.redone.get(&(step, line)).copied().unwrap_or(step)
     }
 
     /// Returns the version or claim that names the author of a line which the

@@ -218,7 +218,7 @@ impl Weave {
         let mut stays = self.on_after(self.changes.len());
         for (at, change) in self.changes.iter().enumerate() {
             for line in &change.on {
-                let made = self.redone.get(&(at, *line)).copied().unwrap_or(at);
+                let made = self.made_by(at, *line);
                 let is_own = asked.contains(&self.author_of(made, *line));
                 stays[*line] |= !is_own || given.contains(&(made, *line));
             }
@@ -271,7 +271,7 @@ impl Weave {
             return parts(at, hunk);
         }
         let mut by: BTreeMap<usize, Hunk> = BTreeMap::new();
-        let step = |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
+        let step = |line: &Line| self.made_by(at, *line);
         let author = |line: &Line| self.author_of(step(line), *line);
         for line in &hunk.on {
             by.entry(author(line)).or_default().on.push(*line);
@@ -298,7 +298,7 @@ impl Weave {
     /// Splits a change into the changes of its lines, each as a part of the
     /// version that made it first.
     fn line_parts(&self, at: usize, change: &Change) -> impl Iterator<Item = Part> {
-        let step = move |line: &Line| self.redone.get(&(at, *line)).copied().unwrap_or(at);
+        let step = move |line: &Line| self.made_by(at, *line);
         let off = change.off.iter().map(move |line| Part {
             step: step(line),
             off: vec![*line],
