@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use touchmark_tests::process::Stopped;
 use touchmark_tests::{Session, World, text, user};
 
 /// The agent's two lines in place of `line 20`.
@@ -167,6 +168,34 @@ fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
             assert_eq!(queue(&mut agent), [""; 0], "{story}");
             world.healthy();
         }
+    }
+}
+
+/// The list of stashes is gone with its last one. The daemon may be too slow to
+/// see it.
+#[test]
+fn hist8_a_stash_may_be_popped_before_the_daemon_looks() {
+    for (way, expected) in [
+        ("git stash -q && git stash pop -q", base()),
+        (
+            "git stash -q && git merge -q --ff-only up && git stash pop -q",
+            upstream(&base()),
+        ),
+    ] {
+        let mut world = World::new();
+        repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        write(&mut agent, "f", &by_agent(&base()));
+        let stopped = Stopped::new(world.pid());
+        sh(&world, way);
+        drop(stopped);
+        assert_eq!(on_disk(&world, "f").unwrap(), by_agent(&expected), "{way}");
+        assert_eq!(blamed(&mut agent, "f"), AGENTS, "{way}");
+        assert_eq!(queue(&mut agent), [QUEUED], "{way}");
+        let undone = undo(&mut agent);
+        assert_eq!(on_disk(&world, "f").unwrap(), expected, "{way}: {undone}");
+        world.healthy();
     }
 }
 

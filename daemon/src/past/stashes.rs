@@ -16,8 +16,9 @@ const MOST_TAKEN: usize = 10_000;
 /// The most bytes of the list of stashes that are read, the newest.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// How far apart the times of directories are that are made together.
-const MADE: Nanos = 1_000_000_000;
+/// How far apart the times of directories are at most that one command of git
+/// makes together. A stash and its pop take longer.
+const MADE: Nanos = 100_000_000;
 
 /// The newest stashes of a repository.
 #[derive(Debug, Default)]
