@@ -27,6 +27,14 @@ pub fn may_come_back_as_likely(
     last.is_some_and(|mark| !mark.on && windows(mark.step).is_some_and(|who| who.is_of(whom)))
 }
 
+/// UNDO-7: what was typed in a window, and was then removed by the chosen
+/// author's own edit, comes back, since it may be the user's. It is listed then.
+pub fn may_come_back_since_it_may_be_anothers(known: &Known, whom: Who) -> bool {
+    let last = known.last();
+    let is_removed = last.is_some_and(|mark| !mark.on && mark.who.is_of(whom));
+    known.window.is_some() && is_removed
+}
+
 /// UNDO-1, steps 1.2 and 2.3: a line of another author that had been removed and
 /// that the chosen author had brought back (its own checkout, its own retyping,
 /// its own stash) may stay, or go as it was before.

@@ -23,6 +23,8 @@ enum Expect {
     ComesBack,
     /// It stays away.
     StaysAway,
+    /// It stays away, or the answer lists it.
+    ComesBackTold,
     /// The rules leave a choice.
     Either,
 }
@@ -75,6 +77,9 @@ impl Undo<'_> {
         }
         match known.last() {
             _ if is_own && allow::was_put_back_by_another(known, self.whom) => Expect::Either,
+            _ if is_own && allow::may_come_back_since_it_may_be_anothers(known, self.whom) => {
+                Expect::ComesBackTold
+            }
             _ if is_own => Expect::StaysAway,
             Some(mark) if !mark.on && mark.who.is_of(self.whom) => {
                 match allow::may_stay_away_with_its_file(self.truth, known, self.whom)
@@ -124,14 +129,14 @@ impl Undo<'_> {
             match (self.expect(known, place), now.is_some()) {
                 (Expect::Either, _)
                 | (Expect::Stays, true)
-                | (Expect::Goes | Expect::StaysAway, false)
+                | (Expect::Goes | Expect::StaysAway | Expect::ComesBackTold, false)
                 | (Expect::ComesBack, true) => {}
                 (Expect::Stays | Expect::StaysTold, false) => {
                     return wrong(Kind::Lost, format!("lost: {}", story()));
                 }
-                (Expect::StaysTold, true) => {
+                (Expect::StaysTold | Expect::ComesBackTold, true) => {
                     if !told() {
-                        return wrong(Kind::Untold, format!("stays, not told: {}", story()));
+                        return wrong(Kind::Untold, format!("there, not told: {}", story()));
                     }
                 }
                 (Expect::Goes, true) => {

@@ -1,13 +1,11 @@
 //! Fences, and lost events.
 
 use std::fs;
-use std::path::PathBuf;
 
 use touchmark_engine::{Hint, Input};
 
 use super::CHOICE;
 use super::world::{World, one_by_one, rel, word};
-use crate::watch::backend::RawKind;
 use crate::watch::{Choice, RawEvent};
 
 #[test]

@@ -1,7 +1,6 @@
 //! Names that become other names, of files and of directories.
 
 use std::fs;
-use std::path::PathBuf;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use touchmark_engine::{Hint, Input};
