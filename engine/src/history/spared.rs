@@ -44,8 +44,8 @@ pub struct Decided {
 impl Weave {
     /// Finds the changes of likely versions that stay: the hunks in which a line
     /// first appeared and still is, or would be again, since it was removed only
-    /// by a version to be undone that is certain. Returns all lines of these
-    /// hunks, each with the version, and the hunks for people.
+    /// by a change that is undone. Returns all lines of these hunks, each with
+    /// the version, and the hunks for people.
     pub(super) fn new_text(
         &self,
         asked: &BTreeSet<usize>,
@@ -64,9 +64,7 @@ impl Weave {
             return (given, found);
         }
         let (mut on, place) = self.places();
-        for (line, by) in self.removed() {
-            on[line] |= asked.contains(&by) && !likely.contains(&by);
-        }
+        let removed = self.removed();
         // The version in which each text first appeared.
         let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
         for entry in &self.lines {
@@ -76,15 +74,30 @@ impl Weave {
                 *step = at.min(*step);
             }
         }
-        for at in likely {
-            let What::Hunks(hunks) = &self.changes[at].what else {
+        // From the newest to the oldest: what a version has removed is there
+        // again for the older ones, unless its change stays.
+        for (at, change) in self.changes.iter().enumerate().rev() {
+            if !asked.contains(&at) {
                 continue;
+            }
+            let is_last = |line: &&Line| removed.get(line) == Some(&at);
+            let hunks = match &change.what {
+                What::Hunks(hunks) if likely.contains(&at) => hunks,
+                _ => {
+                    for line in change.off.iter().filter(is_last) {
+                        on[*line] = true;
+                    }
+                    continue;
+                }
             };
             for hunk in hunks {
                 let is_here = |line: &Line| on[*line] && self.author_of(at, *line) == at;
                 let here: Vec<Line> = hunk.on.iter().copied().filter(is_here).collect();
                 let is_new = |line: &Line| first.get(&*self.lines[*line].text) == Some(&at);
                 if !here.iter().any(is_new) || self.is_white_space(hunk) {
+                    for line in hunk.off.iter().filter(is_last) {
+                        on[*line] = true;
+                    }
                     continue;
                 }
                 let lines = hunk.on.iter().chain(&hunk.off);

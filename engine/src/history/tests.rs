@@ -390,6 +390,11 @@ fn text_that_may_be_anothers_comes_back_where_an_edit_replaced_it() {
     assert_eq!(found.bytes.as_deref(), Some(likely.as_bytes()));
     let stays: Vec<&[u8]> = found.likely.iter().map(|one| &*one.text).collect();
     assert_eq!(stays, [b"mine\n"]);
+    // So does a file that a second command removed.
+    let steps = [held("a\nb\nc\n"), held(likely), Step::Absent];
+    let found = Weave::new(&steps).without_sparing(|step| step > 0, |step| step > 0, true);
+    assert_eq!(found.bytes.as_deref(), Some(likely.as_bytes()));
+    assert_eq!(found.likely.len(), 1);
 }
 
 #[test]
