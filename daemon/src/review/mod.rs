@@ -339,8 +339,8 @@ impl Undoer {
                 chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
             };
             let weave = chain.weave(&undos, is_agents);
-            // What the user committed is kept, also where agents went on with
-            // the lines beside it.
+            // The user's commit keeps its lines, even if an agent has changed
+            // adjacent lines since.
             if let Some(step) = chain.newest_with(&committed) {
                 given.extend(weave.names_at(step));
             }

@@ -19,8 +19,8 @@ const LOOKS: usize = 2_048;
 /// Names through which several files are reached and that change all the time.
 pub(super) struct Busy {
     ends: Instant,
-    /// The deferred names are not looked at again before this time. The span
-    /// may have ended long ago, as it is told by the times of events.
+    /// The deferred names are not looked at again before this time. `ends` is
+    /// a time of events: they may be digested long after it.
     rests: Instant,
     looks: usize,
     /// Names whose files were looked at in this span.
@@ -48,17 +48,17 @@ impl Busy {
     }
 
     /// Returns whether an event about a name through which `files` files are
-    /// reached is deferred.
-    pub(super) fn puts_off(&mut self, name: &RelPath, files: usize, now: Instant) -> bool {
-        if self.ends <= now {
+    /// reached is deferred. `at` is when the event was taken from the system.
+    pub(super) fn puts_off(&mut self, name: &RelPath, files: usize, at: Instant) -> bool {
+        if self.ends <= at {
             // If no such event came for a whole span after the last one, the
             // storm is over.
-            let lately = now < self.ends + SPAN;
+            let lately = at < self.ends + SPAN;
             let waited = std::mem::take(&mut self.now);
             self.before = if lately { waited } else { BTreeSet::new() };
             self.seen.clear();
             self.looks = 0;
-            self.ends = now + SPAN;
+            self.ends = at + SPAN;
         }
         let waits = self.before.contains(name)
             || self.owed.contains(name)

@@ -266,9 +266,10 @@ impl Watcher {
 
     /// Skips an event about a name that changes all the time and through which
     /// many files are reached. The name is looked at later, once for all such
-    /// events (LIM-6). Returns whether the event was skipped. `at` is the time
-    /// of the event: on a busy machine, looks at the files of one take so long
-    /// that the next ones would not seem to follow it closely.
+    /// events (LIM-6). Returns whether the event was skipped. `at` is when the
+    /// event was taken from the system. The time of this call would not do: on a
+    /// busy machine, looking at the files of one event takes so long that the
+    /// next event seems to come much later.
     fn put_off(&mut self, path: &RelPath, at: Instant, out: &mut Vec<Input>) -> bool {
         let files = self.directories.needed_by(path) + self.cover.spoken_for(path).len();
         if files <= 1 || !self.busy.puts_off(path, files, at) {

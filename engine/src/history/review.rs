@@ -148,49 +148,38 @@ impl Weave {
     /// content does not have.
     pub fn names_at(&self, step: usize) -> BTreeSet<LineName> {
         let on = self.on_after(step);
-        let names = self.names_until(step);
-        let names = names.into_iter().enumerate();
-        let had = names.flat_map(|(line, own)| {
-            let is_on = on[line];
-            own.into_iter()
-                .filter(move |(adds, _)| adds.is_none_or(|adds| adds == is_on))
-        });
-        had.map(|(_, name)| name).collect()
+        let has = |line: Line, adds| on[line] == adds;
+        self.names_until(step, has).into_iter().flatten().collect()
     }
 
     /// Returns for each line its changes: by which versions it was added and
     /// removed.
     fn names(&self) -> Vec<Vec<LineName>> {
-        let names = self.names_until(self.changes.len()).into_iter();
-        let without = |own: Vec<(Option<bool>, LineName)>| own.into_iter().map(|(_, name)| name);
-        names.map(|own| without(own).collect()).collect()
+        self.names_until(self.changes.len(), |_, _| true)
     }
 
-    /// Returns for each line its changes by versions up to this one, each with
-    /// whether it added the line; `None` if only its white space changed.
-    fn names_until(&self, step: usize) -> Vec<Vec<(Option<bool>, LineName)>> {
+    /// Returns for each line its changes by versions up to this one. `has`
+    /// selects among those that added (`true`) or removed the line. A change of
+    /// its white space alone is always returned.
+    fn names_until(&self, step: usize, has: impl Fn(Line, bool) -> bool) -> Vec<Vec<LineName>> {
         let own = self.line_places();
         let mut names = vec![Vec::new(); self.lines.len()];
+        let mut add = |line: Line, by| {
+            let (of, place) = own[line];
+            names[line].push(LineName { by, of, place });
+        };
         for (by, change) in self.changes.iter().enumerate().take(step + 1) {
-            let (added, removed) = (change.on.iter(), change.off.iter());
-            let added = added.map(|line| (true, line));
-            for (adds, line) in added.chain(removed.map(|line| (false, line))) {
-                let (of, place) = own[*line];
-                let by = if adds { self.author_of(by, *line) } else { by };
-                names[*line].push((Some(adds), LineName { by, of, place }));
+            for line in change.on.iter().filter(|line| has(**line, true)) {
+                add(*line, self.author_of(by, *line));
+            }
+            for line in change.off.iter().filter(|line| has(**line, false)) {
+                add(*line, by);
             }
         }
         for (line, entry) in self.lines.iter().enumerate() {
-            let (of, place) = own[line];
-            let casts = entry.later.iter().filter(|cast| cast.by <= step);
-            names[line].extend(casts.map(|cast| {
-                let name = LineName {
-                    by: cast.by,
-                    of,
-                    place,
-                };
-                (None, name)
-            }));
+            for cast in entry.later.iter().filter(|cast| cast.by <= step) {
+                add(line, cast.by);
+            }
         }
         names
     }

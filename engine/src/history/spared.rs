@@ -74,30 +74,21 @@ impl Weave {
                 *step = at.min(*step);
             }
         }
-        // From the newest to the oldest: what a version has removed is there
-        // again for the older ones, unless its change stays.
+        // Versions are taken from the newest to the oldest. When a change is
+        // undone, the lines that it removed exist again for the older versions.
         for (at, change) in self.changes.iter().enumerate().rev() {
             if !asked.contains(&at) {
                 continue;
             }
-            let is_last = |line: &&Line| removed.get(line) == Some(&at);
             let hunks = match &change.what {
-                What::Hunks(hunks) if likely.contains(&at) => hunks,
-                _ => {
-                    for line in change.off.iter().filter(is_last) {
-                        on[*line] = true;
-                    }
-                    continue;
-                }
+                What::Hunks(hunks) if likely.contains(&at) => &hunks[..],
+                _ => &[],
             };
             for hunk in hunks {
                 let is_here = |line: &Line| on[*line] && self.author_of(at, *line) == at;
                 let here: Vec<Line> = hunk.on.iter().copied().filter(is_here).collect();
                 let is_new = |line: &Line| first.get(&*self.lines[*line].text) == Some(&at);
                 if !here.iter().any(is_new) || self.is_white_space(hunk) {
-                    for line in hunk.off.iter().filter(is_last) {
-                        on[*line] = true;
-                    }
                     continue;
                 }
                 let lines = hunk.on.iter().chain(&hunk.off);
@@ -112,6 +103,10 @@ impl Weave {
                     removed: u32::try_from(hunk.off.len()).unwrap_or(u32::MAX),
                     text: self.last_texts(here.into_iter()),
                 });
+            }
+            for line in &change.off {
+                let is_last = removed.get(line) == Some(&at);
+                on[*line] |= is_last && !given.contains(&(at, *line));
             }
         }
         found.sort_by_key(|one| (one.lines.start, one.step));
