@@ -123,3 +123,15 @@ fn size(columns: u16, rows: u16) -> Winsize {
         ws_ypixel: 0,
     }
 }
+
+/// Returns the lines of a table without the column of ages, which differ between
+/// two commands: the other cells, separated by ` | `.
+pub fn without_times(lines: &[String]) -> Vec<String> {
+    let without = |line: &String| {
+        let cells = line.split("  ").map(str::trim);
+        let cells = cells.filter(|cell| !cell.is_empty());
+        let cells = cells.filter(|cell| !cell.ends_with(" ago") && *cell != "now");
+        cells.collect::<Vec<_>>().join(" | ")
+    };
+    lines.iter().map(without).collect()
+}

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use touchmark_tests::hooks::Talk;
+use touchmark_tests::terminal::without_times;
 use touchmark_tests::{World, parts, user};
 
 fn on_disk(world: &World, path: &str) -> String {
@@ -47,21 +48,6 @@ fn on_terminal(world: &World, args: &[&str]) -> Option<Vec<String>> {
     let printed = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     assert!(output.status.success(), "{args:?}: {printed}");
     Some(printed.lines().map(str::to_owned).collect())
-}
-
-/// Returns lines without the column of times.
-fn without_times(lines: &[String]) -> Vec<String> {
-    let cells = |line: &String| -> Vec<String> {
-        let cells = line.split("  ").map(str::trim);
-        let cells = cells.filter(|cell| !cell.is_empty());
-        cells.map(str::to_owned).collect()
-    };
-    let without = |line: &String| {
-        let cells = cells(line).into_iter();
-        let cells = cells.filter(|cell| !cell.ends_with(" ago") && cell != "now");
-        cells.collect::<Vec<_>>().join(" | ")
-    };
-    lines.iter().map(without).collect()
 }
 
 /// Commits everything, at a time that is so many seconds from now. Git's log

@@ -427,16 +427,14 @@ fn lim6_trees_exchanged_without_pause_delay_no_answer_about_another_file() {
     let (exchanges, mut took) = std::thread::scope(|scope| {
         let end = SetsOnDrop(&done);
         let exchanging = scope.spawn(|| {
-            let mut count = 0;
+            let (mut count, began) = (0, Instant::now());
             while !done.load(Ordering::Relaxed) {
                 for other in ["twin", "link"] {
                     let (one, other) = (world.path("tree"), world.path(other));
                     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
                     count += 1;
-                    // After each, not at fixed times: on a busy machine they
-                    // would follow each other without a pause, and the
-                    // watcher's backlog would be what is tested.
-                    user::pause(2);
+                    let due = began + Duration::from_millis(count * 2);
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
                 }
             }
             count

@@ -27,8 +27,9 @@ pub fn may_come_back_as_likely(
     last.is_some_and(|mark| !mark.on && windows(mark.step).is_some_and(|who| who.is_of(whom)))
 }
 
-/// UNDO-7: what was typed in a window, and was then removed by the chosen
-/// author's own edit, comes back, since it may be the user's. It is listed then.
+/// UNDO-7: what was typed in a window, and was then removed by an edit or a
+/// command of the chosen author, comes back, since it may be the user's. It is
+/// listed then.
 pub fn may_come_back_since_it_may_be_anothers(known: &Known, whom: Who) -> bool {
     let last = known.last();
     let is_removed = last.is_some_and(|mark| !mark.on && mark.who.is_of(whom));

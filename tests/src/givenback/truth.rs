@@ -317,6 +317,14 @@ impl Truth {
             .iter()
             .filter(|(path, _)| before.get(*path) != self.tree.get(*path));
         let changed: Vec<u32> = changed.map(|(_, file)| *file).collect();
+        let mark = |on, way, around, kept_before| Mark {
+            step,
+            who: act.who,
+            on,
+            way,
+            around,
+            kept_before,
+        };
         for (line, (path, _)) in &was {
             if !is.contains_key(line) {
                 let around = before.get(*path).unwrap_or(&nothing).clone();
@@ -327,16 +335,7 @@ impl Truth {
                 };
                 let known = self.lines.get_mut(*line).expect("a known line");
                 known.dim |= act.dim;
-                let (who, on) = (act.who, false);
-                let kept_before = known.kept;
-                known.marks.push(Mark {
-                    step,
-                    who,
-                    on,
-                    way,
-                    around,
-                    kept_before,
-                });
+                known.marks.push(mark(false, way, around, known.kept));
                 known.kept = Kept::No;
             }
         }
@@ -362,23 +361,15 @@ impl Truth {
             let known = self.lines.entry((*line).to_owned()).or_insert(new);
             known.file = file;
             let around = before.get(*path).unwrap_or(&nothing).clone();
-            let (who, on, way) = (act.who, true, act.way);
             let kept_before = known.kept;
             // An undo of a removal brings back what the user had accepted.
             let removal = known.marks.last();
-            let accepted = match way {
+            let accepted = match act.way {
                 Way::Carried => kept_before,
                 Way::Undone(_) => removal.map_or(Kept::No, |removal| removal.kept_before),
                 Way::Hand | Way::Decided | Way::Wiped => Kept::No,
             };
-            known.marks.push(Mark {
-                step,
-                who,
-                on,
-                way,
-                around,
-                kept_before,
-            });
+            known.marks.push(mark(true, act.way, around, kept_before));
             known.kept = accepted;
         }
         for file in changed {
