@@ -171,6 +171,24 @@ fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
     }
 }
 
+/// Git logs a merge with the second in which it began. Here `f` takes longer
+/// than a second, and `other` follows it.
+#[test]
+fn hist8_a_merge_may_take_longer_than_a_second() {
+    let mut world = World::new();
+    repository(&world);
+    world.file("z", "z\n");
+    let slow = "git add z && git commit -qm z && echo 'f filter=slow' > .git/info/attributes && \
+                git config filter.slow.smudge 'sleep 1; cat'";
+    sh(&world, slow);
+    let mut agent = world.session("a");
+    agent.read("f");
+    command(&world, &mut agent, "git merge -q --no-edit up");
+    assert_eq!(on_disk(&world, "f").unwrap(), upstream(&base()));
+    assert_eq!(queue(&mut agent), [""; 0]);
+    world.healthy();
+}
+
 /// The list of stashes is gone with its last one. The daemon may be too slow to
 /// see it.
 #[test]

@@ -164,6 +164,10 @@ fn dur1_kill_minus_nine_fifty_times_under_load() {
             world.file(&format!("w{worker}/f{number}.txt"), "start\n");
         }
     }
+    // A session that was never answered is none after the kill.
+    for worker in 0..WORKERS {
+        world.session(&format!("s{worker}"));
+    }
     let answered: Vec<Mutex<Answered>> = (0..WORKERS).map(|_| Mutex::default()).collect();
     let _load = Load::start();
     let seed = AtomicU64::new(0x9e37_79b9_7f4a_7c15);

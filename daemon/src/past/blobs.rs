@@ -16,6 +16,8 @@ use crate::system::stat::MetadataExt as _;
 /// A time in nanoseconds since 1970.
 pub(super) type Nanos = i128;
 
+pub(super) const SECOND: Nanos = 1_000_000_000;
+
 /// The most directories of objects that are looked at: the repository's own and
 /// those that it borrows from.
 const MOST_STORES: usize = 8;
@@ -44,14 +46,14 @@ fn created(found: &Metadata) -> Nanos {
 
 /// Returns when a file's status was changed last.
 fn changed(found: &Metadata) -> Nanos {
-    Nanos::from(found.ctime()) * 1_000_000_000 + Nanos::from(found.ctime_nsec())
+    Nanos::from(found.ctime()) * SECOND + Nanos::from(found.ctime_nsec())
 }
 
 /// Returns since when a file has its content at most: the earlier of its
 /// modification and the change of its status. A tool can set the first one
 /// back, but neither forward unseen by the other.
 pub(super) fn written(found: &Metadata) -> Nanos {
-    let modified = Nanos::from(found.mtime()) * 1_000_000_000 + Nanos::from(found.mtime_nsec());
+    let modified = Nanos::from(found.mtime()) * SECOND + Nanos::from(found.mtime_nsec());
     modified.min(changed(found))
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use touchmark_engine::{Carriage, VersionFact};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath};
 
-use super::blobs::{Nanos, written};
+use super::blobs::{Nanos, SECOND, written};
 use super::moves::{Changed, Kind};
 use super::place::Place;
 use crate::git::index::ObjectId;
@@ -23,21 +23,19 @@ const MOST: u64 = 64 << 20;
 const MOST_MOVES: usize = 32;
 
 /// How far a move or a stash may be from a content that it explains without
-/// containing it, in seconds.
-const NEAR: u64 = 2;
+/// containing it.
+const NEAR: Nanos = 2 * SECOND;
 
 /// How long before a content is written git may have stored the stash that it
 /// is about.
 const AROUND: Nanos = 10 * SECOND;
 
-/// How much longer the recording of a removal may take than the removal, in
-/// seconds.
-const SETTLING: u64 = 3;
+/// How much longer the recording of a removal may take than the removal.
+const SETTLING: Nanos = 3 * SECOND;
 
 /// The number of earlier versions whose lines count as known.
 const MOST_VERSIONS: usize = 32;
 
-const SECOND: Nanos = 1_000_000_000;
 const MILLISECOND: Nanos = 1_000_000;
 
 /// A version to look at.
@@ -78,9 +76,8 @@ impl Job {
             return self.removed(place, path, old?);
         };
         let content = self.content(place, log, file, path, &hash)?;
-        let from = u64::try_from(content.since / SECOND).unwrap_or(0);
-        let mut found = self.explained(place, path, &content, old, from);
-        if found.is_none() && self.is_put_together(place, log, path, &content, from) {
+        let mut found = self.explained(place, path, &content, old);
+        if found.is_none() && self.is_put_together(place, log, path, &content) {
             found = Some(Carriage::Carried);
         }
         Some(found.unwrap_or(match content.is_older {
@@ -138,18 +135,13 @@ impl Job {
         path: &[u8],
         content: &Content,
         old: Option<ObjectId>,
-        from: u64,
     ) -> Option<Carriage> {
         if place.is_between()
             && (place.in_index(path) == Some(content.id) || place.is_merged(path, &content.id))
         {
             return Some(Carriage::Carried);
         }
-        // Git writes the log of HEAD after the files.
-        let moves = match place.is_logged_before(content.since) {
-            true => Vec::new(),
-            false => self.moves(place, from),
-        };
+        let moves = self.moves(place, content.since);
         let ids = |one: &Option<Arc<Changed>>| {
             let changed = one.as_ref()?;
             changed.get(path).copied()
@@ -216,27 +208,31 @@ impl Job {
     /// Returns what git did with a file that was removed; `None` if it did
     /// nothing. `old` is the blob of its last content.
     fn removed(&self, place: &mut Place, path: &[u8], old: ObjectId) -> Option<Carriage> {
+        let time = Nanos::from(self.time) * MILLISECOND;
         let from = match self.fact.evidence {
             // The daemon did not see when.
             Evidence::Gap => 0,
-            _ => (self.time / 1_000).saturating_sub(SETTLING),
+            _ => time - SETTLING,
         };
         let moves = self.moves(place, from);
         let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
-        if newest == Some((Some(old), None)) {
+        // Git removes a file before it writes it anew, which may take a filter's
+        // time.
+        if newest.is_some_and(|(before, _)| before == Some(old)) {
             return Some(Carriage::Carried);
         }
-        let time = Nanos::from(self.time) * MILLISECOND;
         self.stashed(place, path, None, Some(old), time)
     }
 
-    /// Returns the moves from one whole state to another since a second.
-    fn moves(&self, place: &mut Place, from: u64) -> Moves {
+    /// Returns the moves from one whole state to another that may have written
+    /// a file at this time.
+    fn moves(&self, place: &mut Place, time: Nanos) -> Moves {
         let all = place.moves.iter().rev().take(MOST_MOVES).rev();
         let since: Vec<Move> = all
-            .filter(|one| one.second >= from && Kind::of(one) != Kind::Other)
-            .cloned()
+            // Git writes the log of HEAD after the files.
+            .filter(|one| one.logged >= time && Kind::of(&one.of) != Kind::Other)
+            .map(|one| one.of.clone())
             .collect();
         let found = since.into_iter().map(|one| {
             let changed = place.changed(&one);
@@ -255,17 +251,19 @@ impl Job {
         log: &Reader,
         path: &[u8],
         content: &Content,
-        from: u64,
     ) -> bool {
         let index = place.in_index(path);
         if index == Some(content.id) {
             return false;
         }
         let stashed = place.stashes.changed();
-        let is_stash = stashed.is_some_and(|time| (time - content.since).abs() <= 2 * SECOND);
+        let is_stash = stashed.is_some_and(|time| (time - content.since).abs() <= NEAR);
         let mut moves = place.moves.iter().rev().take(MOST_MOVES);
-        let is_move =
-            moves.any(|one| Kind::of(one) != Kind::Other && one.second.abs_diff(from) <= NEAR);
+        let is_move = moves.any(|one| {
+            let (begun, ended) = one.made();
+            let is_near = (begun - NEAR..=ended + NEAR).contains(&content.since);
+            is_near && Kind::of(&one.of) != Kind::Other
+        });
         if !is_stash && !is_move {
             return false;
         }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::blobs::{Nanos, SECOND};
 use crate::git::WorkTree;
 use crate::git::index::ObjectId;
 use crate::survival::reflog::Move;
@@ -15,6 +16,59 @@ const TIME: Duration = Duration::from_secs(20);
 
 /// The most bytes that it may print about it: some 200,000 files.
 const PRINTED: u64 = 200_000 * 256;
+
+/// How long git may take from the time that it logs for a move to the end.
+const TAKES: Nanos = 10 * SECOND;
+
+/// A move of `HEAD`, and when it was made. The time in git's log is that at
+/// which its command began, or any other (`GIT_COMMITTER_DATE`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Timed {
+    pub(super) of: Move,
+    /// When it was logged at the latest. Git has written the files before.
+    pub(super) logged: Nanos,
+}
+
+impl Timed {
+    /// Returns when the move probably began and ended.
+    pub(super) fn made(&self) -> (Nanos, Nanos) {
+        let begun = Nanos::from(self.of.second) * SECOND;
+        (begun, self.logged.min(begun + TAKES))
+    }
+}
+
+/// Returns the moves in a log that was changed last at `changed`. `known` are
+/// those that it had before, when it was changed at `before`.
+pub(super) fn timed(
+    known: &[Timed],
+    before: Option<Nanos>,
+    found: Vec<Move>,
+    changed: Nanos,
+) -> Vec<Timed> {
+    let is_known = |count: &usize| {
+        let same = known.iter().rev().zip(found[..*count].iter().rev());
+        *count <= known.len() && same.into_iter().all(|(known, found)| known.of == *found)
+    };
+    let old = (0..=found.len()).rev().find(is_known).unwrap_or(0);
+    let mut all = known[known.len() - old..].to_vec();
+    let last = found.len().saturating_sub(1);
+    let first = match old {
+        0 => Nanos::MIN,
+        _ => before.unwrap_or(Nanos::MIN),
+    };
+    all.extend(found.into_iter().enumerate().skip(old).map(|(at, of)| {
+        let mut one = Timed {
+            of,
+            logged: changed,
+        };
+        // The last one was logged when the log was changed.
+        if at != last {
+            one.logged = one.made().1.max(first);
+        }
+        one
+    }));
+    all
+}
 
 /// The blobs of one move, by path relative to the repository's top: the old and
 /// the new one; `None` for no file.
@@ -74,16 +128,44 @@ fn parsed(listed: &[u8]) -> Changed {
 mod tests {
     use super::*;
 
+    fn moved(second: u64, why: &str) -> Move {
+        Move {
+            before: None,
+            id: String::new(),
+            second,
+            why: why.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_move_is_logged_when_the_log_is_changed() {
+        let log = |seconds: &[u64]| seconds.iter().map(|second| moved(*second, "x")).collect();
+        let seconds = |all: &[Timed]| -> Vec<Nanos> {
+            let all = all.iter();
+            all.map(|one| one.logged / SECOND).collect()
+        };
+        let first = timed(&[], None, log(&[10, 100]), 150 * SECOND);
+        assert_eq!(seconds(&first), [20, 150]);
+        // The second of a move is a guess, within the times when the log was
+        // changed.
+        let changed = Some(150 * SECOND);
+        let next = timed(
+            &first,
+            changed,
+            log(&[10, 100, 0, 180, 199, 7]),
+            200 * SECOND,
+        );
+        assert_eq!(seconds(&next), [20, 150, 150, 190, 200, 200]);
+        // Git has dropped the older lines.
+        let short = timed(&next, Some(200 * SECOND), log(&[199, 7]), 300 * SECOND);
+        assert_eq!(seconds(&short), [200, 200]);
+        let other = timed(&next, Some(200 * SECOND), log(&[5, 6]), 300 * SECOND);
+        assert_eq!(seconds(&other), [15, 300]);
+    }
+
     #[test]
     fn a_move_has_a_kind() {
-        let kind = |why: &str| {
-            Kind::of(&Move {
-                before: None,
-                id: String::new(),
-                second: 17,
-                why: why.to_owned(),
-            })
-        };
+        let kind = |why: &str| Kind::of(&moved(17, why));
         assert_eq!(kind("pull -q . up: Fast-forward"), Kind::Carries);
         assert_eq!(kind("rebase (pick): one"), Kind::Carries);
         assert_eq!(kind("checkout: moving from a to b"), Kind::Switch);

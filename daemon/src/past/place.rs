@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use touchmark_proto::{Places, native};
 
-use super::blobs::{Blobs, Nanos, written};
-use super::moves::{self, Changed};
+use super::blobs::{Blobs, Nanos, SECOND, written};
+use super::moves::{self, Changed, Timed};
 use super::stashes::Stashes;
 use crate::git::files::Configured;
 use crate::git::index::{Entry, GitIndex, ObjectId};
@@ -54,7 +54,7 @@ pub(super) struct Place {
     pub(super) blobs: Blobs,
     pub(super) stashes: Stashes,
     /// The moves of `HEAD`, oldest first.
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Vec<Timed>,
     /// What tells one state of the log of `HEAD` from another.
     logged: Option<(u64, Nanos)>,
     /// The files that the newest moves changed, by the commits before and
@@ -107,11 +107,12 @@ impl Place {
         let found = log.symlink_metadata().ok();
         let logged = found.map(|found| (found.len(), written(&found)));
         if logged != self.logged {
+            let mut found = reflog::moves_in(&log, MOST_LOG);
+            found.drain(..found.len().saturating_sub(MOST_LOGGED));
+            let time = |logged: Option<(u64, Nanos)>| logged.map(|(_, time)| time);
+            let changed = time(logged).unwrap_or_default();
+            self.moves = moves::timed(&self.moves, time(self.logged), found, changed);
             self.logged = logged;
-            self.moves = reflog::moves_in(&log, MOST_LOG);
-            let surplus = self.moves.len().saturating_sub(MOST_LOGGED);
-            self.moves.drain(..surplus);
-            self.moves.shrink_to_fit();
         }
     }
 
@@ -151,11 +152,6 @@ impl Place {
         }
         self.changed.push_back((name, found.clone()));
         found
-    }
-
-    /// Returns whether the last move of `HEAD` was logged before this time.
-    pub(super) fn is_logged_before(&self, time: Nanos) -> bool {
-        self.logged.is_none_or(|(_, logged)| logged < time)
     }
 
     /// Returns whether an operation of several steps is in progress that takes
@@ -224,7 +220,7 @@ impl Place {
             && is_time(known.changed, found.ctime(), found.ctime_nsec());
         // A later change in the same tick has the same times.
         let is_racy = match known.modified.1 {
-            0 => Nanos::from(found.mtime()) >= stamp / 1_000_000_000,
+            0 => Nanos::from(found.mtime()) >= stamp / SECOND,
             _ => written(found) >= stamp,
         };
         (the_same && !is_racy).then_some(known.id)
