@@ -171,6 +171,30 @@ fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
     }
 }
 
+/// Here by hand, as `git checkout -m` does it, with a look in between.
+#[test]
+fn hist8_a_file_may_be_seen_while_git_writes_it() {
+    let mut world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    write(&mut agent, "f", &by_agent(&base()));
+    let merged = by_agent(&upstream(&base()));
+    world.file("merged", &merged);
+    sh(&world, "git hash-object -w merged && rm merged");
+    user::write(&world.path("f"), "");
+    agent.sync();
+    user::write(&world.path("f"), &merged);
+    let moves = "git read-tree up && \
+                 git symbolic-ref -m 'checkout: moving from main to up' HEAD refs/heads/up";
+    sh(&world, moves);
+    assert_eq!(blamed(&mut agent, "f"), AGENTS);
+    assert_eq!(queue(&mut agent), [QUEUED]);
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f").unwrap(), upstream(&base()), "{undone}");
+    world.healthy();
+}
+
 /// Git logs a merge with the second in which it began. Here `f` takes longer
 /// than a second, and `other` follows it.
 #[test]

@@ -33,6 +33,9 @@ const AROUND: Nanos = 10 * SECOND;
 /// How much longer the recording of a removal may take than the removal.
 const SETTLING: Nanos = 3 * SECOND;
 
+/// The unit in which a written content gets visible, in bytes.
+const PAGE: u64 = 4096;
+
 /// The number of earlier versions whose lines count as known.
 const MOST_VERSIONS: usize = 32;
 
@@ -71,12 +74,16 @@ impl Job {
         path: &[u8],
     ) -> Option<Carriage> {
         let before = self.fact.before.and_then(|hash| content(log, &hash));
-        let old = before.map(|bytes| place.id_of(&bytes));
+        let old = before.as_deref().map(|bytes| place.id_of(bytes));
         let Some(hash) = self.fact.held.hash else {
             return self.removed(place, path, old?);
         };
-        let content = self.content(place, log, file, path, &hash)?;
-        let mut found = self.explained(place, path, &content, old);
+        let Some(content) = self.content(place, log, file, path, &hash) else {
+            return self.begun(place, log, file, path);
+        };
+        // Of a content that begins the new one nothing was destroyed.
+        let lost = old.filter(|_| before.is_none_or(|old| !content.bytes.starts_with(&old)));
+        let mut found = self.explained(place, path, &content, lost);
         if found.is_none() && self.is_put_together(place, log, path, &content) {
             found = Some(Carriage::Carried);
         }
@@ -84,6 +91,35 @@ impl Job {
             Some(_) => Carriage::TakenBack,
             None => Carriage::Unclear,
         }))
+    }
+
+    /// Returns what git did if the version has the beginning of what git has
+    /// written since: a file is seen while it is written.
+    fn begun(&self, place: &mut Place, log: &Reader, file: &Path, path: &[u8]) -> Option<Carriage> {
+        if !self.may_be_begun() {
+            return None;
+        }
+        let begun = content(log, &self.fact.held.hash?)?;
+        let (bytes, _) = on_disk(file)?;
+        if bytes.len() <= begun.len() || !bytes.starts_with(&begun) {
+            return None;
+        }
+        let mut whole = self.clone();
+        whole.fact.held.hash = Some(Hash::of(&bytes));
+        let how = whole.judge(place, log, file, path)?;
+        matches!(how, Carriage::Carried | Carriage::Wiped).then_some(how)
+    }
+
+    /// Returns whether the content may be the beginning of one that git was
+    /// writing: nothing, or whole pages.
+    fn may_be_begun(&self) -> bool {
+        self.fact.held.size.is_multiple_of(PAGE)
+    }
+
+    /// Returns whether git's log of `HEAD`, or the rest of the file, may later
+    /// tell that git brought the version.
+    pub(super) fn may_be_explained_later(&self) -> bool {
+        self.fact.held.hash.is_none() || self.may_be_begun()
     }
 
     /// Returns the content of the version, if git has it and did not store it
@@ -128,13 +164,14 @@ impl Job {
     }
 
     /// Returns what git did, if a move of `HEAD`, a stash or a merge explains
-    /// the content. `old` is the blob of the content before.
+    /// the content. `lost` is the blob of the content before; `None` if nothing
+    /// of it was destroyed.
     fn explained(
         &self,
         place: &mut Place,
         path: &[u8],
         content: &Content,
-        old: Option<ObjectId>,
+        lost: Option<ObjectId>,
     ) -> Option<Carriage> {
         if place.is_between()
             && (place.in_index(path) == Some(content.id) || place.is_merged(path, &content.id))
@@ -151,17 +188,17 @@ impl Job {
             both.is_some_and(|(_, new)| new == Some(content.id))
         });
         if let Some((one, _)) = explains {
-            // A content before that no commit has was destroyed.
-            let is_clean = old.is_none()
+            // What no commit has was destroyed.
+            let is_clean = lost.is_none()
                 || moves.iter().any(|(_, changed)| {
-                    ids(changed).is_some_and(|(before, after)| old == before || old == after)
+                    ids(changed).is_some_and(|(before, after)| lost == before || lost == after)
                 });
             return Some(match Kind::of(one) {
                 Kind::Switch if !is_clean => Carriage::Wiped,
                 _ => Carriage::Carried,
             });
         }
-        self.stashed(place, path, Some(content.id), old, content.since)
+        self.stashed(place, path, Some(content.id), lost, content.since)
             .or_else(|| {
                 let is_merged = place.is_merged(path, &content.id);
                 is_merged.then_some(Carriage::Carried)

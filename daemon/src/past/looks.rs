@@ -65,12 +65,6 @@ struct InPlace {
     path: Vec<u8>,
 }
 
-impl InPlace {
-    fn is_removal(&self) -> bool {
-        self.job.fact.held.hash.is_none()
-    }
-}
-
 impl Placed {
     fn is_version(&self) -> bool {
         matches!(self, Self::Version(_))
@@ -197,7 +191,9 @@ impl Looks {
                 Placed::Version(version) => match self.judged(log, &version, &mut places) {
                     Some(fact) if is_explained(&fact) => facts.push(fact),
                     Some(_) if open.len() < MOST_OPEN => open.push(*version),
-                    None if version.is_removal() && open.len() < MOST_OPEN => open.push(*version),
+                    None if version.job.may_be_explained_later() && open.len() < MOST_OPEN => {
+                        open.push(*version);
+                    }
                     fact => facts.extend(fact),
                 },
                 Placed::Answer(answer) => {

@@ -104,13 +104,17 @@ impl Place {
         }
         self.stashes.note(&self.tree.common);
         let log = self.tree.own.join("logs/HEAD");
-        let found = log.symlink_metadata().ok();
-        let logged = found.map(|found| (found.len(), written(&found)));
+        let stamp = || {
+            let found = log.symlink_metadata().ok()?;
+            Some((found.len(), written(&found)))
+        };
+        let logged = stamp();
         if logged != self.logged {
             let mut found = reflog::moves_in(&log, MOST_LOG);
             found.drain(..found.len().saturating_sub(MOST_LOGGED));
-            let time = |logged: Option<(u64, Nanos)>| logged.map(|(_, time)| time);
-            let changed = time(logged).unwrap_or_default();
+            // Git may have written a move since the first look at the stamp.
+            let time = |stamp: Option<(u64, Nanos)>| stamp.map(|(_, time)| time);
+            let changed = time(stamp()).unwrap_or_default();
             self.moves = moves::timed(&self.moves, time(self.logged), found, changed);
             self.logged = logged;
         }
