@@ -291,3 +291,44 @@ fn undo1_a_file_that_was_moved_over_another_one_goes_back() {
     assert_eq!(on_disk(&world, "g").unwrap(), all);
     world.healthy();
 }
+
+/// A directory and then a file of it, with an answer in between. The name in the
+/// middle is no session's, so nothing else says that its file has left it.
+#[test]
+fn hist9_a_file_that_was_moved_twice_keeps_its_lines() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("src/other", "other\n");
+    agent.read("src/other");
+    let all = written(&world, &mut agent, "doc/f");
+    let before = known(&mut agent, "doc/f");
+    shell(&world, "mv doc moved");
+    assert_eq!(known(&mut agent, "moved/f"), before);
+    shell(&world, "mv moved/f src/f");
+    assert_eq!(known(&mut agent, "src/f"), before);
+    undo(&mut agent, "a");
+    let without = all.replace("by a\n", "line 2\n");
+    assert_eq!(on_disk(&world, "src/f"), Some(without));
+    assert_eq!(on_disk(&world, "moved/f"), None);
+    world.healthy();
+}
+
+/// The agent removes a file, the user makes another one of that name, and the
+/// agent moves that one away.
+#[test]
+fn undo1_a_file_that_took_the_name_of_a_removed_one_is_moved_back() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", ten());
+    agent.read("f");
+    command(&world, &mut agent, "rm f");
+    world.file("f", "mine 1\nmine 2\nmine 3\n");
+    agent.sync();
+    command(&world, &mut agent, "mv f g");
+    let undone = undo(&mut agent, "a");
+    assert_eq!(outcomes(&undone), ["f restored", "g renamed"]);
+    let mine = "mine 1\nmine 2\nmine 3\n";
+    assert_eq!(on_disk(&world, "f").unwrap(), mine);
+    assert_eq!(on_disk(&world, "g"), None);
+    world.healthy();
+}

@@ -50,6 +50,9 @@ pub(super) struct Known {
     upto: Option<u64>,
     /// Up to this version, all was decided by earlier looks, and is recorded.
     recorded: u64,
+    /// The facts by which a file was found that nobody saw leave, the oldest
+    /// first.
+    found: Vec<u64>,
     names: HashMap<RelPath, Last>,
     /// The names with versions in the newest burst, if that is not over yet.
     recent: HashMap<RelPath, Last>,
@@ -195,8 +198,11 @@ impl Known {
                 else {
                     continue;
                 };
-                // What was found without a version decides no burst.
-                self.recorded = self.recorded.max(version.unwrap_or_default());
+                // What was found without a version decides no burst, but ends it.
+                match version {
+                    Some(version) => self.recorded = self.recorded.max(version),
+                    None => self.found.push(record.n),
+                }
                 let version = version.unwrap_or(record.n);
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
@@ -217,7 +223,7 @@ impl Known {
             rows.extend(page.into_iter().filter_map(Row::of));
             // The last burst may continue on the next page.
             while let Some((burst, end)) =
-                burst(&rows).filter(|(burst, _)| is_all || *burst < rows.len())
+                burst(&rows, &self.found).filter(|(burst, _)| is_all || *burst < rows.len())
             {
                 let all: Vec<Row> = rows.drain(..burst).collect();
                 let decided = self.decide(log, &all);
@@ -445,8 +451,9 @@ impl Row {
 
 /// Returns how many of the versions the first burst has, and when the last of
 /// them was made; `None` if there are no versions.
-fn burst(rows: &VecDeque<Row>) -> Option<(usize, Millis)> {
-    let first = rows.front()?.time;
+fn burst(rows: &VecDeque<Row>, found: &[u64]) -> Option<(usize, Millis)> {
+    let (first, n) = (rows.front()?.time, rows.front()?.n);
+    let end = found.get(found.partition_point(|found| *found < n));
     let mut last = first;
     let mut command = None;
     let is_in = |row: &&Row| {
@@ -455,6 +462,9 @@ fn burst(rows: &VecDeque<Row>) -> Option<(usize, Millis)> {
             .command
             .is_some_and(|own| *command.get_or_insert(own) != own)
         {
+            return false;
+        }
+        if end.is_some_and(|end| *end < row.n) {
             return false;
         }
         let is_in = row.time <= first.saturating_add(BURST)

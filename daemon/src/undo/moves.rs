@@ -119,7 +119,12 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
             }),
         });
         let own = chain.versions.iter().map(|version| version.clock.n);
-        match plans.iter().position(|plan| plan.path == place.name) {
+        let mut planned = plans.iter().position(|plan| plan.path == place.name);
+        if planned.is_none() && is_own && is_theirs {
+            // The file that replaced it may have moved on.
+            planned = free(undoer, plans, &place.name).await?;
+        }
+        match planned {
             Some(at) => {
                 plans[at].versions.extend(own);
                 match (is_theirs, plans[at].after.is_some()) {

@@ -170,11 +170,14 @@ impl Chosen {
     }
 
     /// Returns the names that the files of the selected versions have now. A file
-    /// that another one has replaced is found by its last name.
+    /// that another one has replaced is found by its last name, unless that one
+    /// has moved on.
     pub(super) fn names(&self, lineage: &Lineage) -> BTreeSet<RelPath> {
-        let all = self.versions();
-        let places = all.map(|(path, n)| lineage.place(path, n).name);
-        places.collect()
+        let places = self.versions().map(|(path, n)| lineage.place(path, n));
+        places
+            .filter(|place| place.over.is_none() || !lineage.has_left(&place.name))
+            .map(|place| place.name)
+            .collect()
     }
 
     /// Returns the sessions that wrote those of these versions that are

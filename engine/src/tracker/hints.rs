@@ -25,8 +25,16 @@ pub(crate) struct Hints {
     /// The file was not watched for some time (ATTR-13).
     gap: bool,
     /// Set while the name was removed, nothing has replaced it, and the absence
-    /// is not recorded: the number of the first read ordered after the removal.
-    gone: Option<u64>,
+    /// is not recorded.
+    gone: Option<Gone>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    /// The number of the first read ordered after the removal.
+    from: u64,
+    /// Whether the file was renamed.
+    has_moved: bool,
 }
 
 /// The hints that a read covers.
@@ -54,7 +62,7 @@ impl Hints {
     /// of the next read.
     pub(crate) fn note(&mut self, hint: Hint, now: Millis, next: u64) -> bool {
         let begins = !self.writing;
-        if hint != Hint::Touched {
+        if !matches!(hint, Hint::Touched | Hint::Removed) {
             self.gone = None;
         }
         match hint {
@@ -84,7 +92,7 @@ impl Hints {
                 // The writer of a removed name writes elsewhere, and the
                 // removal is no part of its write.
                 self.leave();
-                self.take_away(next);
+                self.take_away(next, false);
                 true
             }
             Hint::Touched => false,
@@ -131,16 +139,19 @@ impl Hints {
         self.writing = false;
     }
 
-    /// Notes that the name was removed. Reads from number `next` on will find
-    /// nothing.
-    pub(crate) fn take_away(&mut self, next: u64) {
-        self.gone = Some(next);
+    /// Notes that the name was removed, or its file renamed. Reads from number
+    /// `next` on will find nothing.
+    pub(crate) fn take_away(&mut self, next: u64, by_rename: bool) {
+        self.gone = Some(Gone {
+            from: next,
+            has_moved: by_rename || self.has_moved(),
+        });
     }
 
     /// Notes that a read with this number found a file, or an absence that is
     /// recorded already.
     pub(crate) fn looked_at(&mut self, ticket: u64) {
-        if self.gone.is_some_and(|from| from <= ticket) {
+        if self.gone.is_some_and(|gone| gone.from <= ticket) {
             self.gone = None;
         }
     }
@@ -148,6 +159,11 @@ impl Hints {
     /// Returns whether the last hint said that the name was removed.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.is_some()
+    }
+
+    /// Returns whether the name is gone because its file was renamed.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.gone.is_some_and(|gone| gone.has_moved)
     }
 
     /// Forgets what was written so far, since it does not belong to an edit

@@ -60,7 +60,7 @@ impl Engine {
             let writer = self.tracker.live_mut(&file).hints.leave();
             let ticket = self.turn().order_read(&old, false);
             if file == old {
-                self.tracker.live_mut(&old).hints.take_away(ticket);
+                self.tracker.live_mut(&old).hints.take_away(ticket, true);
             }
             let watched = self.tracker.files.is_watched(&new);
             let episode = self.tracker.next_episode();

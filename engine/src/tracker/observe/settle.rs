@@ -88,23 +88,30 @@ impl Engine {
     }
 
     fn record_absence(&mut self, path: &RelPath) {
-        if self.view().is_unnamed_copy(path) {
+        let is_unnamed = self.view().is_unnamed_copy(path);
+        let live = self.tracker.live(path);
+        // Each move of a file is part of its history (HIST-9). The look at the
+        // end of a window records it as well.
+        let has_moved = live.is_some_and(|live| live.hints.has_moved());
+        let is_swept = || self.state.windows_on(path).any(|one| one.fact.workspace);
+        if !is_unnamed || has_moved && !is_swept() {
+            let seen = Observation {
+                path,
+                hash: None,
+                now: self.now,
+                writing: false,
+                changes: 0,
+                gap: false,
+                editor_window: self.config.editor_window,
+                hold: false,
+            };
+            let decision = decide(&self.state, seen);
+            self.make_version(path, Held::ABSENT, None, decision);
+        }
+        if is_unnamed {
             self.record(Fact::CopyDropped { path: path.clone() });
             self.unwatch(path);
-            return;
         }
-        let seen = Observation {
-            path,
-            hash: None,
-            now: self.now,
-            writing: false,
-            changes: 0,
-            gap: false,
-            editor_window: self.config.editor_window,
-            hold: false,
-        };
-        let decision = decide(&self.state, seen);
-        self.make_version(path, Held::ABSENT, None, decision);
     }
 
     fn settle_content(&mut self, path: &RelPath, content: Tentative) {
