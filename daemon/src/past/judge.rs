@@ -34,7 +34,7 @@ const AROUND: Nanos = 10 * SECOND;
 const SETTLING: Nanos = 3 * SECOND;
 
 /// The unit in which a written content gets visible, in bytes.
-const PAGE: u64 = 4096;
+const PAGE: usize = 4096;
 
 /// The number of earlier versions whose lines count as known.
 const MOST_VERSIONS: usize = 32;
@@ -81,8 +81,9 @@ impl Job {
         let Some(content) = self.content(place, log, file, path, &hash) else {
             return self.begun(place, log, file, path);
         };
-        // Of a content that begins the new one nothing was destroyed.
-        let lost = old.filter(|_| before.is_none_or(|old| !content.bytes.starts_with(&old)));
+        // Of what git had begun to write nothing was destroyed.
+        let is_lost = |old: &[u8]| !is_begun(old, &content.bytes);
+        let lost = old.filter(|_| before.as_deref().is_none_or(is_lost));
         let mut found = self.explained(place, path, &content, lost);
         if found.is_none() && self.is_put_together(place, log, path, &content) {
             found = Some(Carriage::Carried);
@@ -101,7 +102,7 @@ impl Job {
         }
         let begun = content(log, &self.fact.held.hash?)?;
         let (bytes, _) = on_disk(file)?;
-        if bytes.len() <= begun.len() || !bytes.starts_with(&begun) {
+        if !is_begun(&begun, &bytes) {
             return None;
         }
         let mut whole = self.clone();
@@ -110,10 +111,9 @@ impl Job {
         matches!(how, Carriage::Carried | Carriage::Wiped).then_some(how)
     }
 
-    /// Returns whether the content may be the beginning of one that git was
-    /// writing: nothing, or whole pages.
+    /// Returns whether the content may be the beginning of another one.
     fn may_be_begun(&self) -> bool {
-        self.fact.held.size.is_multiple_of(PAGE)
+        self.fact.held.size.is_multiple_of(PAGE as u64)
     }
 
     /// Returns whether git's log of `HEAD`, or the rest of the file, may later
@@ -329,6 +329,12 @@ impl Job {
         let mut lines = content.bytes.split(|byte| *byte == b'\n');
         lines.all(|line| known.contains(line.trim_ascii_end()))
     }
+}
+
+/// Returns whether a text may have been seen while `whole` was written: it is
+/// empty, or consists of the first pages.
+fn is_begun(text: &[u8], whole: &[u8]) -> bool {
+    text.len().is_multiple_of(PAGE) && text.len() < whole.len() && whole.starts_with(text)
 }
 
 /// Returns whether a text has the marks of a conflict.

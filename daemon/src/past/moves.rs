@@ -52,10 +52,7 @@ pub(super) fn timed(
     let old = (0..=found.len()).rev().find(is_known).unwrap_or(0);
     let mut all = known[known.len() - old..].to_vec();
     let last = found.len().saturating_sub(1);
-    let first = match old {
-        0 => Nanos::MIN,
-        _ => before.unwrap_or(Nanos::MIN),
-    };
+    let first = before.filter(|_| old > 0).unwrap_or(Nanos::MIN);
     all.extend(found.into_iter().enumerate().skip(old).map(|(at, of)| {
         let mut one = Timed {
             of,
