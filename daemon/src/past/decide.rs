@@ -450,10 +450,12 @@ impl Row {
 }
 
 /// Returns how many of the versions the first burst has, and when the last of
-/// them was made; `None` if there are no versions.
+/// them was made; `None` if there are no versions. It ends at the first of the
+/// facts in `found` at the latest.
 fn burst(rows: &VecDeque<Row>, found: &[u64]) -> Option<(usize, Millis)> {
-    let (first, n) = (rows.front()?.time, rows.front()?.n);
-    let end = found.get(found.partition_point(|found| *found < n));
+    let front = rows.front()?;
+    let end = found.get(found.partition_point(|found| *found < front.n));
+    let first = front.time;
     let mut last = first;
     let mut command = None;
     let is_in = |row: &&Row| {

@@ -74,41 +74,52 @@ impl Job {
         path: &[u8],
     ) -> Option<Carriage> {
         let before = self.fact.before.and_then(|hash| content(log, &hash));
-        let old = before.as_deref().map(|bytes| place.id_of(bytes));
+        let before = before.as_deref();
         let Some(hash) = self.fact.held.hash else {
-            return self.removed(place, path, old?);
+            let old = place.id_of(before?);
+            return self.removed(place, path, old);
         };
-        let Some(content) = self.content(place, log, file, path, &hash) else {
-            return self.begun(place, log, file, path);
-        };
-        // Of what git had begun to write nothing was destroyed.
-        let is_lost = |old: &[u8]| !is_begun(old, &content.bytes);
-        let lost = old.filter(|_| before.as_deref().is_none_or(is_lost));
-        let mut found = self.explained(place, path, &content, lost);
-        if found.is_none() && self.is_put_together(place, log, path, &content) {
-            found = Some(Carriage::Carried);
+        if let Some(content) = self.content(place, log, file, path, &hash) {
+            return Some(self.brought(place, log, path, before, &content));
         }
-        Some(found.unwrap_or(match content.is_older {
-            Some(_) => Carriage::TakenBack,
-            None => Carriage::Unclear,
-        }))
-    }
-
-    /// Returns what git did if the version has the beginning of what git has
-    /// written since: a file is seen while it is written.
-    fn begun(&self, place: &mut Place, log: &Reader, file: &Path, path: &[u8]) -> Option<Carriage> {
+        // A file may be seen while git writes it. Then it has the beginning of
+        // what git has written since.
         if !self.may_be_begun() {
             return None;
         }
-        let begun = content(log, &self.fact.held.hash?)?;
+        let begun = self::content(log, &hash)?;
         let (bytes, _) = on_disk(file)?;
         if !is_begun(&begun, &bytes) {
             return None;
         }
-        let mut whole = self.clone();
-        whole.fact.held.hash = Some(Hash::of(&bytes));
-        let how = whole.judge(place, log, file, path)?;
+        let whole = self.content(place, log, file, path, &Hash::of(&bytes))?;
+        let how = self.brought(place, log, path, before, &whole);
         matches!(how, Carriage::Carried | Carriage::Wiped).then_some(how)
+    }
+
+    /// Returns what git did to put a content that it has in place of the one
+    /// before.
+    fn brought(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        path: &[u8],
+        before: Option<&[u8]>,
+        content: &Content,
+    ) -> Carriage {
+        // Of what git had begun to write nothing was destroyed.
+        let lost = before.filter(|before| !is_begun(before, &content.bytes));
+        let lost = lost.map(|lost| place.id_of(lost));
+        if let Some(how) = self.explained(place, path, content, lost) {
+            return how;
+        }
+        if self.is_put_together(place, log, path, content) {
+            return Carriage::Carried;
+        }
+        match content.is_older {
+            Some(_) => Carriage::TakenBack,
+            None => Carriage::Unclear,
+        }
     }
 
     /// Returns whether the content may be the beginning of another one.

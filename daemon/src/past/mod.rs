@@ -24,7 +24,7 @@
 //! looks that are pending.
 //!
 //! - [`blobs`]: whether the repository has a content, and since when.
-//! - [`moves`]: which files each move of `HEAD` changed.
+//! - [`moves`]: when `HEAD` was moved, and which files each move changed.
 //! - [`stashes`]: what is stashed, and was until lately.
 //! - [`place`]: one repository, and what is cached of it.
 //! - [`judge`]: the decision about one version.

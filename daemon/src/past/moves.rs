@@ -38,13 +38,8 @@ impl Timed {
 }
 
 /// Returns the moves in a log that was changed last at `changed`. `known` are
-/// those that it had before, when it was changed at `before`.
-pub(super) fn timed(
-    known: &[Timed],
-    before: Option<Nanos>,
-    found: Vec<Move>,
-    changed: Nanos,
-) -> Vec<Timed> {
+/// those that it had before.
+pub(super) fn timed(known: &[Timed], found: Vec<Move>, changed: Nanos) -> Vec<Timed> {
     let is_known = |count: &usize| {
         let same = known.iter().rev().zip(found[..*count].iter().rev());
         *count <= known.len() && same.into_iter().all(|(known, found)| known.of == *found)
@@ -52,7 +47,8 @@ pub(super) fn timed(
     let old = (0..=found.len()).rev().find(is_known).unwrap_or(0);
     let mut all = known[known.len() - old..].to_vec();
     let last = found.len().saturating_sub(1);
-    let first = before.filter(|_| old > 0).unwrap_or(Nanos::MIN);
+    // The new ones were logged after the last known one.
+    let first = all.last().map_or(Nanos::MIN, |last| last.logged);
     all.extend(found.into_iter().enumerate().skip(old).map(|(at, of)| {
         let mut one = Timed {
             of,
@@ -141,22 +137,16 @@ mod tests {
             let all = all.iter();
             all.map(|one| one.logged / SECOND).collect()
         };
-        let first = timed(&[], None, log(&[10, 100]), 150 * SECOND);
+        let first = timed(&[], log(&[10, 100]), 150 * SECOND);
         assert_eq!(seconds(&first), [20, 150]);
         // The second of a move is a guess, within the times when the log was
         // changed.
-        let changed = Some(150 * SECOND);
-        let next = timed(
-            &first,
-            changed,
-            log(&[10, 100, 0, 180, 199, 7]),
-            200 * SECOND,
-        );
+        let next = timed(&first, log(&[10, 100, 0, 180, 199, 7]), 200 * SECOND);
         assert_eq!(seconds(&next), [20, 150, 150, 190, 200, 200]);
         // Git has dropped the older lines.
-        let short = timed(&next, Some(200 * SECOND), log(&[199, 7]), 300 * SECOND);
+        let short = timed(&next, log(&[199, 7]), 300 * SECOND);
         assert_eq!(seconds(&short), [200, 200]);
-        let other = timed(&next, Some(200 * SECOND), log(&[5, 6]), 300 * SECOND);
+        let other = timed(&next, log(&[5, 6]), 300 * SECOND);
         assert_eq!(seconds(&other), [15, 300]);
     }
 

@@ -113,9 +113,8 @@ impl Place {
             let mut found = reflog::moves_in(&log, MOST_LOG);
             found.drain(..found.len().saturating_sub(MOST_LOGGED));
             // Git may have written a move since the first look at the stamp.
-            let time = |stamp: Option<(u64, Nanos)>| stamp.map(|(_, time)| time);
-            let changed = time(stamp()).unwrap_or_default();
-            self.moves = moves::timed(&self.moves, time(self.logged), found, changed);
+            let changed = stamp().map_or(0, |(_, time)| time);
+            self.moves = moves::timed(&self.moves, found, changed);
             self.logged = logged;
         }
     }
