@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use touchmark_tests::process::until;
@@ -150,18 +151,72 @@ fn rev1_files_that_agents_made_and_deleted() {
     world.healthy();
 }
 
-/// Commits as the user, an hour from now: git counts whole seconds, and no
-/// agent's command runs then.
-fn commit_later(world: &World, message: &str) {
-    let mut git = user::git_command(world.workspace(), &["commit", "-q", "-a", "-m", message]);
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    let later = format!("{} +0000", now.as_secs() + 3_600);
-    assert!(
-        git.env("GIT_COMMITTER_DATE", later)
-            .status()
-            .unwrap()
-            .success()
-    );
+/// Runs git as the user, when the file system's clock has passed the end of what
+/// an agent did before.
+fn by_user(world: &World, arguments: &[&str]) {
+    let now = SystemTime::now();
+    let tick = world.outside().join("tick");
+    until("the next tick", || {
+        fs::write(&tick, "").unwrap();
+        fs::metadata(&tick).unwrap().modified().unwrap() > now
+    });
+    user::git(world.workspace(), arguments);
+}
+
+/// Runs git in a command of an agent, with another committer's time.
+fn by_agent(world: &World, agent: &mut Session, time: SystemTime, arguments: &[&str]) {
+    let command = agent.ok("command/begin", json!({"label": "git"}));
+    let mut git = user::git_command(world.workspace(), arguments);
+    let seconds = time.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    git.env("GIT_COMMITTER_DATE", format!("{seconds} +0000"));
+    assert!(git.status().unwrap().success());
+    let command = json!({"command": command["command"]});
+    agent.client.ok("command/end", command);
+}
+
+#[test]
+fn rev2_a_committer_may_choose_any_time() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    // The agent commits an hour ago, and in an hour.
+    let now = SystemTime::now();
+    edit(&world, &mut agent, "f", "line 2\n", "two\n");
+    let commit = ["commit", "-q", "-a", "-m", "the agent's"];
+    by_agent(&world, &mut agent, now - HOUR, &commit);
+    let two = "f line 2|>two|";
+    assert_eq!(told(&queue(&mut client)), [two]);
+    edit(&world, &mut agent, "f", "line 5\n", "five\n");
+    by_agent(&world, &mut agent, now + HOUR, &commit);
+    let five = "f line 5|>five|";
+    assert_eq!(told(&queue(&mut client)), [two, five]);
+    // It makes its commits again, with other times.
+    let rebase = ["rebase", "-q", "--root", "--committer-date-is-author-date"];
+    by_agent(&world, &mut agent, now, &rebase);
+    assert_eq!(told(&queue(&mut client)), [two, five]);
+    // The user commits at the time at which the agent's command ran.
+    edit(&world, &mut agent, "f", "line 8\n", "eight\n");
+    let command = agent.ok("command/begin", json!({"label": "make"}));
+    let during = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let command = json!({"command": command["command"]});
+    agent.client.ok("command/end", command);
+    let date = format!("--date={} +0000", during.as_secs());
+    by_user(&world, &["commit", "-q", "-a", "-m", "the user's", &date]);
+    let rebase = [
+        "rebase",
+        "-q",
+        "--committer-date-is-author-date",
+        "-f",
+        "HEAD~1",
+    ];
+    by_user(&world, &rebase);
+    assert_eq!(told(&queue(&mut client)), [two, five]);
+    world.healthy();
 }
 
 #[test]
@@ -189,7 +244,7 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
     // The user commits another one, and stays with what was committed before.
     edit(&world, &mut agent, "f", "line 8\n", "eight\n");
     assert_eq!(queue(&mut client).len(), 2);
-    commit_later(&world, "the user's");
+    by_user(&world, &["commit", "-q", "-a", "-m", "the user's"]);
     assert_eq!(told(&queue(&mut client)), ["f line 2|>two|"]);
     let left = queue(&mut client);
     assert_eq!(client.ok("review/keep", named(&left[0]))["kept"], 1);
@@ -197,7 +252,7 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
     // What is committed is looked at anew when it is another.
     user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
     assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
-    commit_later(&world, "again");
+    by_user(&world, &["commit", "-q", "-a", "-m", "again"]);
     // What git never had is not kept by a commit that has it not.
     let command = agent.ok("command/begin", json!({"label": "rm"}));
     fs::remove_file(world.path("gone")).unwrap();
@@ -206,7 +261,7 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
         .ok("command/end", json!({"command": command["command"]}));
     assert_eq!(queue(&mut client).len(), 1);
     edit(&world, &mut agent, "f", "line 9\n", "nine\n");
-    commit_later(&world, "once more");
+    by_user(&world, &["commit", "-q", "-a", "-m", "once more"]);
     assert_eq!(queue(&mut client).len(), 1);
     world.healthy();
 }
@@ -223,7 +278,7 @@ fn rev2_a_removed_line_waits_until_a_commit_has_it_no_more() {
     edit(&world, &mut agent, "f", "line 2\n", "");
     edit(&world, &mut agent, "f", "line 10\n", "");
     assert_eq!(told(&queue(&mut client)), ["f line 2|>", "f line 10|>"]);
-    commit_later(&world, "without them");
+    by_user(&world, &["commit", "-q", "-a", "-m", "without them"]);
     assert_eq!(told(&queue(&mut client)), [""; 0]);
     world.healthy();
 }
@@ -252,19 +307,19 @@ fn rev2_a_commit_of_the_users_keeps_a_deletion() {
     let gone = |name: &str| format!("{name} {}>", ten().replace('\n', "|"));
     remove("gone", false);
     assert_eq!(told(&queue(&mut client)), [gone("gone")]);
-    commit_later(&world, "the user's");
+    by_user(&world, &["commit", "-q", "-a", "-m", "the user's"]);
     assert_eq!(told(&queue(&mut client)), [""; 0]);
     // A commit that is taken back keeps nothing.
     user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
     assert_eq!(told(&queue(&mut client)), [gone("gone")]);
-    commit_later(&world, "the user's again");
+    by_user(&world, &["commit", "-q", "-a", "-m", "the user's again"]);
     assert_eq!(told(&queue(&mut client)), [""; 0]);
     // A deletion that the agent has committed stays, also after a commit of the
     // user's.
     remove("by the agent", true);
     assert_eq!(told(&queue(&mut client)), [gone("by the agent")]);
     user::replace(&world.path("f"), "mine\n");
-    commit_later(&world, "the user's third");
+    by_user(&world, &["commit", "-q", "-a", "-m", "the user's third"]);
     assert_eq!(told(&queue(&mut client)), [gone("by the agent")]);
     world.healthy();
 }
@@ -334,7 +389,7 @@ fn rev3_modes_and_links_are_kept_and_undone() {
     assert!(fs::symlink_metadata(world.path("new")).is_err());
     assert_eq!(paths(&mut client), ["committed"]);
     // A commit of the user's keeps what git records of a mode.
-    commit_later(&world, "the user's");
+    by_user(&world, &["commit", "-q", "-a", "-m", "the user's"]);
     assert_eq!(paths(&mut client), [""; 0]);
     user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
     assert_eq!(paths(&mut client), ["committed"]);

@@ -59,7 +59,7 @@ pub(super) fn written(found: &Metadata) -> Nanos {
 
 /// The object stores of a repository.
 #[derive(Debug)]
-pub(super) struct Blobs {
+pub(crate) struct Blobs {
     stores: Vec<Store>,
 }
 
@@ -81,7 +81,7 @@ struct Pack {
 
 impl Blobs {
     /// Opens the object stores of the repository with this common directory.
-    pub(super) fn of(common: &Path) -> Self {
+    pub(crate) fn of(common: &Path) -> Self {
         let mut directories = vec![common.join("objects")];
         let mut at = 0;
         while at < directories.len() && directories.len() < MOST_STORES {
@@ -111,6 +111,12 @@ impl Blobs {
         Self {
             stores: stores.collect(),
         }
+    }
+
+    /// Returns when an object was stored; `None` if the repository does not have
+    /// it as a file of its own, but packed or not at all.
+    pub(crate) fn loose(&self, id: &ObjectId) -> Option<Nanos> {
+        self.stores.iter().find_map(|store| store.loose(id))
     }
 
     /// Returns since when the repository has a blob at the latest; `None` if it

@@ -48,6 +48,7 @@ mod stashes;
 pub(crate) mod unmerged;
 pub(crate) mod versions;
 
+pub(crate) use blobs::Blobs;
 pub(crate) use decide::Lineages;
 pub(crate) use lineage::Lineage;
 pub(crate) use looks::Looks;

@@ -10,8 +10,9 @@ use touchmark_engine::history::{Step, Undos, Weave};
 use touchmark_proto::commands::CommandRow;
 use touchmark_proto::{FileMode, Millis, Places, RelPath, native};
 
+use super::times::Times;
 use crate::git::{Commit, Limits, Object, Objects, WorkTree};
-use crate::survival::reflog;
+use crate::survival::reflog::{self, Move};
 
 /// The maximum number of commits that are searched for those of agents.
 const MOST_COMMITS: usize = 1_000;
@@ -53,13 +54,13 @@ struct Made {
 struct Deletions {
     /// Where commits are made, and the workspace's path.
     tree: Option<(WorkTree, PathBuf)>,
-    /// When agents' commands ran, in seconds.
-    windows: Vec<(Millis, Millis)>,
+    times: Times,
     /// The first commit that was not looked at; `None` if all were.
     next: Option<String>,
     /// The number of commits that were looked at.
     looked: usize,
-    /// The time of the newest commit that deleted each file, in seconds.
+    /// The last millisecond in which the newest commit that deleted each file may
+    /// have been made.
     found: HashMap<Vec<u8>, Millis>,
 }
 
@@ -76,15 +77,11 @@ impl Commits {
         if !matches!(git.object(b"HEAD"), Some(Object::Whole(..))) {
             return Self::default();
         }
-        let windows: Vec<(Millis, Millis)> = commands
-            .iter()
-            // The times of commits are in whole seconds.
-            .map(|row| {
-                let end = row.ended_at.map_or(Millis::MAX, |end| end / 1_000);
-                (row.begun_at / 1_000, end)
-            })
-            .collect();
-        let made = made(&mut git, &tree, &windows);
+        // Git's log of HEAD has the commits that were made again since.
+        let moves = reflog::moves(&tree);
+        let moves = &moves[moves.len().saturating_sub(MOST_MOVES)..];
+        let times = Times::of(&tree, moves, commands);
+        let made = made(&mut git, moves, &times);
         let pairs: Vec<(String, String)> = made
             .iter()
             .map(|made| (made.id.clone(), made.base.clone()))
@@ -104,7 +101,7 @@ impl Commits {
             touched,
             deletions: Deletions {
                 tree: Some((tree, root.to_owned())),
-                windows,
+                times,
                 next: Some("HEAD".to_owned()),
                 ..Deletions::default()
             },
@@ -133,7 +130,6 @@ impl Commits {
         let Some(git) = &mut self.git else {
             return false;
         };
-        let since = since / 1_000;
         self.deletions.look_back(git, since);
         let found = self.deletions.found.get(path.as_bytes());
         found.is_some_and(|time| *time >= since)
@@ -185,7 +181,7 @@ impl Commits {
 }
 
 impl Deletions {
-    /// Looks at the commits that were made since `since`, in seconds.
+    /// Looks at the commits that were made since `since`.
     fn look_back(&mut self, git: &mut Objects, since: Millis) {
         let mut commits = Vec::new();
         let mut times = Vec::new();
@@ -194,14 +190,15 @@ impl Deletions {
                 self.next = None;
                 break;
             };
-            if commit.time < since {
+            let (_, time) = self.times.made(&commit);
+            if time < since {
                 break;
             }
             self.looked += 1;
             self.next = Some(commit.parent.clone());
-            if !is_during(&self.windows, commit.time) {
+            if !self.times.is_agents(&commit) {
                 commits.push((commit.id, commit.parent));
-                times.push(commit.time);
+                times.push(time);
             }
         }
         let Some((tree, root)) = self.tree.as_ref().filter(|_| !commits.is_empty()) else {
@@ -216,33 +213,27 @@ impl Deletions {
     }
 }
 
-/// Returns whether a command ran at this time.
-fn is_during(windows: &[(Millis, Millis)], time: Millis) -> bool {
-    let mut windows = windows.iter();
-    windows.any(|(begin, end)| (*begin..=*end).contains(&time))
-}
-
 /// Returns the commits of agents, and the user's commits that agents have made
 /// again, the oldest first.
-fn made(git: &mut Objects, tree: &WorkTree, windows: &[(Millis, Millis)]) -> Vec<Made> {
-    let Some(oldest) = windows.iter().map(|(begin, _)| *begin).min() else {
+fn made(git: &mut Objects, moves: &[Move], times: &Times) -> Vec<Made> {
+    let Some(oldest) = times.oldest() else {
         return Vec::new();
     };
     let mut walked = Vec::new();
     let mut next = "HEAD".to_owned();
     for _ in 0..MOST_COMMITS {
-        let Some(commit) = git.commit(&next).filter(|commit| commit.time >= oldest) else {
+        let Some(commit) = git
+            .commit(&next)
+            .filter(|commit| times.made(commit).1 >= oldest)
+        else {
             break;
         };
         next.clone_from(&commit.parent);
         walked.push(commit);
     }
     walked.reverse();
-    // Git's log of HEAD has the commits that were made again since.
-    let moves = reflog::moves(tree);
-    let moves = &moves[moves.len().saturating_sub(MOST_MOVES)..];
-    let is_any = walked.iter().any(|commit| is_during(windows, commit.time))
-        || moves.iter().any(|one| is_during(windows, one.second));
+    let is_any = walked.iter().any(|commit| times.is_agents(commit))
+        || moves.iter().any(|one| times.is_moved_by_agent(one));
     if !is_any {
         return Vec::new();
     }
@@ -260,8 +251,8 @@ fn made(git: &mut Objects, tree: &WorkTree, windows: &[(Millis, Millis)]) -> Vec
         .into_iter()
         .filter(|commit| !known.contains(&commit.id));
     all.extend(rest.map(|commit| (commit, None)));
-    // Of the same second, those in the log are in its order.
-    all.sort_by_key(|(commit, _)| commit.time);
+    // Of the same time, those in the log are in its order.
+    all.sort_by_key(|(commit, _)| times.made(commit).0);
     // Each commit's last version before it: what it amends, or the last commit
     // with the same author and author's time.
     let mut last: HashMap<&str, usize> = HashMap::new();
@@ -273,7 +264,7 @@ fn made(git: &mut Objects, tree: &WorkTree, windows: &[(Millis, Millis)]) -> Vec
         again.push(amended.or(same));
         last.insert(&commit.author, at);
     }
-    let is_agents = |at: usize| is_during(windows, all[at].0.time);
+    let is_agents = |at: usize| times.is_agents(&all[at].0);
     let mut needed: BTreeSet<usize> = (0..all.len()).filter(|at| is_agents(*at)).collect();
     for at in needed.clone() {
         let mut of = again[at];

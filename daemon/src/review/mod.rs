@@ -3,6 +3,7 @@
 mod commits;
 mod kept;
 mod settled;
+mod times;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,6 +16,17 @@ use crate::system::stat::{MetadataExt as _, modified_ms};
 /// The most bytes of the log that are read, the newest.
 const MOST: u64 = 16 << 20;
 
+/// The steps of a rebase that make commits, as git names them at the end of its
+/// operation: `pull --rebase (pick)`.
+const MAKES_COMMIT: [&str; 6] = [
+    "pick)",
+    "continue)",
+    "squash)",
+    "fixup)",
+    "reword)",
+    "edit)",
+];
+
 /// A commit that was made in this work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Commit {
@@ -38,6 +49,17 @@ pub(crate) struct Move {
     pub(crate) second: u64,
     /// Why, in git's words: `checkout: moving from main to topic`.
     pub(crate) why: String,
+}
+
+impl Move {
+    /// Returns whether the move made the commit that it names since. Others go to
+    /// a commit that there was before.
+    pub(crate) fn makes_commit(&self) -> bool {
+        let (what, _) = self.why.split_once(": ").unwrap_or((&self.why, ""));
+        let step = what.rsplit_once(" (").map(|(_, step)| step);
+        let is_step = step.is_some_and(|step| MAKES_COMMIT.contains(&step));
+        is_step || is_commit(self.why.as_bytes())
+    }
 }
 
 /// A place in the log of `HEAD`: up to which line it was processed.
@@ -188,6 +210,37 @@ mod tests {
     fn line(from: char, to: char, second: u64, why: &str) -> String {
         let id = |digit: char| digit.to_string().repeat(40);
         format!("{} {} A B <a@b> {second} +0100\t{why}\n", id(from), id(to))
+    }
+
+    #[test]
+    fn a_move_makes_a_commit_or_goes_to_one() {
+        let makes = |why: &str| {
+            let one = Move {
+                before: None,
+                id: String::new(),
+                second: 0,
+                why: why.to_owned(),
+            };
+            one.makes_commit()
+        };
+        for why in [
+            "commit: x (start): y",
+            "commit (amend): x",
+            "rebase (pick): x",
+            "pull --rebase -q (squash): x",
+            "pull: Merge made by the 'ort' strategy.",
+        ] {
+            assert!(makes(why), "{why}");
+        }
+        for why in [
+            "pull: Fast-forward",
+            "checkout: moving from a (pick) to b",
+            "rebase (start): checkout main",
+            "pull --rebase (finish): returning to refs/heads/main",
+            "reset: moving to HEAD~1",
+        ] {
+            assert!(!makes(why), "{why}");
+        }
     }
 
     #[test]
