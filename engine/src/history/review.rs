@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
-use super::weave::{Line, Weave};
+use super::weave::{Line, Weave, What};
 
 /// One change of a line by one version, named by properties that stay the same
 /// as the file's history grows.
@@ -149,26 +149,42 @@ impl Weave {
     pub fn names_at(&self, step: usize) -> BTreeSet<LineName> {
         let on = self.on_after(step);
         let has = |line: Line, adds| on[line] == adds;
-        self.names_until(step, has).into_iter().flatten().collect()
+        // The content has nothing of what was taken back before it.
+        let mut steps = BTreeSet::new();
+        let mut next = Some(step);
+        while let Some(at) = next {
+            steps.insert(at);
+            next = match self.changes.get(at).map(|change| &change.what) {
+                Some(What::Restored(of)) => Some(*of),
+                _ => at.checked_sub(1),
+            };
+        }
+        let names = self.names_by(|by| steps.contains(&by), has);
+        names.into_iter().flatten().collect()
     }
 
     /// Returns for each line its changes: by which versions it was added and
     /// removed.
     fn names(&self) -> Vec<Vec<LineName>> {
-        self.names_until(self.changes.len(), |_, _| true)
+        self.names_by(|_| true, |_, _| true)
     }
 
-    /// Returns for each line its changes by versions up to this one. `has`
-    /// selects among those that added (`true`) or removed the line. A change of
-    /// its white space alone is always returned.
-    fn names_until(&self, step: usize, has: impl Fn(Line, bool) -> bool) -> Vec<Vec<LineName>> {
+    /// Returns for each line its changes by some versions. `has` selects among
+    /// those that added (`true`) or removed the line. A change of its white space
+    /// alone is always returned.
+    fn names_by(
+        &self,
+        is_meant: impl Fn(usize) -> bool,
+        has: impl Fn(Line, bool) -> bool,
+    ) -> Vec<Vec<LineName>> {
         let own = self.line_places();
         let mut names = vec![Vec::new(); self.lines.len()];
         let mut add = |line: Line, by| {
             let (of, place) = own[line];
             names[line].push(LineName { by, of, place });
         };
-        for (by, change) in self.changes.iter().enumerate().take(step + 1) {
+        let meant = self.changes.iter().enumerate();
+        for (by, change) in meant.filter(|(by, _)| is_meant(*by)) {
             for line in change.on.iter().filter(|line| has(**line, true)) {
                 add(*line, self.author_of(by, *line));
             }
@@ -177,7 +193,7 @@ impl Weave {
             }
         }
         for (line, entry) in self.lines.iter().enumerate() {
-            for cast in entry.later.iter().filter(|cast| cast.by <= step) {
+            for cast in entry.later.iter().filter(|cast| is_meant(cast.by)) {
                 add(line, cast.by);
             }
         }

@@ -515,6 +515,28 @@ fn a_file_that_git_took_away_and_brought_back_is_its_authors() {
 }
 
 #[test]
+fn a_content_has_nothing_of_what_an_undo_had_taken_back() {
+    // An agent replaces two lines, and another one its line. Both are undone,
+    // which gives the committed content, and done again.
+    let steps = ["a\nb\nc\nd\n", "a\nB\nd\n", "a\nX\nd\n"].map(held);
+    let [base, first, second] = steps;
+    let steps = [base.clone(), first, second.clone(), base, second];
+    let undos = Undos {
+        undos: vec![3, 4],
+        redos: vec![(3, 4)],
+        ..Undos::default()
+    };
+    let weave = Weave::with_undos(&steps, &undos);
+    let committed = weave.names_at(3);
+    let found = weave.review(|step| matches!(step, 1 | 2), &committed);
+    let told: Vec<_> = found
+        .iter()
+        .map(|one| (&*one.before, &*one.after))
+        .collect();
+    assert_eq!(told, [(&b"b\nc\n"[..], &b"X\n"[..])]);
+}
+
+#[test]
 fn a_review_has_lines_that_git_carried() {
     let (base, agent) = ("a\nb\nc\nd1\n", "a\nb\nc\nD1\n");
     let weave = carried_weave(

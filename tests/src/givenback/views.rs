@@ -100,7 +100,7 @@ impl Play {
             }
             match (self.is_pending(known, is_there), is_listed) {
                 (Some(true), false) => {
-                    let what = format!("pending, not listed: {}", story(line, known));
+                    let what = format!("pending, not listed: {} {hunks:?}", story(line, known));
                     return wrong(Kind::QueueMissing, what);
                 }
                 (Some(false), true) => {
