@@ -70,6 +70,25 @@ fn without_redone(
 }
 
 #[test]
+fn an_undo_is_taken_back_once() {
+    let (base, agents) = ("a\nb\nc\n", "a\nB\nc\n");
+    // An editor takes back the undo, its user takes the file back, and the
+    // editor takes back that.
+    let (text, decided) = {
+        let steps = [base, agents, base, agents, base, agents].map(held);
+        let undos = Undos {
+            undos: vec![2],
+            ..Undos::default()
+        };
+        let found = Weave::with_undos(&steps, &undos).without(|step| step == 1);
+        (found.bytes.unwrap(), found.decided)
+    };
+    assert_eq!(text, agents.as_bytes());
+    let decided: Vec<_> = decided.iter().map(|one| (one.by, &*one.text)).collect();
+    assert_eq!(decided, [(5, &b"B\n"[..])]);
+}
+
+#[test]
 fn what_a_redo_put_back_is_its_authors_again() {
     // An agent changes the last line and adds one, the user undoes it, saves,
     // and redoes it.

@@ -206,6 +206,8 @@ impl Weave {
         // The versions that an undo has taken back as a whole. A later version
         // with the same text as one of them and an older one repeats that one.
         let mut undone: BTreeSet<usize> = BTreeSet::new();
+        // The undos that were taken back. Each can be once.
+        let mut taken_back: BTreeSet<usize> = BTreeSet::new();
         let mut since = 0;
         for (at, step) in steps.iter().enumerate() {
             let text: Option<&[u8]> = match step {
@@ -277,18 +279,21 @@ impl Weave {
                 undone.retain(|of| of > undo);
             }
             since = at + 1;
-            for undo in &redone {
-                weave.redo(*undo, at);
+            let mut takes_back = redone;
+            let redone = !takes_back.is_empty();
+            if !redone && !is_carried && undos.by_agents.binary_search(&at).is_err() {
+                let mut undone = undos.undos.iter().copied().filter(|undo| *undo < at);
+                takes_back.extend(
+                    undone.rfind(|undo| !taken_back.contains(undo) && weave.takes_back(at, *undo)),
+                );
             }
-            if redone.is_empty() && !is_carried && undos.by_agents.binary_search(&at).is_err() {
-                let mut undone = undos.undos.iter().filter(|undo| **undo < at);
-                if let Some(undo) = undone.rfind(|undo| weave.takes_back(at, **undo)) {
-                    weave.redo(*undo, at);
-                }
+            for undo in takes_back {
+                weave.redo(undo, at);
+                taken_back.insert(undo);
             }
             if is_carried {
                 weave.repeat(at, &last_on, &last_off);
-            } else if undos.undos.contains(&at) && redone.is_empty() {
+            } else if undos.undos.contains(&at) && !redone {
                 // A line that an undo puts back belongs to its first author.
                 weave.repeat(at, &last_on, &BTreeMap::new());
             }

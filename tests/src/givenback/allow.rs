@@ -60,6 +60,22 @@ pub fn was_carried_back(known: &Known) -> bool {
     known.last().is_some_and(|mark| !mark.on) && known.marks.last().is_some_and(|mark| mark.on)
 }
 
+/// HIST-2: a line that was removed, and that another author has typed again, is
+/// theirs.
+pub fn was_typed_again(known: &Known) -> bool {
+    let is_typed = |mark: &Mark| mark.on && mark.way == Way::Hand && mark.who != known.by;
+    known.last().is_some_and(is_typed)
+}
+
+/// UNDO-1: a line that is not in the file without the chosen author: another
+/// one had removed it, and the chosen author has put it back and removed it.
+pub fn was_there_only_by(known: &Known, whom: Who) -> bool {
+    let counts = |mark: &&Mark| !matches!(mark.way, Way::Carried | Way::Wiped);
+    let mut own = known.marks.iter().rev().filter(counts);
+    let before = own.find(|mark| !mark.who.is_of(whom));
+    before.is_some_and(|mark| !mark.on)
+}
+
 /// UNDO-1: a file that somebody else has removed since does not come back for
 /// the lines that the chosen author had removed from it before, also if the
 /// chosen author has made it again without them.

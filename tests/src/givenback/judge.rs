@@ -69,6 +69,8 @@ impl Undo<'_> {
                 }
                 false => Expect::Stays,
                 true if allow::was_carried_back(known) => Expect::Either,
+                // It need not be told if it stands elsewhere in the file.
+                true if allow::was_typed_again(known) => Expect::Stays,
                 true if by_another && self.groups.has(Feature::Decided) => Expect::StaysTold,
                 true if by_another => Expect::Either,
                 // `allow::may_stay_as_likely`: it is listed then.
@@ -81,6 +83,7 @@ impl Undo<'_> {
                 Expect::ComesBackTold
             }
             _ if is_own => Expect::StaysAway,
+            _ if allow::was_there_only_by(known, self.whom) => Expect::StaysAway,
             Some(mark) if !mark.on && mark.who.is_of(self.whom) => {
                 match allow::may_stay_away_with_its_file(self.truth, known, self.whom)
                     || allow::may_stay_away_since_git_went_elsewhere(self.truth, known)
