@@ -159,12 +159,11 @@ impl Weave {
         let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
         let mut differs: BTreeSet<Line> = differs.collect();
         let mut found = BTreeMap::new();
+        let mut built_on: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for (at, change) in self.changes.iter().enumerate().rev() {
             if differs.is_empty() {
                 break;
             }
-            let decides = matches!(change.what, What::Restored(_)) && self.decides(at, asked);
-            let built_on = self.built_on(at, asked);
             for (lines, to) in [(&change.on, true), (&change.off, false)] {
                 for line in lines {
                     let made = self.made_by(at, *line);
@@ -173,9 +172,14 @@ impl Weave {
                         continue;
                     }
                     let is_own = asked.contains(&self.author_of(self.lines[*line].step, *line));
-                    let by = match decides {
-                        true => Some(at),
-                        false => built_on.filter(|_| to && !is_own),
+                    let is_return = matches!(self.changes[made].what, What::Restored(_));
+                    let mut built_on = || {
+                        let known = built_on.entry(made);
+                        *known.or_insert_with(|| self.built_on(made, asked))
+                    };
+                    let by = match is_return && self.decides(made, asked) {
+                        true => Some(made),
+                        false => built_on().filter(|_| to && !is_own),
                     };
                     found.extend(by.map(|by| (*line, by)));
                 }

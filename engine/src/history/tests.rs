@@ -825,3 +825,18 @@ fn upstreams_changes_of_other_lines_change_no_undo() {
         assert_eq!(conflicts.len(), left.1.len(), "seed {seed}");
     }
 }
+
+#[test]
+fn a_decision_stays_one_after_an_undo_and_a_redo() {
+    // A file is removed, the agent makes it again without a line, and another
+    // author puts the line back, which is undone and done again.
+    let (base, less) = (held("a\nb\nc\n"), held("a\nc\n"));
+    let steps = [&base, &Step::Absent, &base, &less, &base, &less, &base].map(Clone::clone);
+    let undos = Undos {
+        undos: vec![5, 6],
+        redos: vec![(5, 6)],
+        ..Undos::default()
+    };
+    let found = Weave::with_undos(&steps, &undos).without(|step| matches!(step, 2 | 3));
+    assert_eq!(found.bytes.unwrap(), b"a\nb\nc\n");
+}

@@ -64,7 +64,7 @@ pub fn was_carried_back(known: &Known) -> bool {
 /// theirs.
 pub fn was_typed_again(known: &Known) -> bool {
     let is_typed = |mark: &Mark| mark.on && mark.way == Way::Hand && mark.who != known.by;
-    known.last().is_some_and(is_typed)
+    known.marks.iter().any(is_typed)
 }
 
 /// UNDO-1: a line that is not in the file without the chosen author: another
