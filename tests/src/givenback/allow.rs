@@ -62,9 +62,10 @@ pub fn was_carried_back(known: &Known) -> bool {
 
 /// HIST-2: a line that was removed, and that another author has typed again, is
 /// theirs.
-pub fn was_typed_again(known: &Known) -> bool {
-    let is_typed = |mark: &Mark| mark.on && mark.way == Way::Hand && mark.who != known.by;
-    known.marks.iter().any(is_typed)
+pub fn was_typed_again(known: &Known, whom: Who) -> bool {
+    let mut typed = known.marks.iter().rev();
+    let last = typed.find(|mark| mark.on && mark.way == Way::Hand);
+    last.is_some_and(|mark| !mark.who.is_of(whom))
 }
 
 /// UNDO-1: a line that is not in the file without the chosen author: another

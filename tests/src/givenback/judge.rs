@@ -70,7 +70,7 @@ impl Undo<'_> {
                 false => Expect::Stays,
                 true if allow::was_carried_back(known) => Expect::Either,
                 // It need not be told if it stands elsewhere in the file.
-                true if allow::was_typed_again(known) => Expect::Stays,
+                true if allow::was_typed_again(known, self.whom) => Expect::Stays,
                 true if by_another && self.groups.has(Feature::Decided) => Expect::StaysTold,
                 true if by_another => Expect::Either,
                 // `allow::may_stay_as_likely`: it is listed then.
