@@ -127,6 +127,11 @@ impl Job {
         self.fact.held.size.is_multiple_of(PAGE as u64)
     }
 
+    /// Returns since when the file has had the version's content at most.
+    pub(super) fn since(&self) -> Nanos {
+        Nanos::from(self.fact.held.mtime_ms) * MILLISECOND
+    }
+
     /// Returns whether git's log of `HEAD`, or the rest of the file, may later
     /// tell that git brought the version.
     pub(super) fn may_be_explained_later(&self) -> bool {
@@ -152,7 +157,7 @@ impl Job {
             // It was overwritten in the meantime. The engine knows to the
             // millisecond since when the file had it at most.
             None => {
-                let since = Nanos::from(self.fact.held.mtime_ms) * MILLISECOND;
+                let since = self.since();
                 (content(log, hash)?, since, since + MILLISECOND, None)
             }
         };
@@ -185,7 +190,8 @@ impl Job {
         lost: Option<ObjectId>,
     ) -> Option<Carriage> {
         if place.is_between()
-            && (place.in_index(path) == Some(content.id) || place.is_merged(path, &content.id))
+            && (place.in_index(path) == Some(content.id)
+                || place.is_merged(path, &content.id, content.since))
         {
             return Some(Carriage::Carried);
         }
@@ -211,7 +217,9 @@ impl Job {
         }
         self.stashed(place, path, Some(content.id), lost, content.since)
             .or_else(|| {
-                let is_merged = place.is_merged(path, &content.id);
+                // A revert takes back, except where it wrote markers.
+                let is_merged = place.is_merged(path, &content.id, content.since)
+                    && (is_conflict(&content.bytes) || !place.is_reverted(content.since));
                 is_merged.then_some(Carriage::Carried)
             })
     }

@@ -65,6 +65,14 @@ struct InPlace {
     path: Vec<u8>,
 }
 
+impl InPlace {
+    /// Returns whether git may be in the middle of writing it.
+    fn is_merging(&self, places: &HashMap<PathBuf, Option<Place>>) -> bool {
+        let place = places.get(&self.top).and_then(Option::as_ref);
+        place.is_some_and(|place| place.is_merging(self.job.since()))
+    }
+}
+
 impl Placed {
     fn is_version(&self) -> bool {
         matches!(self, Self::Version(_))
@@ -189,7 +197,9 @@ impl Looks {
         for one in waiting {
             match one {
                 Placed::Version(version) => match self.judged(log, &version, &mut places) {
-                    Some(fact) if is_explained(&fact) => facts.push(fact),
+                    Some(fact) if is_explained(&fact) && !version.is_merging(&places) => {
+                        facts.push(fact);
+                    }
                     Some(_) if open.len() < MOST_OPEN => open.push(*version),
                     None if version.job.may_be_explained_later() && open.len() < MOST_OPEN => {
                         open.push(*version);
@@ -233,7 +243,7 @@ impl Looks {
         });
         let place = place.as_mut()?;
         let how = job.judge(place, log, &file, path)?;
-        tracing::debug!("{}: {how:?}", job.fact.path);
+        tracing::debug!("{}, version {}: {how:?}", job.fact.path, job.n);
         Some(Fact::GitBrought {
             version: job.n,
             path: job.fact.path.clone(),

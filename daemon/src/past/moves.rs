@@ -38,28 +38,35 @@ impl Timed {
 }
 
 /// Returns the moves in a log that was changed last at `changed`. `known` are
-/// those that it had before.
-pub(super) fn timed(known: &[Timed], found: Vec<Move>, changed: Nanos) -> Vec<Timed> {
+/// those that it had before. `stored` returns when the commit was stored that a
+/// move made; `None` if it made none, or if that is not known.
+pub(super) fn timed(
+    known: &[Timed],
+    found: Vec<Move>,
+    changed: Nanos,
+    stored: impl Fn(&Move) -> Option<Nanos>,
+) -> Vec<Timed> {
     let is_known = |count: &usize| {
         let same = known.iter().rev().zip(found[..*count].iter().rev());
         *count <= known.len() && same.into_iter().all(|(known, found)| known.of == *found)
     };
     let old = (0..=found.len()).rev().find(is_known).unwrap_or(0);
     let mut all = known[known.len() - old..].to_vec();
-    let last = found.len().saturating_sub(1);
-    // The new ones were logged after the last known one.
+    // The new ones were logged after the last known one, and before the next
+    // one made its commit.
     let first = all.last().map_or(Nanos::MIN, |last| last.logged);
-    all.extend(found.into_iter().enumerate().skip(old).map(|(at, of)| {
-        let mut one = Timed {
-            of,
-            logged: changed,
-        };
+    let (at, mut until) = (all.len(), changed);
+    let last = found.len().saturating_sub(1);
+    for (place, of) in found.into_iter().enumerate().skip(old).rev() {
+        let stored = stored(&of);
+        let mut one = Timed { of, logged: until };
         // The last one was logged when the log was changed.
-        if at != last {
+        if place != last {
             one.logged = one.made().1.max(first);
         }
-        one
-    }));
+        until = stored.map_or(until, |stored| until.min(stored));
+        all.insert(at, one);
+    }
     all
 }
 
@@ -137,6 +144,7 @@ mod tests {
             let all = all.iter();
             all.map(|one| one.logged / SECOND).collect()
         };
+        let timed = |known: &[Timed], log, changed| timed(known, log, changed, |_| None);
         let first = timed(&[], log(&[10, 100]), 150 * SECOND);
         assert_eq!(seconds(&first), [20, 150]);
         // The second of a move is a guess, within the times when the log was
@@ -148,6 +156,10 @@ mod tests {
         assert_eq!(seconds(&short), [200, 200]);
         let other = timed(&next, log(&[5, 6]), 300 * SECOND);
         assert_eq!(seconds(&other), [15, 300]);
+        // The next move made its commit before that.
+        let stored = |of: &Move| (of.second == 180).then_some(185 * SECOND);
+        let next = super::timed(&[], log(&[178, 179, 180, 186]), 200 * SECOND, stored);
+        assert_eq!(seconds(&next), [185, 185, 190, 200]);
     }
 
     #[test]

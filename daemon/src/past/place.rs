@@ -114,7 +114,12 @@ impl Place {
             found.drain(..found.len().saturating_sub(MOST_LOGGED));
             // Git may have written a move since the first look at the stamp.
             let changed = stamp().map_or(0, |(_, time)| time);
-            self.moves = moves::timed(&self.moves, found, changed);
+            let blobs = &self.blobs;
+            let stored = |one: &Move| match one.makes_commit() {
+                true => blobs.loose(&ObjectId::from_digits(&one.id)?),
+                false => None,
+            };
+            self.moves = moves::timed(&self.moves, found, changed, stored);
             self.logged = logged;
         }
     }
@@ -164,6 +169,27 @@ impl Place {
         waiting.is_some_and(|operation| operation != Waiting::Revert)
     }
 
+    /// Returns whether a revert has stopped in the middle, or has ended since
+    /// that time.
+    pub(super) fn is_reverted(&self, time: Nanos) -> bool {
+        let mut since = self.moves.iter().filter(|one| one.logged >= time);
+        self.tree.waiting() == Some(Waiting::Revert)
+            || since.any(|one| one.of.why.starts_with("revert:"))
+    }
+
+    /// Returns when git had last written what it merged. It leaves the
+    /// name of that there also after a revert or a cherry-pick that is done.
+    fn merged(&self) -> Option<Nanos> {
+        let found = self.tree.own.join("AUTO_MERGE").symlink_metadata();
+        Some(written(&found.ok()?))
+    }
+
+    /// Returns whether git has merged what was written at that time, and it is
+    /// not known yet for which operation.
+    pub(super) fn is_merging(&self, time: Nanos) -> bool {
+        self.merged().is_some_and(|merged| time <= merged) && self.tree.waiting().is_none()
+    }
+
     /// Returns the id that git gives to this content here.
     pub(super) fn id_of(&self, bytes: &[u8]) -> ObjectId {
         ObjectId::of_file(self.is_sha256, bytes)
@@ -193,9 +219,10 @@ impl Place {
         }
     }
 
-    /// Returns whether git's last merge wrote this blob at the path.
-    pub(super) fn is_merged(&mut self, path: &[u8], id: &ObjectId) -> bool {
-        self.tree.own.join("AUTO_MERGE").symlink_metadata().is_ok()
+    /// Returns whether git's last merge wrote this blob at the path, and not
+    /// before that time. What was written later is no part of it.
+    pub(super) fn is_merged(&mut self, path: &[u8], id: &ObjectId, time: Nanos) -> bool {
+        self.merged().is_some_and(|merged| time <= merged)
             && self
                 .blob_at("AUTO_MERGE", path)
                 .is_some_and(|(own, _)| own == *id)
