@@ -317,8 +317,13 @@ impl Job {
         let mut moves = place.moves.iter().rev().take(MOST_MOVES);
         let is_move = moves.any(|one| {
             let (begun, ended) = one.made();
-            let is_near = (begun - NEAR..=ended + NEAR).contains(&content.since);
-            is_near && Kind::of(&one.of) != Kind::Other
+            let ended = match Kind::of(&one.of) {
+                Kind::Other => return false,
+                Kind::Switch => ended,
+                // An autostash comes back after the move was logged.
+                Kind::Carries => ended + NEAR,
+            };
+            (begun - NEAR..=ended).contains(&content.since)
         });
         if !is_stash && !is_move {
             return false;

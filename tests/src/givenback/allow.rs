@@ -72,9 +72,10 @@ pub fn was_typed_again(known: &Known, whom: Who) -> bool {
 /// one had removed it, and the chosen author has put it back and removed it.
 pub fn was_there_only_by(known: &Known, whom: Who) -> bool {
     let counts = |mark: &&Mark| !matches!(mark.way, Way::Carried | Way::Wiped);
-    let mut own = known.marks.iter().rev().filter(counts);
-    let before = own.find(|mark| !mark.who.is_of(whom));
-    before.is_some_and(|mark| !mark.on)
+    let is_own = known.last().is_some_and(|mark| mark.who.is_of(whom));
+    let mut earlier = known.marks.iter().rev().filter(counts);
+    let before = earlier.find(|mark| !mark.who.is_of(whom));
+    is_own && before.is_some_and(|mark| !mark.on)
 }
 
 /// UNDO-1: a file that somebody else has removed since does not come back for
