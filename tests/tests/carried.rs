@@ -195,6 +195,30 @@ fn hist8_a_file_may_be_seen_while_git_writes_it() {
     world.healthy();
 }
 
+/// A revert is a decision, and so is what an editor's undo brings back right
+/// after it: a switch before it wrote neither, and git leaves `AUTO_MERGE` behind.
+#[test]
+fn undo9_an_editors_undo_right_after_a_revert_decides() {
+    let mut world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    write(&mut agent, "f", &by_agent(&base()));
+    sh(
+        &world,
+        "git commit -qam agents && git revert --no-edit HEAD",
+    );
+    agent.sync();
+    assert_eq!(on_disk(&world, "f").unwrap(), base());
+    user::write(&world.path("f"), &by_agent(&base()));
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f").unwrap(), by_agent(&base()), "{undone}");
+    let left = &undone["files"][0]["left"];
+    assert_eq!(left[0]["cause"], "decided", "{undone}");
+    assert_eq!(left[0]["text"], AGENTS, "{undone}");
+    world.healthy();
+}
+
 /// Git logs a merge with the second in which it began. Here `f` takes longer
 /// than a second, and `other` follows it.
 #[test]
