@@ -295,6 +295,22 @@ fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
     }
 }
 
+/// The daemon ends right after it has recorded the merge, before it has looked at
+/// the versions.
+#[test]
+fn hist8_what_an_ended_daemon_had_not_looked_at_is_looked_at() {
+    let mut world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    command(&world, &mut agent, "git merge -q --no-edit up");
+    world.restart();
+    let mut agent = world.session("a");
+    assert_eq!(blamed(&mut agent, "f"), "");
+    assert_eq!(queue(&mut agent), [""; 0]);
+    world.healthy();
+}
+
 #[test]
 fn hist8_what_the_user_has_on_disk_by_a_switch_stays() {
     let mut world = World::new();

@@ -1,18 +1,18 @@
 //! The queue of versions to look at, and the answers that wait for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Carriage, Fact, Record};
-use touchmark_proto::{Places, native};
+use touchmark_proto::{Millis, Places, RelPath, native};
 
 use super::judge::{Job, is_doubtful};
 use super::place::{Place, top_of};
 use crate::hooks::Consult;
 use crate::inside::Inside;
-use crate::store::Reader;
+use crate::store::{Reader, StoreError};
 
 /// The most versions that wait. Those above it are not looked at: they count as
 /// their authors'.
@@ -20,6 +20,10 @@ const MOST: usize = 200_000;
 
 /// The most versions that are looked at again.
 const MOST_OPEN: usize = 10_000;
+
+/// How long before the end of the daemon a version was recorded that it may not
+/// have looked at any more, in milliseconds.
+const BEFORE_END: Millis = 10_000;
 
 /// The most repositories that are remembered.
 const MOST_PLACES: usize = 64;
@@ -31,6 +35,9 @@ pub(crate) struct Looks {
     root: PathBuf,
     user: Places,
     queue: Mutex<Queue>,
+    /// The number of the newest fact of the daemon before this one; `None` when
+    /// its last versions were looked at.
+    before: Mutex<Option<u64>>,
     /// Versions that nothing has explained yet.
     open: Mutex<Vec<InPlace>>,
     /// The repositories, by their top directories. Locked during a look.
@@ -79,6 +86,43 @@ impl Placed {
     }
 }
 
+/// Returns what is to be looked at of a fact: a version that git may have
+/// brought.
+fn doubtful(record: &Record) -> Option<Job> {
+    match &record.fact {
+        Fact::Version(fact) if is_doubtful(fact) => Some(Job {
+            n: record.n,
+            time: record.time,
+            fact: fact.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// Returns the versions that the daemon before this one recorded last, and may
+/// not have looked at any more. `newest` is the number of its newest fact.
+fn left_over(log: &Reader, newest: u64) -> Result<Vec<Waits>, StoreError> {
+    let Some(last) = log.versions_before(newest + 1, 1)?.pop() else {
+        return Ok(Vec::new());
+    };
+    let from = last.time.saturating_sub(BEFORE_END);
+    let versions = log.versions_between_times(from, last.time + 1, MOST_OPEN)?;
+    let versions = versions.iter().filter(|record| record.n <= newest);
+    let mut jobs: Vec<Job> = versions.filter_map(doubtful).collect();
+    let paths: BTreeSet<RelPath> = jobs.iter().map(|job| job.fact.path.clone()).collect();
+    let mut brought: HashSet<u64> = HashSet::new();
+    for path in paths {
+        let records = log.carriages(&path)?.into_iter();
+        brought.extend(records.filter_map(|record| match record.fact {
+            Fact::GitBrought { version, .. } => Some(version),
+            _ => None,
+        }));
+    }
+    jobs.retain(|job| !brought.contains(&job.n));
+    let jobs = jobs.into_iter();
+    Ok(jobs.map(|job| Waits::Version(Box::new(job))).collect())
+}
+
 /// Returns whether it is known how git brought a version.
 fn is_explained(fact: &Fact) -> bool {
     let Fact::GitBrought { how, .. } = fact else {
@@ -103,11 +147,13 @@ fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
 
 impl Looks {
     /// Creates the queue for a workspace, whose user has these directories.
-    pub(crate) fn new(root: PathBuf, user: Places) -> Self {
+    /// `newest` is the number of the newest fact in its log.
+    pub(crate) fn new(root: PathBuf, user: Places, newest: u64) -> Self {
         Self {
             root,
             user,
             queue: Mutex::default(),
+            before: Mutex::new(Some(newest)),
             open: Mutex::default(),
             places: Mutex::default(),
         }
@@ -116,14 +162,7 @@ impl Looks {
     /// Queues the versions among a turn's facts that git may have brought.
     /// Returns whether [`run`](Self::run) is to be called.
     pub(crate) fn queue(&self, facts: &[Record]) -> bool {
-        let doubtful = facts.iter().filter_map(|record| match &record.fact {
-            Fact::Version(fact) if is_doubtful(fact) => Some(Job {
-                n: record.n,
-                time: record.time,
-                fact: fact.clone(),
-            }),
-            _ => None,
-        });
+        let doubtful = facts.iter().filter_map(doubtful);
         let mut queue = self.locked();
         for job in doubtful {
             if queue.waiting.len() < MOST {
@@ -178,8 +217,9 @@ impl Looks {
 
     /// Returns whether there is anything to look at.
     fn has_work(&self, waiting: &[Placed]) -> bool {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        !open.is_empty() || waiting.iter().any(Placed::is_version)
+        before.is_some() || !open.is_empty() || waiting.iter().any(Placed::is_version)
     }
 
     fn look(&self, log: &Reader, waiting: Vec<Placed>, inside: &Inside) {
@@ -190,11 +230,17 @@ impl Looks {
         for place in places.values_mut().flatten() {
             place.refresh();
         }
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_over = before.take().map(|newest| left_over(log, newest));
+        let left_over = left_over.transpose().inspect_err(|error| {
+            tracing::warn!("versions that git may have brought before the start: {error}");
+        });
+        let left_over = placed(&self.root, left_over.ok().flatten().unwrap_or_default());
         let mut facts = Vec::new();
         // What nothing explains is looked at again before an answer: git writes
         // its log of HEAD last.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for one in waiting {
+        for one in left_over.into_iter().chain(waiting) {
             match one {
                 Placed::Version(version) => match self.judged(log, &version, &mut places) {
                     Some(fact) if is_explained(&fact) && !version.is_merging(&places) => {

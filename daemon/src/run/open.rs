@@ -189,6 +189,7 @@ impl Daemon {
         );
         let hooks = Hooks::new(engine.state());
         let lineages = Arc::new(Lineages::new(time.clone()));
+        let looks = Looks::new(workspace.clone(), places.clone(), engine.state().n);
         let mut daemon = Self {
             time,
             newest_fact: engine.state().n,
@@ -245,7 +246,7 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             told_degraded: Vec::new(),
             ending: None,
-            looks: Arc::new(Looks::new(options.workspace.clone(), places.clone())),
+            looks: Arc::new(looks),
             judge: Arc::new(Judge::new(&places.state)),
             lineages,
             last_judged: None,
