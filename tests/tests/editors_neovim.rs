@@ -600,7 +600,7 @@ const EIGHT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
 
 #[test]
 fn a_user_reviews_what_an_agent_changed() {
-    const PLACED: &str = "require('touchmark.review').placed(0)";
+    const PLACED: &str = "require('touchmark.queue').placed(0)";
     each(|program| {
         let world = World::new();
         let mut agent = world.session("0b3f6a52-8f0e-4a55-9d5e-6a1d3c1e7f10");

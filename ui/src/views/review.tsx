@@ -143,7 +143,7 @@ export function Review() {
         </div>
         {all.length > 0 && (
           <div class="filter">
-            <input ref={field} type="search" value={text} placeholder="Filter: path, session, command" aria-label="Filter by path, session or command" onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} />
+            <input ref={field} type="search" value={text} placeholder="Filter (/)" aria-label="Filter by path, session or command" onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} />
             <button type="button" class="quiet" disabled={off || items.length === 0} onClick={() => does("keep", what, items)}>Keep all {items.length}</button>
             <button type="button" class="quiet" disabled={off || items.length === 0} onClick={() => does("undo", what, items)}>Undo all {items.length}</button>
           </div>
@@ -217,7 +217,7 @@ function GroupHead({ group }: { group: Group<Item> }) {
       <p class="summary">
         <span>{count(group.all.length, "change")} in {count(group.files, "file")}</span>
         <Counts {...sums(group.all)} />
-        {[...who.values()].map((one) => <Badge key={one.key} who={one} named />)}
+        {[...who.values()].map((one) => <Badge key={one.key} who={one} named isLikely={group.all.some((item) => mayBeYours(rowOf(item)) && item.who.includes(one))} />)}
         <span class="soft"><Ago time={Math.max(...group.all.map(({ time }) => time))} /></span>
       </p>
     </div>

@@ -42,8 +42,8 @@ export function Ask({ verb, what, items, queue, off, act, close }: Props) {
       <FileList items={sure} />
       <Whose doubts={doubts} row={(command) => commands.get(command)} answered={() => undefined} />
       <p class="actions">
-        <button type="button" class="primary" disabled={off || sure.length === 0} onClick={() => { close(); act(sure); }}>{verbs} {count(sure.length, "change")}</button>
-        <button type="button" onClick={close}>Cancel</button>
+        <button type="button" class="primary" disabled={off || sure.length === 0} onClick={() => { close(); act(sure); }}>{verbs}{sure.length > 0 && ` ${count(sure.length, "change")}`}</button>
+        <button type="button" autofocus onClick={close}>Cancel</button>
       </p>
     </Dialog>
   );

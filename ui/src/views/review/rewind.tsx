@@ -121,7 +121,7 @@ function Rewind({ prompt, stay, close }: { prompt: Prompt; stay: (files: readonl
       {planned && <Whose doubts={doubtsIn(planned)} row={(command) => planned.commands?.find((row) => row.command === command)} answered={() => setLooks(looks + 1)} />}
       <p class="actions">
         <button type="button" class="primary" disabled={changed.length === 0 || connection.value !== "live"} onClick={() => void undo()}>{isBusy ? "Undo in the middle of the turn" : `Undo ${count(changed.length, "file")}`}</button>
-        <button type="button" onClick={close}>Cancel</button>
+        <button type="button" autofocus onClick={close}>Cancel</button>
       </p>
     </Dialog>
   );

@@ -10,8 +10,8 @@ import { toast } from "../../parts/toast.js";
 import type { CommandRow } from "../../protocol.js";
 
 /** Lines and places that a question shows. */
-const LINES = 6;
-const PLACES = 8;
+const LINES = 4;
+const PLACES = 5;
 
 interface Props {
   doubts: readonly Doubt[];
