@@ -121,7 +121,14 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.say(&format!("kept: {}", count(u64::from(kept.kept), "change")));
     }
     if options.undo_all {
-        return undo_all(context, &client, &ask, queue, options.likely, &workspace.root);
+        return undo_all(
+            context,
+            &client,
+            &ask,
+            queue,
+            options.likely,
+            &workspace.root,
+        );
     }
     if context.global.json {
         return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));

@@ -89,18 +89,18 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     return item;
   }
 
-  getTreeItem(row: Row): vscode.TreeItem {
-    if (row.kind === "group") {
-      const item = this.#groupItem(row.group);
+  getTreeItem(shown: Row): vscode.TreeItem {
+    if (shown.kind === "group") {
+      const item = this.#groupItem(shown.group);
       item.contextValue = "group";
       return item;
     }
-    const { change } = row;
+    const { change } = shown;
     const text = isOfLines(change) ? what(change.hunk) : whatWhole(change.file);
     const item = new vscode.TreeItem(text);
     const later = this.#queue.isLater(change);
-    const { authors, time } = rowOf(change);
-    item.description = `${authorsOf({ authors })}, ${later ? "later" : ago(time)}`;
+    const row = rowOf(change);
+    item.description = `${authorsOf(row)}, ${later ? "later" : ago(row.time)}`;
     item.iconPath = new vscode.ThemeIcon(later ? "clock" : icon(change));
     if (isOfLines(change)) {
       item.tooltip = new vscode.MarkdownString().appendCodeblock(difference(change), "diff");

@@ -19,7 +19,7 @@ export function authorOf({ author, evidence, command }: { author: Author; eviden
 }
 
 /** The authors of a change, each once. */
-export function authorsOf({ authors, likely }: Pick<ReviewHunk, "authors" | "likely">): string {
+export function authorsOf({ authors, likely }: Pick<ReviewHunk, "authors"> & { likely?: boolean | null }): string {
   const all = [...new Set(authors.map((author) => authorOf({ author })))].join(", ");
   // It appeared while a command ran, and may be the user's.
   return likely ? `${all} or you` : all;

@@ -38,8 +38,9 @@ export function lineCount(text: string): number {
 
 /** The doubts about some of the changes in the queue. */
 export function doubtsOf(some: readonly Change[], queue: readonly Change[]): Doubt[] {
-  const asked = new Set(some);
-  const others = new Set(queue.filter((change) => !asked.has(change) && mayBeYours(change)).map(({ command, path }) => `${command} ${path}`));
+  const key = ({ id, path }: Change) => `${id} ${path}`;
+  const asked = new Set(some.map(key));
+  const others = new Set(queue.filter((change) => !asked.has(key(change)) && mayBeYours(change)).map(({ command, path }) => `${command} ${path}`));
   const rows = some.filter(mayBeYours).map((hunk) => {
     const { path, uri, lines, before, after, command } = hunk;
     const isPart = !command || others.has(`${command} ${path}`);

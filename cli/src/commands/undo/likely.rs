@@ -102,9 +102,9 @@ pub(crate) fn ask_about(
             Answer::Unknown => continue,
         };
         for hunk in &doubts {
-            let mut others = queue.iter().filter(|other| {
-                is_of(other) && other.path == hunk.path && other.id != hunk.id
-            });
+            let mut others = queue
+                .iter()
+                .filter(|other| is_of(other) && other.path == hunk.path && other.id != hunk.id);
             let is_part = others.any(|other| !doubts.iter().any(|one| one.id == other.id));
             client.call(Claim {
                 session: session.clone(),

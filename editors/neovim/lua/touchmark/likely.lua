@@ -34,9 +34,12 @@ end
 ---@param some table[]
 ---@param queue table[]
 function M.of(some, queue)
-  local others = {}
+  local asked, others = {}, {}
+  for _, change in ipairs(some) do
+    asked[change.id .. '\n' .. change.path] = true
+  end
   for _, change in ipairs(queue) do
-    if M.may_be_yours(change) and change.command and not vim.tbl_contains(some, change) then
+    if M.may_be_yours(change) and change.command and not asked[change.id .. '\n' .. change.path] then
       others[change.command .. '\n' .. change.path] = true
     end
   end

@@ -167,6 +167,20 @@ local function selection(owner, word)
   return inside and { paths = { inside } } or { session = word }
 end
 
+--- Calls back with the changes of the queue that a word of the user's selects.
+local function selected(owner, word, callback)
+  owner:request('review/list', selection(owner, word), function(error, result)
+    if error then
+      return notice.say(error.message)
+    end
+    local changes = vim.list_extend(result.hunks, result.files or {})
+    if #changes == 0 then
+      return notice.say(word .. ' has no change that waits for your review.')
+    end
+    callback(owner, changes)
+  end)
+end
+
 --- Keeps the changes at the cursor, or those of a session, a command or a
 --- directory: they stay, and leave the queue.
 ---@param word string?
@@ -175,64 +189,51 @@ function M.keep(word)
     return at_cursor(keep)
   end
   here(function(owner)
-    owner:request('review/list', selection(owner, word), function(error, result)
-      if error then
-        return notice.say(error.message)
-      end
-      local changes = vim.list_extend(result.hunks, result.files or {})
-      if #changes == 0 then
-        return notice.say(word .. ' has no change that waits for your review.')
-      end
-      keep(owner, changes)
-    end)
+    selected(owner, word, keep)
   end)
 end
 
---- Undoes what a session or a command did, or what agents did below a
---- directory, after questions.
-local function undo_all(word)
-  here(function(owner)
-    local ask = selection(owner, word)
-    local function plan(callback)
-      owner:request('undo', vim.tbl_extend('error', { dryRun = true, now = true }, ask), function(error, planned)
-        if error then
-          return notice.say(error.message)
-        end
-        callback(planned)
-      end)
+--- Undoes what a session or a command did, after questions.
+local function undo_all(owner, word, ask)
+  local function plan(callback)
+    owner:request('undo', vim.tbl_extend('error', { dryRun = true, now = true }, ask), function(error, planned)
+      if error then
+        return notice.say(error.message)
+      end
+      callback(planned)
+    end)
+  end
+  local function undo(planned)
+    local changes = 0
+    for _, file in ipairs(planned.files) do
+      changes = changes + file.hunks
     end
-    local function undo(planned)
-      local changes = 0
-      for _, file in ipairs(planned.files) do
-        changes = changes + file.hunks
-      end
-      if changes == 0 then
-        return left(planned) or notice.say(word .. ' has no change that can be undone.')
-      end
-      local question = ('Undo %s by %s? Lines that others have written stay.'):format(plural(changes, 'change'), word)
-      if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
-        return
-      end
-      owner:request('undo', vim.tbl_extend('error', { now = true }, ask), function(failed, undone)
-        if failed then
-          notice.say(failed.message)
-        elseif not left(undone) then
-          notice.say(('undone: %s by %s (back: `:Touchmark redo`)'):format(plural(changes, 'change'), word))
-        end
-        queue.look(owner)
-      end)
+    if changes == 0 then
+      return left(planned) or notice.say(word .. ' has no change that can be undone.')
     end
-    plan(function(planned)
-      local doubts, known = likely.planned(planned), {}
-      if #doubts == 0 then
-        return undo(planned)
+    local question = ('Undo %s by %s? Lines that others have written stay.'):format(plural(changes, 'change'), word)
+    if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
+      return
+    end
+    owner:request('undo', vim.tbl_extend('error', { now = true }, ask), function(failed, undone)
+      if failed then
+        notice.say(failed.message)
+      elseif not left(undone) then
+        notice.say(('undone: %s by %s (back: `:Touchmark redo`)'):format(plural(changes, 'change'), word))
       end
-      for _, row in ipairs(planned.commands or {}) do
-        known[row.command] = row
-      end
-      likely.ask(owner, doubts, known, function()
-        plan(undo)
-      end)
+      queue.look(owner)
+    end)
+  end
+  plan(function(planned)
+    local doubts, known = likely.planned(planned), {}
+    if #doubts == 0 then
+      return undo(planned)
+    end
+    for _, row in ipairs(planned.commands or {}) do
+      known[row.command] = row
+    end
+    likely.ask(owner, doubts, known, function()
+      plan(undo)
     end)
   end)
 end
@@ -250,7 +251,7 @@ local function undo(owner, changes)
   if not is_meant('Undo', changes) then
     return
   end
-  local known = queue.of(owner)
+  local known = queue.of(owner) or { hunks = changes, files = {}, commands = {} }
   likely.ask(owner, likely.of(changes, queue.all(known)), known.commands, function(theirs)
     local is_theirs = {}
     for _, doubt in ipairs(theirs) do
@@ -270,10 +271,16 @@ end
 --- that agents did below a directory.
 ---@param word string?
 function M.undo(word)
-  if word then
-    return undo_all(word)
+  if not word then
+    return at_cursor(undo)
   end
-  at_cursor(undo)
+  here(function(owner)
+    local ask = selection(owner, word)
+    if ask.paths then
+      return selected(owner, word, undo)
+    end
+    undo_all(owner, word, ask)
+  end)
 end
 
 --- Reverts the newest undo.
