@@ -902,6 +902,7 @@ fn rev1_groups_are_kept_and_undone_and_whose_they_are_is_asked() {
         answers(&mut editor, "{ 1 }");
         editor.command(&format!("Touchmark undo {command}"));
         notice(&mut editor, &format!("by {command} (back: "));
+        editor.until("return vim.fn.getline(1) == '1 change by agents to review'");
         assert_eq!(files(), 1);
         editor.command("Touchmark redo");
         editor.until("return vim.fn.getline(1) == '9 changes by agents to review'");

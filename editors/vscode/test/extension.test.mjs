@@ -461,7 +461,7 @@ test("changes are kept and undone in groups, and the user is asked whose they ar
   await commands["touchmark.review.undo"](groups()[1].row);
   await shown("undone", "edits, or several commands: 1 change, 1 file");
   assert.deepEqual([1, 8, 9].map((n) => lstatSync(at(`gen/${n}.js`), { throwIfNoEntry: false }) !== undefined), [false, false, true]);
-  await client.redo({});
+  await commands["touchmark.redo"]();
   await shown("taken back", "edits, or several commands: 1 change, 1 file", `${named}: 8 changes, 8 files`);
   // It was said whose they are, so nothing is asked again.
   const asked = () => warned.filter((text) => /or yours\?$/.test(text)).length;

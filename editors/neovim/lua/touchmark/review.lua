@@ -51,7 +51,10 @@ local function at_cursor(callback)
   local buffer, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1]
   if buffer == view.find(list.NAME) then
     local row = list.entry(cursor)
-    return row and callback(row.owner, row.changes) or notice.say('There is no change in this line.')
+    if row then
+      return callback(row.owner, row.changes)
+    end
+    return notice.say('There is no change in this line.')
   end
   here(function(owner)
     queue.look(owner, function(hunks)
