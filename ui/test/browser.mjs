@@ -342,9 +342,10 @@ async function review(walk) {
   await page.keyboard.press("u");
   await until("the undo of the second file", () => /in cents\./.test(read("docs/prices.md")));
   await row("in cents, with tax").waitFor({ state: "detached" });
-  await page.locator(".history summary").click();
-  await page.locator(".history li").nth(2).waitFor();
-  await page.locator(".history li").first().getByRole("button", { name: "Take back" }).click();
+  const undone = page.locator(".history").filter({ hasText: "What was undone" });
+  await undone.locator("summary").click();
+  await undone.locator("li").nth(2).waitFor();
+  await undone.locator("li").first().getByRole("button", { name: "Take back" }).click();
   await until("it is taken back from the list", () => /in cents, with tax\./.test(read("docs/prices.md")));
   await row("in cents, with tax").waitFor();
   // A conflict is shown as the daemon tells it; tests/tests/undo.rs has the daemon's part.
@@ -427,17 +428,17 @@ async function groups(walk) {
 
   // What the user saved in that time is the user's, once that is said.
   const { command } = await client.call("command/begin", { session: "claude-1", label: "npm test", scope: "workspace" });
-  write("docs/prices.md", `${read("docs/prices.md")}Typed beside the test.\n`);
+  write("src/tax.js", `${read("src/tax.js")}// typed beside the test\n`);
   await client.call("sync");
   await client.call("command/end", { command, exit: 0 });
-  const typed = page.locator(".queue .hunk-row", { hasText: "Typed beside the test." });
+  const typed = page.locator(".queue .hunk-row", { hasText: "typed beside the test" });
   await typed.filter({ hasText: "claude-1 or you" }).click();
   await page.keyboard.press("u");
   await answers("Mine");
   await typed.waitFor({ state: "detached" });
   await page.keyboard.press("Escape");
-  assert.match(read("docs/prices.md"), /Typed beside the test\.\n$/);
-  const { lines } = await client.call("file/blame", { path: "docs/prices.md" });
+  assert.match(read("src/tax.js"), /typed beside the test\n$/);
+  const { lines } = await client.call("file/blame", { path: "src/tax.js" });
   assert.deepEqual([lines.at(-1).author.kind, lines.at(-1).evidence], ["user", "claimed"]);
 }
 
