@@ -24,7 +24,7 @@ local by
 --- The groups of the view that are shown one by one, by key.
 local unfolded = {}
 --- By line of the view: the entry that is shown there. An entry is `{owner,
---- changes, hunk, group, is_stop}`: one change, or the heading of a group.
+--- key, changes, hunk, group, is_stop}`: one change, or the heading of a group.
 local rows = {}
 
 --- The entry that is shown in a line.
@@ -65,7 +65,7 @@ local function render(owner, known)
     add(('%s  %s'):format(names.tail(text, math.max(12, room)), about), entry)
   end
   local function change(hunk)
-    local entry = { owner = owner, changes = { hunk }, hunk = hunk, is_stop = true }
+    local entry = { owner = owner, key = hunk.path .. '\n' .. hunk.id, changes = { hunk }, hunk = hunk, is_stop = true }
     add('')
     local who = words.authors({ hunk }) .. ', ' .. (queue.is_later(owner, hunk) and 'later' or names.ago(hunk.time))
     local did = words.what(hunk)
@@ -85,7 +85,7 @@ local function render(owner, known)
   local function show(group)
     local is_folded = group.is_many ~= (unfolded[group.key] == true)
     if group.by ~= 'file' then
-      local entry = { owner = owner, changes = group.all, group = group, is_stop = is_folded }
+      local entry = { owner = owner, key = group.key, changes = group.all, group = group, is_stop = is_folded }
       add('')
       local about = ('%s, %s'):format(plural(groups.files(group.all), 'file'), words.authors(group.all))
       head(title_of(known, group) .. ': ' .. plural(#group.all, 'change'), about, entry)
@@ -127,8 +127,20 @@ function M.stops()
   return found
 end
 
---- Shows the queue in the view, if that is open. The cursor stays at the change
---- of the same number.
+--- The first line of an entry, or nil.
+local function line_of(key)
+  local found
+  for line, entry in pairs(rows) do
+    if entry.key == key and (not found or line < found) then
+      found = line
+    end
+  end
+  return found
+end
+
+--- Shows the queue in the view, if that is open. The cursor stays at its entry:
+--- a key must not be about another one. Where that has left the queue, it goes
+--- to the change of the same number.
 function M.draw(owner)
   local buffer = view.find(M.NAME)
   local known = queue.of(owner)
@@ -140,13 +152,14 @@ function M.draw(owner)
   local number = #vim.tbl_filter(function(line)
     return line <= cursor
   end, M.stops())
+  local shown = rows[cursor] and rows[cursor].key
   local top = window ~= -1 and vim.fn.getwininfo(window)[1].topline
   local lines
   lines, rows = render(owner, known)
   view.show(buffer, lines)
   colour(buffer, lines)
   local now = M.stops()
-  local at = now[math.max(1, math.min(number, #now))]
+  local at = shown and line_of(shown) or now[math.max(1, math.min(number, #now))]
   if window ~= -1 and at then
     vim.api.nvim_win_call(window, function()
       vim.fn.winrestview({ lnum = at, col = 0, topline = top })
