@@ -19,6 +19,9 @@ use crate::text::{MAX_NAME, cut, duration, escaped, path};
 /// The number of recent commands that are looked up.
 const COMMANDS: u32 = 1_000;
 
+/// The maximum number of places of a group that are shown.
+const PLACES: usize = 8;
+
 /// Who wrote the changes of a group.
 enum Answer {
     Command,
@@ -148,7 +151,7 @@ fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
 fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
     output::line(&format!("while {} ran:", name(command)))?;
     let columns = View::here().columns.unwrap_or(usize::MAX);
-    for (file, left) in group {
+    for (file, left) in group.iter().take(PLACES) {
         let added = left.text.lines().count();
         let removed = match left.removed {
             0 => String::new(),
@@ -162,6 +165,10 @@ fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
         if added > SHOWN {
             output::line(&format!("    and {} lines more", added - SHOWN))?;
         }
+    }
+    if group.len() > PLACES {
+        let more = group.len() - PLACES;
+        output::line(&format!("  and {more} places more"))?;
     }
     Ok(())
 }
