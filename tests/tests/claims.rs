@@ -139,6 +139,8 @@ fn attr18_lines_are_claimed_alone() {
     assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
     user::overwrite(&world.path("f"), "one\nA\nB\nC\ntwo\nthree\nU\nV\n");
     agent.sync();
+    // What was listed before does not hide the answer.
+    agent.client.ok("review/list", json!({}));
     let lines = |at: u32, by: Value| json!({"paths": ["f"], "lines": {"start": at, "end": at}, "session": by});
     let claimed = agent.client.ok("claim", lines(3, Value::Null));
     assert_eq!(claimed["lines"], 1, "{claimed}");

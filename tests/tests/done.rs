@@ -263,7 +263,14 @@ fn rev1_what_a_command_did_to_many_files_is_one_entry() {
     let of_command = ran(&world, &["review", "--list", "--command", "c1"]);
     assert_eq!(of_command, entry);
 
-    ran(&world, &["review", "--command", "c1", "--undo-all"]);
+    // Its text may be yours, so it stays unless you say otherwise (UNDO-7).
+    let undo = ["review", "--command", "c1", "--undo-all"];
+    let left = world.run(&undo);
+    assert_eq!(left.status.code(), Some(1), "{left:?}");
+    let said = String::from_utf8_lossy(&left.stdout);
+    assert!(said.contains(entry), "{said}");
+    assert_eq!(on_disk(&world, "lib/mod9.py"), "y = 9\n");
+    ran(&world, &[&undo[..], &["--likely"]].concat());
     assert_eq!(on_disk(&world, "lib/mod9.py"), "x = 9\n");
     assert_eq!(on_disk(&world, "a.txt"), "one\nTWO\nthree\nFOUR\n");
     ran(&world, &["redo", "--yes"]);

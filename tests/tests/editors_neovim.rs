@@ -551,8 +551,8 @@ fn views_help_and_health() {
             editor.lua(&format!("return vim.fn.getcompletion('{lead}', 'cmdline')"))
         };
         let all = json!([
-            "blame", "feed", "history", "keep", "later", "next", "previous", "redo", "review",
-            "sessions", "status", "undo",
+            "blame", "feed", "group", "history", "keep", "later", "next", "previous", "redo",
+            "review", "sessions", "status", "undo",
         ]);
         assert_eq!(complete(&mut editor, "Touchmark "), all);
         assert_eq!(complete(&mut editor, "Touchmark h"), json!(["history"]));
@@ -600,7 +600,7 @@ const EIGHT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
 
 #[test]
 fn a_user_reviews_what_an_agent_changed() {
-    const PLACED: &str = "require('touchmark.review').placed(0)";
+    const PLACED: &str = "require('touchmark.queue').placed(0)";
     each(|program| {
         let world = World::new();
         let mut agent = world.session("0b3f6a52-8f0e-4a55-9d5e-6a1d3c1e7f10");
@@ -807,6 +807,111 @@ fn rev3_modes_and_symlinks_are_reviewed_in_the_view() {
         editor.command("Touchmark redo");
         notice(&mut editor, "the last undo was taken back");
         assert_eq!(mode("a.txt"), 0o755);
+    });
+}
+
+#[test]
+fn rev1_groups_are_kept_and_undone_and_whose_they_are_is_asked() {
+    each(|program| {
+        let (world, mut agent) = world();
+        fs::create_dir(world.path("gen")).unwrap();
+        let window = json!({"scope": "workspace", "label": "npm run codegen"});
+        let window = agent.ok("command/begin", window);
+        for n in 1..=9 {
+            world.file(&format!("gen/{n}.js"), &format!("const v = {n};\n"));
+        }
+        let command = text(&window, "command");
+        agent.ok("command/end", json!({"command": command}));
+        replace(&mut agent, "a.txt", "two", "zwei");
+        let mut editor = Neovim::start(&world, program, SETUP, &["a.txt"]);
+        editor.connected();
+        // What is asked, and what is answered.
+        editor.lua(
+            "vim.fn.confirm = function(question)
+               _G.asked = question
+               return table.remove(_G.answers, 1) or 0
+             end",
+        );
+        let answers = |editor: &mut Neovim, answers: &str| {
+            editor.lua(&format!("_G.asked, _G.answers = nil, {answers}"));
+        };
+        let has = |editor: &mut Neovim, line: &str| {
+            editor.until(&format!("return vim.fn.search('{line}', 'nw') > 0"));
+        };
+        let files = || fs::read_dir(world.path("gen")).unwrap().count();
+
+        // A generator's files are one entry, which can be shown one by one.
+        editor.command("Touchmark review");
+        editor.until("return vim.fn.getline(1) == '10 changes by agents to review'");
+        let entry =
+            format!("^`npm run codegen` ({command}, .*): 9 changes  9 files, agent-1 or you");
+        has(&mut editor, &entry);
+        has(&mut editor, "^  and 3 more");
+        editor.command(&format!("call search('{entry}')"));
+        editor.keys("S");
+        has(
+            &mut editor,
+            "^gen/9.js: new file, 1 line  agent-1 or you, just now",
+        );
+        editor.keys("S");
+        editor.until("return vim.fn.search('^gen/9.js: new file', 'nw') == 0");
+        for (by, line) in [
+            ("directory", "^gen/: 9 changes  9 files"),
+            (
+                "command",
+                "^edits, or several commands: 1 change  1 file, agent-1",
+            ),
+            ("session", "^agent-1: 10 changes  10 files, agent-1 or you"),
+            ("file", "^a.txt: line 2 changed"),
+        ] {
+            editor.keys("B");
+            has(&mut editor, line);
+            notice(&mut editor, &format!("grouped by {by}"));
+        }
+
+        // Without an answer to the second question all of it stays.
+        answers(&mut editor, "{ 1 }");
+        editor.command(&format!("call search('{entry}')"));
+        editor.keys("U");
+        editor.until("return (_G.asked or ''):find(\"The command's, or yours?\", 1, true)");
+        let asked = editor.lua("return _G.asked").to_string();
+        assert!(
+            asked.contains("gen/1.js +1, gen/2.js +1, gen/3.js +1, and 6 more"),
+            "{asked}"
+        );
+        assert!(asked.contains("  + const v = 1;"), "{asked}");
+        assert_eq!(files(), 9);
+        // One is the user's.
+        answers(&mut editor, "{ 2 }");
+        editor.keys("S");
+        editor.command("call search('^gen/9.js')");
+        editor.keys("U");
+        editor.until("return vim.fn.getline(1) == '9 changes by agents to review'");
+        // The others are the command's.
+        answers(&mut editor, "{ 1, 1 }");
+        editor.command("call search('^`npm run codegen`')");
+        editor.keys("U");
+        notice(&mut editor, "undone: 8 changes in 8 files");
+        editor.until("return vim.fn.getline(1) == '1 change by agents to review'");
+        assert_eq!(files(), 1);
+        editor.command("Touchmark redo");
+        editor.until("return vim.fn.getline(1) == '9 changes by agents to review'");
+        assert_eq!(files(), 9);
+
+        // By name: a command's and a directory's changes.
+        answers(&mut editor, "{ 1 }");
+        editor.command(&format!("Touchmark undo {command}"));
+        notice(&mut editor, &format!("by {command} (back: "));
+        editor.until("return vim.fn.getline(1) == '1 change by agents to review'");
+        assert_eq!(files(), 1);
+        editor.command("Touchmark redo");
+        editor.until("return vim.fn.getline(1) == '9 changes by agents to review'");
+        answers(&mut editor, "{ 1 }");
+        editor.command("Touchmark keep gen");
+        notice(&mut editor, "kept: 8 changes in 8 files");
+        editor.until("return vim.fn.getline(1) == '1 change by agents to review'");
+        assert_eq!(files(), 9);
+        on_disk(&world, "a.txt", "one\nzwei\nthree\n");
     });
 }
 

@@ -5,7 +5,7 @@ import { type ReadonlySignal, signal } from "@preact/signals";
 import { type About, ApiError, about, call, sentence } from "./api.js";
 import { authors } from "./model/authors.js";
 import { Fold } from "./model/fold.js";
-import type { Event, Methods, SessionRow } from "./protocol.js";
+import type { CommandRow, Event, Methods, SessionRow } from "./protocol.js";
 import { connection, missed, onEvents, open } from "./stream.js";
 
 /** The time, for relative times; it moves once a second while the page is looked at. */
@@ -64,7 +64,7 @@ export function query<T>(load: () => Promise<T>, pause = 400): Query<T> {
 }
 
 /** All pages of a list, up to `most` rows. */
-async function pages<R>(most: number, load: (cursor: string | null) => Promise<{ rows: R[]; more: string | null | undefined }>): Promise<R[]> {
+export async function pages<R>(most: number, load: (cursor: string | null) => Promise<{ rows: R[]; more: string | null | undefined }>): Promise<R[]> {
   const all: R[] = [];
   let cursor: string | null = null;
   do {
@@ -85,7 +85,19 @@ export const sessions = query<SessionRow[]>(async () => {
 });
 
 export const status = query(() => call("status", {}), 2000);
-export const review = query(() => call("review/list", { limit: 1000 }), 600);
+/** The commands that the queue names; undefined for those that are no longer kept. */
+export const commands = new Map<string, CommandRow | undefined>();
+export const review = query(async () => {
+  const found = await call("review/list", { limit: 1000 });
+  const named = new Set([...found.hunks, ...(found.files ?? [])].flatMap(({ command }) => command ?? []));
+  // Of one that still runs it is not known yet how long it takes.
+  const isNew = (command: string) => !commands.has(command) || (commands.get(command) ?? { endedAt: 0 }).endedAt == null;
+  if ([...named].some(isNew)) {
+    for (const row of (await call("command/list", { limit: 1000 })).commands) commands.set(row.command, row);
+    for (const command of named) commands.set(command, commands.get(command));
+  }
+  return found;
+}, 600);
 export const undos = query(async () => (await call("undo/list", {})).undos, 600);
 
 /** The current state of the copies of a session that are not as on disk. */

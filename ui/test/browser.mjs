@@ -10,7 +10,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
@@ -342,15 +342,16 @@ async function review(walk) {
   await page.keyboard.press("u");
   await until("the undo of the second file", () => /in cents\./.test(read("docs/prices.md")));
   await row("in cents, with tax").waitFor({ state: "detached" });
-  await page.locator(".history summary").click();
-  await page.locator(".history li").nth(2).waitFor();
-  await page.locator(".history li").first().getByRole("button", { name: "Take back" }).click();
+  const undone = page.locator(".history").filter({ hasText: "What was undone" });
+  await undone.locator("summary").click();
+  await undone.locator("li").nth(2).waitFor();
+  await undone.locator("li").first().getByRole("button", { name: "Take back" }).click();
   await until("it is taken back from the list", () => /in cents, with tax\./.test(read("docs/prices.md")));
   await row("in cents, with tax").waitFor();
   // A conflict is shown as the daemon tells it; tests/tests/undo.rs has the daemon's part.
-  await row("export const model1 =").click();
+  await row("in cents, with tax").click();
   const conflict = { lines: { start: 3, end: 3 }, by: { kind: "user" }, before: "export const kept = 1;\u200b\n" };
-  const told = { authors: [], files: [{ path: "src/models/model1.js", outcome: "conflict", hunks: 0, conflicts: [conflict] }] };
+  const told = { authors: [], files: [{ path: "docs/prices.md", outcome: "conflict", hunks: 0, conflicts: [conflict] }] };
   await page.route("**/api/call", (route) => (route.request().postDataJSON().method === "review/undo" ? route.fulfill({ json: { result: told } }) : route.continue()));
   await page.keyboard.press("u");
   await walk.sees("stays, since the same lines have changed afterwards");
@@ -369,6 +370,110 @@ async function review(walk) {
   await walk.accessible("the help");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+/** The 40 files of a generator are one entry; groups are kept and undone together; and whose changes are is asked. */
+async function groups(walk) {
+  const { page, client } = walk;
+  const by = (name) => page.getByRole("radio", { name, exact: true }).check();
+  const group = (text) => page.locator(".queue .group-name", { hasText: text });
+  const dialog = page.getByRole("dialog");
+  const answers = (name) => dialog.getByRole("button", { name, exact: true }).click();
+  const models = () => readdirSync(join(root, "src/models")).length;
+  await walk.go(VIEWS.review);
+  await group("npm run codegen").filter({ hasText: "40 files" }).click();
+  await page.locator(".hunk .group-files li", { hasText: "src/models/model7.js" }).waitFor();
+  await walk.accessible("a group");
+  // One by one, and one entry again.
+  await page.keyboard.press("s");
+  await page.locator(".queue .hunk-row", { hasText: "export const model1 =" }).waitFor();
+  await page.keyboard.press("s");
+  await page.locator(".queue .hunk-row", { hasText: "export const model1 =" }).waitFor({ state: "detached" });
+  for (const [name, ...titles] of [["Directory", "src/models/", "docs/"], ["Command", "npm run codegen", "edits, or several commands"], ["Session", "gemini-1", "claude-1"]]) {
+    await by(name);
+    for (const title of titles) await group(title).first().waitFor();
+    await walk.accessible(`grouped by ${name}`);
+  }
+  // The choice is remembered.
+  await page.reload();
+  await group("gemini-1").waitFor();
+  assert.ok(await page.getByRole("radio", { name: "Session", exact: true }).isChecked());
+  await by("File");
+
+  // Only what the filter leaves is listed, and meant by "all".
+  await page.keyboard.press("/");
+  await page.keyboard.type("CODEGEN model1");
+  const all = page.locator(".filter button", { hasText: "Undo all" });
+  await until("the filter", async () => (await all.textContent()) === "Undo all 11");
+  await page.getByRole("searchbox").fill("");
+
+  // The command ran while they appeared: without an answer nothing is undone.
+  await group("npm run codegen").click();
+  await page.keyboard.press("u");
+  await dialog.getByText("npm run codegen").first().waitFor();
+  assert.ok(await dialog.getByRole("button", { name: "Undo", exact: true }).isDisabled());
+  await walk.accessible("whose they are");
+  await walk.small("ask", 560);
+  await answers("The command’s");
+  await answers("Undo 40 changes");
+  await until("the undo of the command", () => models() === 0);
+  await page.locator(".toast button", { hasText: "Take back" }).last().click();
+  await until("they are back", () => models() === 40);
+  // That they are the command's is recorded: nothing is asked any more.
+  await group("npm run codegen").click();
+  await page.keyboard.press("u");
+  await dialog.getByRole("button", { name: "Undo 40 changes" }).waitFor();
+  assert.equal(await dialog.getByText("appeared while a command ran").count(), 0);
+  await answers("Cancel");
+
+  // What the user saved in that time is the user's, once that is said.
+  const { command } = await client.call("command/begin", { session: "claude-1", label: "npm test", scope: "workspace" });
+  write("src/tax.js", `${read("src/tax.js")}// typed beside the test\n`);
+  await client.call("sync");
+  await client.call("command/end", { command, exit: 0 });
+  const typed = page.locator(".queue .hunk-row", { hasText: "typed beside the test" });
+  await typed.filter({ hasText: "claude-1 or you" }).click();
+  await page.keyboard.press("u");
+  await answers("Mine");
+  await typed.waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+  assert.match(read("src/tax.js"), /typed beside the test\n$/);
+  const { lines } = await client.call("file/blame", { path: "src/tax.js" });
+  assert.deepEqual([lines.at(-1).author.kind, lines.at(-1).evidence], ["user", "claimed"]);
+}
+
+/** Back to a prompt: the lines are shown first, and those of others stay. */
+async function rewind(walk) {
+  const { page, client } = walk;
+  await client.session("rewound", "claude");
+  write("src/list.js", "one\ntwo\nthree\n");
+  await client.reads("rewound", "src/list.js");
+  await client.edits("rewound", "src/list.js", "one", "eins");
+  await client.call("checkpoint/create", { session: "rewound", text: "Translate the rest" });
+  await client.edits("rewound", "src/list.js", "two", "zwei");
+  write("src/list.js", `${read("src/list.js")}mine\n`);
+  await client.call("sync");
+  await walk.go(VIEWS.review);
+  await page.locator("summary", { hasText: "Go back to a prompt" }).click();
+  await page.locator(".history li", { hasText: "Translate the rest" }).getByRole("button").click();
+  const dialog = page.getByRole("dialog");
+  const planned = dialog.locator(".planned li");
+  await planned.filter({ hasText: "src/list.js" }).filter({ hasText: "- zwei" }).filter({ hasText: "+ two" }).waitFor();
+  assert.equal(await planned.count(), 1);
+  await walk.accessible("a rewind");
+  await walk.small("rewind", 460);
+  // Changed since it was shown: nothing is done, and what would be is shown again.
+  await client.reads("rewound", "src/list.js");
+  await client.edits("rewound", "src/list.js", "three", "drei");
+  await dialog.getByRole("button", { name: "Undo 1 file" }).click();
+  await planned.filter({ hasText: "- drei" }).waitFor();
+  assert.equal(read("src/list.js"), "eins\nzwei\ndrei\nmine\n");
+  await dialog.getByRole("radio", { name: "Of all agents" }).check();
+  await planned.filter({ hasText: "- drei" }).waitFor();
+  await dialog.getByRole("button", { name: "Undo 1 file" }).click();
+  await until("the rewind", () => read("src/list.js") === "eins\ntwo\nthree\nmine\n");
+  await dialog.waitFor({ state: "detached" });
+  await page.locator("summary", { hasText: "Go back to a prompt" }).click();
 }
 
 /** A target that fits on no narrow screen. */
@@ -549,6 +654,7 @@ async function burst(walk) {
   await walk.fluid("scrolling in 10,000 changes to review", async () => {
     await walk.go(VIEWS.review);
     await page.locator(".queue .hunk-row").first().waitFor();
+    for (const folded of await page.locator('.queue .turn[aria-expanded="false"]').all()) await folded.click();
     const box = await page.locator(".queue .v-box").boundingBox();
     await page.mouse.move(box.x + 50, box.y + 50);
     for (let step = 0; step < 30; step++) {
@@ -675,7 +781,7 @@ async function refused(walk) {
   other.close();
 }
 
-const STEPS = { empty, now, review, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
+const STEPS = { empty, now, review, groups, rewind, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
 
 touchmark("start");
 const { server, address } = await serve();

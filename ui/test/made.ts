@@ -1,6 +1,6 @@
 // Rows as the daemon sends them, with what a test does not care about filled in.
 
-import type { Activity, Author, DiffHunk, Event, ReviewFile, ReviewHunk, SessionRow, Version } from "../src/protocol.js";
+import type { Activity, Author, CommandRow, DiffHunk, Event, ReviewFile, ReviewHunk, SessionRow, Version } from "../src/protocol.js";
 
 export const agent = (session: string, label = session): Author => ({ kind: "agent", session, label });
 export const user: Author = { kind: "user" };
@@ -16,9 +16,9 @@ export const stale = (session: string, path: string): Event =>
 
 export const read = (session: string, path: string): Event => ({ type: "read", subscription: 1, clock: "1:1", session, label: session, path, verdict: "first" });
 
-export const ran = (command: string, session: string, label: string): Event => ({
+export const ran = (command: string, session: string, label: string, more: Partial<CommandRow> = {}): Event & { type: "command" } => ({
   type: "command", subscription: 1, clock: "1:1",
-  command: { command, session, sessionLabel: session, label, begun: "1:1", begunAt: 0, versions: 1 },
+  command: { command, session, sessionLabel: session, label, begun: "1:1", begunAt: 0, versions: 1, ...more },
 });
 
 export const session = (id: string, openedAt: number): SessionRow => ({ session: id, label: id, open: true, openedAt, lastActive: openedAt, reads: 0, edits: 0, stale: 0, modified: 0 });

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Authors, COLOURS, markOf } from "../src/model/authors.js";
 import { bins, extent, lanes, ticks } from "../src/model/day.js";
+import { claims, commandShown, doubtsIn, doubtsOf, duration, lineCount, mayBeYours } from "../src/model/doubts.js";
+import { type By, MANY } from "../src/model/groups.js";
 import { spans } from "../src/model/lines.js";
-import { following, lineCount, queue, waiting } from "../src/model/queue.js";
+import { filtered, following, itemsOf, listed, waiting } from "../src/model/queue.js";
 import { timeline } from "../src/model/timeline.js";
 import { sides, what } from "../src/model/whole.js";
 import { address, parse } from "../src/router.js";
 import { addDays, ago, atTime, bytes, dayName, dayStart } from "../src/times.js";
-import { agent, did, hunk, lines, session, user, version, whole } from "./made.js";
+import { agent, did, hunk, lines, ran, session, user, version, whole } from "./made.js";
 
 test("sessions have their colours by the order in which they were opened, also after a reload", () => {
   const [one, other] = [new Authors(), new Authors()];
@@ -42,16 +44,60 @@ test("a correction is merged into the version that it corrects, and the user's l
   assert.deepEqual(lanes.map((who) => who.key), ["user", "t", "s"]);
 });
 
-test("the queue is ordered by file or session, what is left for later comes last", () => {
-  const authors = new Authors();
-  const hunks = [hunk("a", "1", agent("s")), hunk("a", "3", agent("t")), hunk("b", "2", agent("t"))];
-  const all = { hunks, files: [whole("a", "4", agent("s")), whole("c", "5", agent("t"))] };
-  const ids = (by: "file" | "session", later: string[] = []) => queue(all, by, new Set(later), authors).rows.map((row) => (row.kind === "group" ? row.title : row.item.id));
-  assert.deepEqual(ids("file"), ["a", "1", "3", "4", "b", "2", "c", "5"]);
+const NONE: ReadonlySet<string> = new Set();
+const many = (command: string, by: string, directory = "gen") => Array.from({ length: MANY }, (_, n) => hunk(`${directory}/${n}`, `${command} ${n}`, agent(by), { command }));
+
+test("the queue is grouped by file, directory, command or session, what is left for later comes last", () => {
+  const hunks = [hunk("a", "1", agent("s")), hunk("a", "3", agent("t"), { command: "c1" }), hunk("d/b", "2", agent("t"), { command: "c1" })];
+  const all = { hunks, files: [whole("a", "4", agent("s")), whole("d/c", "5", agent("t"))] };
+  const ids = (by: By, later: string[] = []) => listed(itemsOf(all, new Authors()), by, new Set(later), NONE).map((row) => (row.kind === "group" ? `${row.group.name}${row.isLate ? " later" : ""}` : row.item.id));
+  assert.deepEqual(ids("file"), ["a", "1", "3", "4", "d/b", "2", "d/c", "5"]);
+  assert.deepEqual(ids("directory"), ["./", "1", "3", "4", "d/", "2", "5"]);
+  assert.deepEqual(ids("command"), ["", "1", "4", "5", "c1", "3", "2"]);
   assert.deepEqual(ids("session"), ["s", "1", "4", "t", "3", "2", "5"]);
-  assert.deepEqual(ids("file", ["a\u00001"]), ["a", "3", "4", "b", "2", "c", "5", "a (later)", "1"]);
-  assert.deepEqual(ids("file", ["a\u00004"]), ["a", "1", "3", "b", "2", "c", "5", "a (later)", "4"]);
+  assert.deepEqual(ids("file", ["a\u00001"]), ["a", "3", "4", "d/b", "2", "d/c", "5", "a later", "1"]);
   assert.deepEqual([all, { hunks }, undefined].map(waiting), [5, 3, 0]);
+});
+
+test("a command that changed many files is one entry, which can be unfolded", () => {
+  const hunks = [hunk("a", "1", agent("s")), ...many("c7", "s"), hunk("gen/0", "2", agent("t")), ...many("c8", "t").slice(1)];
+  const items = itemsOf({ hunks }, new Authors());
+  const rows = (by: By, turned = NONE) => listed(items, by, NONE, turned).map((row) => (row.kind === "group" ? `${row.depth} ${row.group.name} ${row.group.files}${row.isOpen ? "" : " folded"}` : row.item.id));
+  const rest = Array.from({ length: MANY - 1 }, (_, n) => `c8 ${n + 1}`);
+  assert.deepEqual(rows("file").slice(0, 4), ["0 a 1", "1", "0 c7 8 folded", "0 gen/0 1"]);
+  assert.deepEqual(rows("session"), ["0 s 9", "1 c7 8 folded", "1", "0 t 8", "2", ...rest]);
+  assert.deepEqual(rows("directory"), ["0 ./ 1", "1", "0 gen/ 8", "1 c7 8 folded", "2", ...rest]);
+  const key = listed(items, "file", NONE, NONE).find((row) => row.kind === "group" && row.group.isMany)!.key;
+  assert.deepEqual(rows("file", new Set([key])).slice(2, 5), ["0 c7 8", "c7 0", "c7 1"]);
+});
+
+test("changes are found by their path, their session and their command", () => {
+  const items = itemsOf({ hunks: [hunk("src/a.rs", "1", agent("s", "claude-1")), hunk("docs/b.md", "2", agent("t", "codex-1"), { command: "c5" })] }, new Authors());
+  const commands = new Map([["c5", ran("c5", "t", "npm run Docs").command]]);
+  const ids = (text: string) => filtered(items, text, commands).map(({ id }) => id);
+  assert.deepEqual(["", "SRC", "claude", "c5", "npm docs", "src codex"].map(ids), [["1", "2"], ["1"], ["1"], ["2"], ["2"], []]);
+});
+
+test("the user is asked by command about text that appeared while one ran", () => {
+  const doubtful = (path: string, id: string, more = {}) => hunk(path, id, agent("s"), { likely: true, command: "c5", ...more });
+  const [one, other, gone, mixed] = [doubtful("a", "1"), doubtful("a", "2", { lines: { start: 7, end: 7 } }), doubtful("b", "3", { after: "" }), doubtful("c", "4", { command: null })];
+  const queue = [one, other, gone, mixed];
+  assert.deepEqual(queue.map(mayBeYours), [true, true, false, true]);
+  const said = (some: typeof queue, by: "session" | "user") => doubtsOf(some, queue).map((doubt) => claims(doubt, by));
+  // All of a version that the queue has: the version. A part of it: these lines.
+  assert.deepEqual(said([one, other, gone], "user"), [[{ session: undefined, command: "c5", paths: ["a"] }]]);
+  assert.deepEqual(said([other], "session"), [[{ session: "s", paths: ["a"], lines: { start: 7, end: 7 } }]]);
+  assert.deepEqual(said([mixed], "session"), [[{ session: "s", paths: ["c"], lines: { start: 1, end: 1 } }]]);
+  const left = (cause: string, command?: string) => ({ cause, command, why: "", removed: 1, text: "x\n", lines: { start: 3, end: 3 } });
+  const planned = { files: [{ path: "a", outcome: "left", hunks: 0, left: [left("likely", "c5"), left("decided")] }], authors: [], commands: [{ command: "c5", session: "s" }] } as never;
+  assert.deepEqual(doubtsIn(planned).map((doubt) => [doubt.command, doubt.places.length, claims(doubt, "session")]), [["c5", 1, [{ session: "s", command: "c5", paths: ["a"] }]]]);
+});
+
+test("a command is shown with how long it ran", () => {
+  const row = ran("c5", "s", "npm test\nmore", { begunAt: 1000, endedAt: 43_000 }).command;
+  assert.equal(commandShown("c5", row), "`npm test` (c5, 42 s)");
+  assert.equal(commandShown("c5", undefined), "a command (c5)");
+  assert.deepEqual([0, 250, 61_000, 3_600_000].map(duration), ["0 ms", "250 ms", "1 min 1 s", "1 h 0 min"]);
 });
 
 test("a change of a mode or a symlink is said in a few words", () => {
@@ -74,14 +120,18 @@ test("a change of a mode or a symlink is said in a few words", () => {
   assert.deepEqual(rows({ modeBefore: run, mode: link, target: "b" }), [["Kind", "file", "symlink"], ["Mode", "755 rwxr-xr-x", ""], ["Target", "", "b"]]);
 });
 
-test("after a hunk has left the queue the next one is looked at", () => {
-  const authors = new Authors();
-  const items = (ids: string[]) => queue({ hunks: ids.map((id) => hunk("a", id, agent("s"))) }, "file", new Set(), authors).items;
-  const after = (ids: string[], current: string) => following(items(["1", "2", "3"]), items(ids), `a\0${current}`)?.slice(2);
+test("after a change has left the queue the next one is looked at", () => {
+  const rows = (ids: string[]) => listed(itemsOf({ hunks: ids.map((id) => hunk("a", id, agent("s"))) }, new Authors()), "file", NONE, NONE);
+  const after = (ids: string[], current: string) => following(rows(["1", "2", "3"]), rows(ids), `a\0${current}`)?.slice(2);
   assert.equal(after(["1", "3"], "2"), "3");
   assert.equal(after(["1", "2"], "3"), "2");
   assert.equal(after(["1", "2", "3"], "2"), "2");
   assert.equal(after([], "2"), undefined);
+  // Folded while one of its changes is looked at: another row is.
+  const items = itemsOf({ hunks: many("c7", "s") }, new Authors());
+  const folded = listed(items, "file", NONE, NONE);
+  const open = listed(items, "file", NONE, new Set([folded[0]!.key]));
+  assert.equal(following(open, folded, open[3]!.key), folded[0]!.key);
 });
 
 test("the daemon's hunks are positions in the two texts", () => {

@@ -15,7 +15,7 @@ use touchmark_client::proto::review::{
 use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
-use crate::commands::undo;
+use crate::commands::undo::{self, likely};
 use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{self, Failure, Outcome};
@@ -69,6 +69,9 @@ pub(crate) struct Options {
     /// Undo all changes in the queue, or all that were selected
     #[arg(long, conflicts_with_all = ["list", "keep_all"])]
     undo_all: bool,
+    /// With --undo-all: also text that appeared while a command ran, and may be yours
+    #[arg(long, requires = "undo_all")]
+    likely: bool,
     /// Only these files, and files below these directories
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -100,10 +103,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             Some(paths.collect::<Outcome<Vec<ClientPath>>>()?)
         }
     };
+    // What is answered together is all of it, not the first page (LIM-2).
+    let is_all = options.keep_all || options.undo_all;
     let ask = ReviewList {
         session,
         paths,
-        limit: None,
+        limit: is_all.then_some(u32::MAX),
         command: options.command.clone(),
     };
     let queue = client.call(ask.clone())?;
@@ -116,12 +121,14 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.say(&format!("kept: {}", count(u64::from(kept.kept), "change")));
     }
     if options.undo_all {
-        let hunks = changes(&queue).iter().map(Change::named).collect();
-        let undone = client.call(ReviewUndo {
-            hunks,
-            no_redo: false,
-        })?;
-        return undo::tell(context, &workspace.root, Reply::Undo(undone), false);
+        return undo_all(
+            context,
+            &client,
+            &ask,
+            queue,
+            options.likely,
+            &workspace.root,
+        );
     }
     if context.global.json {
         return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
@@ -133,6 +140,46 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return list(&queue, options.files);
     }
     walk(context, &client, &ask, options.files, &workspace.root)
+}
+
+/// Undoes all changes of a queue. What may be the user's is asked about, and
+/// stays without an answer (UNDO-7), unless `take_likely` is set.
+fn undo_all(
+    context: &Context,
+    client: &Client,
+    ask: &ReviewList,
+    mut queue: ReviewHunks,
+    take_likely: bool,
+    root: &std::path::Path,
+) -> Outcome {
+    let all: Vec<&ReviewHunk> = queue.hunks.iter().collect();
+    if !take_likely && likely::ask_about(client, &all, &queue.hunks)? {
+        queue = client.call(ask.clone())?;
+    }
+    let all = changes(&queue);
+    let stays = |change: &&Change| !take_likely && change.is_doubtful();
+    let hunks: Vec<ReviewNamed> = all
+        .iter()
+        .filter(|change| !stays(change))
+        .map(Change::named)
+        .collect();
+    let left: Vec<Change> = all.iter().filter(stays).copied().collect();
+    if !context.global.json {
+        for entry in entries(&left, |_| false) {
+            entry.show()?;
+        }
+        if !left.is_empty() {
+            let count = count(left.len() as u64, "change");
+            context.say(&format!(
+                "stays: {count} that may be yours; take it with --likely, or say whose it is: touchmark claim"
+            ))?;
+        }
+    }
+    let undone = client.call(ReviewUndo {
+        hunks,
+        no_redo: false,
+    })?;
+    undo::tell(context, root, Reply::Undo(undone), false)
 }
 
 /// A change in the queue.
@@ -173,6 +220,11 @@ impl Change<'_> {
         }
     }
 
+    /// Returns whether text of it may be the user's (UNDO-7).
+    fn is_doubtful(&self) -> bool {
+        matches!(self, Self::Lines(hunk) if likely::is_doubtful(hunk))
+    }
+
     fn authors(&self) -> &[Author] {
         match self {
             Self::Lines(hunk) => &hunk.authors,
@@ -209,8 +261,15 @@ impl Entry<'_> {
 
     /// Returns whether some of it may be the user's (UNDO-7).
     fn is_likely(&self) -> bool {
-        let mut hunks = self.changes.iter();
-        hunks.any(|change| matches!(change, Change::Lines(hunk) if hunk.likely == Some(true)))
+        self.lines().any(|hunk| hunk.likely == Some(true))
+    }
+
+    /// Returns the changes that have lines.
+    fn lines(&self) -> impl Iterator<Item = &ReviewHunk> {
+        self.changes.iter().filter_map(|change| match change {
+            Change::Lines(hunk) => Some(*hunk),
+            Change::File(_) => None,
+        })
     }
 
     fn named(&self) -> Vec<ReviewNamed> {
@@ -222,12 +281,8 @@ impl Entry<'_> {
             return self.changes.iter().try_for_each(Change::show);
         };
         let paths: BTreeSet<&RelPath> = self.changes.iter().map(Change::path).collect();
-        let hunks = self.changes.iter().filter_map(|change| match change {
-            Change::Lines(hunk) => Some(hunk),
-            Change::File(_) => None,
-        });
         let (mut added, mut removed) = (0, 0);
-        for hunk in hunks {
+        for hunk in self.lines() {
             added += hunk.after.lines().count();
             removed += hunk.before.lines().count();
         }
@@ -327,7 +382,23 @@ fn walk(
                 kept += keep(client, same.map(Change::named).collect())?;
             }
             Answer::Undo => {
-                let hunks = entry.named();
+                let mut hunks = entry.named();
+                if entry.changes.iter().any(Change::is_doubtful) {
+                    let asked: Vec<&ReviewHunk> = entry.lines().collect();
+                    likely::ask_about(client, &asked, &queue.hunks)?;
+                    // What is the user's has left the queue; what is the
+                    // command's is certain now.
+                    let now = client.call(ask.clone())?;
+                    let sure = changes(&now);
+                    hunks.retain(|one| {
+                        let mut sure = sure.iter().filter(|change| !change.is_doubtful());
+                        sure.any(|change| change.named() == *one)
+                    });
+                }
+                if hunks.is_empty() {
+                    later.insert(entry.id().to_owned());
+                    continue;
+                }
                 let count = hunks.len();
                 let undo = ReviewUndo {
                     hunks,

@@ -1,7 +1,7 @@
 //! `touchmark undo`, `touchmark redo`: undoes an author's changes, and restores them.
 
 mod check;
-mod likely;
+pub(crate) mod likely;
 
 use std::path::PathBuf;
 

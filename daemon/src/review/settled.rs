@@ -13,7 +13,7 @@ use crate::undo::Undoer;
 /// The versions of a file that agents have written.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// The number of the newest fact about the file, by any author.
+    /// The number of the newest fact about the file or its lines, by any author.
     pub(super) newest: u64,
     /// The hash of the file's content after the newest version; `None` for no
     /// file.
@@ -38,10 +38,11 @@ impl Undoer {
         let log = Arc::clone(&self.log);
         let records = aside(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.versions_after(0)
+            Ok::<_, Error>((log.versions_after(0)?, log.claims(None)?))
         });
+        let (records, claims) = records.await??;
         let mut files: BTreeMap<RelPath, Written> = BTreeMap::new();
-        for record in records.await?? {
+        for record in records {
             let Fact::Version(version) = record.fact else {
                 continue;
             };
@@ -66,6 +67,14 @@ impl Undoer {
             }
             if is_agents {
                 file.versions.push((n, [version.before, version.held.hash]));
+            }
+        }
+        // What the user says about lines makes no version (ATTR-18).
+        for claim in claims {
+            if let Fact::Claimed { path, version, .. } = claim.fact
+                && let Some(file) = files.get_mut(&lineage.place(&path, version).name)
+            {
+                file.newest = file.newest.max(claim.n);
             }
         }
         files.retain(|_, file| !file.versions.is_empty());

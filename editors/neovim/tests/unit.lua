@@ -165,6 +165,46 @@ function tests.long_paths_show_their_end()
   same(names.tail('a\27[31m', 20), 'a?[31m', 'harmless')
 end
 
+function tests.changes_are_grouped()
+  local groups = require('touchmark.groups')
+  local function change(path, session, command)
+    return { path = path, id = path, command = command, authors = { { kind = 'agent', session = session } } }
+  end
+  local all = { change('a', 's'), change('d/b', 't', 'c1') }
+  for n = 1, 8 do
+    all[#all + 1] = change('gen/' .. n, 's', 'c2')
+  end
+  local function told(by)
+    return vim.tbl_map(function(group)
+      local inner = #group.inner > 0 and ' > ' .. group.inner[1].name .. ' ' .. #group.inner[1].all or ''
+      return ('%s %s %d%s%s'):format(group.by, group.name, #group.own, group.is_many and ' many' or '', inner)
+    end, groups.of(all, by))
+  end
+  same(told('file'), { 'file a 1', 'file d/b 1', 'command c2 8 many' }, 'by file')
+  same(told('directory'), { 'directory ./ 1', 'directory d/ 1', 'directory gen/ 0 > c2 8' }, 'by directory')
+  same(told('command'), { 'edits  1', 'command c1 1', 'command c2 8 many' }, 'by command')
+  same(told('session'), { 'session s 1 > c2 8', 'session t 1' }, 'by session')
+end
+
+function tests.a_claim_is_about_what_was_shown()
+  local likely = require('touchmark.likely')
+  local function hunk(path, id, command, line, after)
+    local lines = { start = line, ['end'] = line }
+    local authors = { { kind = 'agent', session = 's' } }
+    return { path = path, id = id, command = command, lines = lines, before = '', after = after or 'x\n', authors = authors, likely = true }
+  end
+  local one, other, gone, mixed = hunk('a', '1', 'c5', 1), hunk('a', '2', 'c5', 7), hunk('b', '3', 'c5', 1, ''), hunk('c', '4', nil, 1)
+  local queue = { one, other, gone, mixed }
+  local function said(some, session)
+    local doubts = likely.of(vim.deepcopy(some), queue)
+    return #doubts == 1 and likely.claims(doubts[1], session)
+  end
+  same(said({ one, other, gone }), { { command = 'c5', paths = { 'a' } } }, 'whole versions')
+  same(said({ other }, 's'), { { session = 's', paths = { 'a' }, lines = { start = 7, ['end'] = 7 } } }, 'a part')
+  same(said({ mixed }, 's'), { { session = 's', paths = { 'c' }, lines = { start = 1, ['end'] = 1 } } }, 'several commands')
+  same(likely.of({ gone }, queue), {}, 'what was only removed')
+end
+
 function tests.what_a_change_without_lines_did()
   local whole = require('touchmark.whole')
   local file, run, link = '100644', '100755', '120777'

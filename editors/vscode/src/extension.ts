@@ -106,7 +106,10 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerTreeDataProvider("touchmark.sessions", sessions),
     vscode.commands.registerCommand("touchmark.refresh", lookAgain),
     vscode.commands.registerCommand("touchmark.undoSession", (row?: Row) => row?.kind === "session" && undoSession(row.daemon, row.id, row.session)),
-    vscode.commands.registerCommand("touchmark.redo", () => Promise.all(daemons().map(redo))),
+    vscode.commands.registerCommand("touchmark.redo", async () => {
+      await Promise.all(daemons().map(redo));
+      await queue.look();
+    }),
     vscode.commands.registerCommand("touchmark.history", onFile(({ daemon, path }) => history(daemon, path))),
     vscode.commands.registerCommand("touchmark.tell", onFile(({ daemon, path }) => tell(daemon, path))),
     vscode.window.onDidChangeActiveTextEditor(() => void show()),

@@ -3,8 +3,9 @@
 
 import * as vscode from "vscode";
 
-import type { ReviewFile, ReviewHunk, Undone } from "../../../bindings/typescript/src/generated/protocol";
+import type { CommandRow, ReviewFile, ReviewHunk, Undone } from "../../../bindings/typescript/src/generated/protocol";
 import { TouchmarkError } from "../../../bindings/typescript/src/errors";
+import { type Doubt, claims, commandShown, doubtsIn, doubtsOf, mayBeYours } from "../../../ui/src/model/doubts";
 import type { Daemon } from "./daemon";
 import { authorOf, lines } from "./words";
 import { isMode } from "./whole";
@@ -36,6 +37,8 @@ export class Queue implements vscode.Disposable {
   #changes: Change[] = [];
   /** The changes of lines, by the address of their file: looked up at every keystroke. */
   #byFile = new Map<string, LineChange[]>();
+  /** The commands of each daemon that made changes in the queue, by name. */
+  readonly #commands = new WeakMap<Daemon, Map<string, CommandRow>>();
   /** True if a daemon has more changes than it has listed. */
   hasMore = false;
   /** The changes that were put off until the next *Look Again*, by key. */
@@ -58,6 +61,11 @@ export class Queue implements vscode.Disposable {
     return (this.#byFile.get(uri.toString()) ?? []).filter((change) => !this.isLater(change));
   }
 
+  /** A command that made changes in the queue; undefined if it is no longer known. */
+  command(daemon: Daemon, name: string): CommandRow | undefined {
+    return this.#commands.get(daemon)?.get(name);
+  }
+
   isLater(change: Change): boolean {
     return this.#later.has(key(change));
   }
@@ -74,7 +82,13 @@ export class Queue implements vscode.Disposable {
   async look(): Promise<void> {
     const mine = ++this.#requests;
     const answers = await Promise.all(
-      this.#daemons().map(async (daemon) => ({ daemon, queue: await daemon.ask((client) => client.reviewList({}, WITHIN)) })),
+      this.#daemons().map(async (daemon) => {
+        const queue = await daemon.ask((client) => client.reviewList({}, WITHIN));
+        const hasCommands = [...(queue?.hunks ?? []), ...(queue?.files ?? [])].some(({ command }) => command != null);
+        const ran = hasCommands ? await daemon.ask((client) => client.commandList({ limit: 1000 })) : undefined;
+        this.#commands.set(daemon, new Map(ran?.commands.map((row) => [row.command, row])));
+        return { daemon, queue };
+      }),
     );
     if (mine !== this.#requests) return;
     this.#changes = answers.flatMap(({ daemon, queue }): Change[] => [
@@ -111,10 +125,25 @@ export class Queue implements vscode.Disposable {
 
   async undo(changes: readonly Change[]): Promise<void> {
     if (!(await areSaved(changes))) return;
-    await this.#each(changes, "undone", async (daemon, hunks) => {
+    const meant = await this.#meant(changes);
+    await this.#each(meant, "undone", async (daemon, hunks) => {
       const undone = await daemon.client?.reviewUndo({ hunks }, WITHIN);
       if (undone) report(undone);
     });
+  }
+
+  /** Asks about changes that may be the user's (UNDO-7). Returns those that are to be undone. */
+  async #meant(changes: readonly Change[]): Promise<Change[]> {
+    const meant = changes.filter((change) => !mayBeYours(rowOf(change)));
+    for (const daemon of new Set(changes.map((change) => change.daemon))) {
+      const own = changes.filter((change) => change.daemon === daemon);
+      const all = this.#changes.filter((change) => change.daemon === daemon);
+      for (const doubt of doubtsOf(own.map(rowOf), all.map(rowOf))) {
+        const isCommands = (await whose(daemon, doubt, this.command(daemon, doubt.command ?? ""))) === "session";
+        if (isCommands) meant.push(...own.filter((change) => mayBeYours(rowOf(change)) && (rowOf(change).command ?? undefined) === doubt.command));
+      }
+    }
+    return meant;
   }
 
   /** Sends one request to each daemon that has some of the changes. */
@@ -181,26 +210,53 @@ async function areSaved(changes: readonly Change[]): Promise<boolean> {
   return saved.every((one) => one);
 }
 
+/**
+ * Asks whose the text is that appeared while a command ran, and records the
+ * answer (ATTR-18). Returns undefined if there was none.
+ */
+async function whose(daemon: Daemon, doubt: Doubt, row: CommandRow | undefined): Promise<"session" | "user" | undefined> {
+  const [command, mine] = ["The Command's", "Mine"];
+  const files = doubt.places.map(({ path, added, removed }) => `${path} +${added}${removed > 0 ? ` -${removed}` : ""}`);
+  const text = doubt.places.flatMap((place) => place.text.split("\n").slice(0, 3));
+  const question = `${doubt.command === undefined ? "A command" : commandShown(doubt.command, row)}: ${short(files, 3, ", ")}. The command's, or yours?`;
+  const detail = `This appeared while the command ran. Without an answer it stays.\n\n${short(text, 12, "\n")}`;
+  const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, ...(doubt.session === undefined ? [] : [command]), mine);
+  const by = answer === command ? "session" : answer === mine ? "user" : undefined;
+  if (by === undefined) return undefined;
+  try {
+    for (const claim of claims(doubt, by)) await daemon.client?.claim(claim, WITHIN);
+  } catch (error) {
+    void vscode.window.showWarningMessage(`touchmark: ${message(error)}`);
+    return undefined;
+  }
+  return by;
+}
+
+/** The first few, and how many more there are. */
+export function short(all: readonly string[], most: number, between: string): string {
+  return all.slice(0, most).join(between) + (all.length > most ? `${between}and ${all.length - most} more` : "");
+}
+
 /** Undoes what a session has done, after a question that says what that is. */
 export async function undoSession(daemon: Daemon, session: string, label: string): Promise<void> {
   try {
-    const planned = await daemon.client?.undo({ session, dryRun: true, now: true }, WITHIN);
+    const plan = () => daemon.client?.undo({ session, dryRun: true, now: true }, WITHIN);
+    let planned = await plan();
     if (planned === undefined) return;
+    for (const doubt of doubtsIn(planned)) {
+      await whose(daemon, doubt, planned.commands?.find(({ command }) => command === doubt.command));
+    }
+    planned = (await plan()) ?? planned;
     const count = planned.files.reduce((sum, { hunks }) => sum + hunks, 0);
-    const likely = planned.files.flatMap(({ left }) => left ?? []).filter(({ cause }) => cause === "likely").length;
-    if (count + likely === 0) {
+    if (count === 0) {
       void vscode.window.showInformationMessage(`${label} has no change that can be undone.`);
       return report(planned);
     }
     const undo = "Undo";
-    const all = `Also ${likely} that may be mine`;
-    const files = planned.files.filter(({ hunks, left }) => hunks > 0 || left?.length).map(({ path }) => path);
-    const detail = `${files.slice(0, 10).join("\n")}${files.length > 10 ? `\nand ${files.length - 10} more` : ""}`;
-    const yours = likely > 0 ? ` ${likely} more appeared while a command ran, and may be yours.` : "";
-    const question = `Undo ${count} changes by ${label}? Lines that others have written stay.${yours}`;
-    const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, undo, ...(likely > 0 ? [all] : []));
-    if (answer === undefined) return;
-    const undone = await daemon.client?.undo({ session, now: true, likely: answer === all }, WITHIN);
+    const files = planned.files.filter(({ hunks }) => hunks > 0).map(({ path }) => path);
+    const question = `Undo ${count} changes by ${label}? Lines that others have written stay.`;
+    if ((await vscode.window.showWarningMessage(question, { modal: true, detail: short(files, 10, "\n") }, undo)) !== undo) return;
+    const undone = await daemon.client?.undo({ session, now: true }, WITHIN);
     if (undone) report(undone);
   } catch (error) {
     void vscode.window.showWarningMessage(`touchmark: ${message(error)}`);

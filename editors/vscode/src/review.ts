@@ -4,12 +4,16 @@
 import { posix } from "node:path";
 import * as vscode from "vscode";
 
-import { type Change, type LineChange, type Queue, isOfLines, rowOf, uriOf } from "./queue";
+import { commandShown } from "../../../ui/src/model/doubts";
+import { type By, type Group, filesOf, groups } from "../../../ui/src/model/groups";
+import { type Change, type LineChange, type Queue, isOfLines, rowOf, short, uriOf } from "./queue";
 import { ago, authorsOf, what } from "./words";
 import { type Shown, without } from "./shown";
 import { hasLink, isFile, isMode, whatWhole } from "./whole";
 
-type Row = { kind: "file"; uri: vscode.Uri; changes: Change[] } | { kind: "change"; change: Change };
+type Row = { kind: "group"; group: Group<Change> } | { kind: "change"; change: Change };
+
+const GROUPINGS: readonly By[] = ["file", "directory", "command", "session"];
 
 /** The scheme of the documents that show a file without a change. */
 const SCHEME = "touchmark-before";
@@ -44,12 +48,15 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
       queue.changed(() => this.#show()),
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.#compared.delete(uri.toString())),
-      on("keep", (changes) => this.#settle(changes, () => queue.keep(changes))),
-      on("undo", (changes) => this.#settle(changes, () => queue.undo(changes))),
+      on("keep", async (changes) => (await isMeant("Keep", changes)) && this.#settle(changes, () => queue.keep(changes))),
+      on("undo", async (changes) => (await isMeant("Undo", changes)) && this.#settle(changes, () => queue.undo(changes))),
       on("later", (changes) => this.#settle(changes, async () => queue.later(changes))),
       on("compare", ([change]) => change && isOfLines(change) && this.#compare(change)),
       on("open", ([change]) => change && isOfLines(change) && this.#open(change)),
-      vscode.commands.registerCommand("touchmark.review.keepAll", () => this.#keepAll()),
+      vscode.commands.registerCommand("touchmark.review.keepAll", async () => (await isMeant("Keep", queue.all())) && queue.keep(queue.all())),
+      vscode.commands.registerCommand("touchmark.review.undoAll", async () => (await isMeant("Undo", queue.all())) && queue.undo(queue.all())),
+      vscode.commands.registerCommand("touchmark.review.group", () => this.#group()),
+      vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("touchmark.groupBy") && this.#changed.fire()),
       vscode.commands.registerCommand("touchmark.review.next", () => this.#go(1)),
       vscode.commands.registerCommand("touchmark.review.previous", () => this.#go(-1)),
     );
@@ -57,31 +64,43 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
 
   getChildren(row?: Row): Row[] {
     if (row?.kind === "change") return [];
-    if (row !== undefined) return row.changes.map((change) => ({ kind: "change", change }));
-    const files = new Map<string, Row & { kind: "file" }>();
-    for (const change of this.#queue.all()) {
-      const uri = uriOf(change);
-      const file = files.get(uri.toString()) ?? { kind: "file", uri, changes: [] };
-      file.changes.push(change);
-      files.set(uri.toString(), file);
-    }
-    return [...files.values()];
+    const group = (group: Group<Change>): Row => ({ kind: "group", group });
+    if (row !== undefined) return [...row.group.inner.map(group), ...row.group.own.map((change): Row => ({ kind: "change", change }))];
+    // Two folders may have files of the same path, and commands of the same name.
+    const all = this.#queue.all();
+    const daemons = [...new Set(all.map(({ daemon }) => daemon))];
+    return daemons.flatMap((daemon) => groups(all.filter((change) => change.daemon === daemon), rowOf, groupBy()).map(group));
   }
 
-  getTreeItem(row: Row): vscode.TreeItem {
-    if (row.kind === "file") {
-      const item = new vscode.TreeItem(row.uri, vscode.TreeItemCollapsibleState.Expanded);
-      item.description = dirname(vscode.workspace.asRelativePath(row.uri));
+  #groupItem({ by, name, all, files, isMany }: Group<Change>): vscode.TreeItem {
+    const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+    const [first] = all;
+    if (by === "file" && first !== undefined) {
+      const uri = uriOf(first);
+      const item = new vscode.TreeItem(uri, Expanded);
+      item.description = dirname(vscode.workspace.asRelativePath(uri));
       item.iconPath = vscode.ThemeIcon.File;
-      item.contextValue = "file";
       return item;
     }
-    const { change } = row;
+    const label = by === "command" && first !== undefined ? commandShown(name, this.#queue.command(first.daemon, name)) : by === "edits" ? "edits, or several commands" : name;
+    const item = new vscode.TreeItem(label, isMany ? Collapsed : Expanded);
+    item.description = `${all.length} ${all.length === 1 ? "change" : "changes"}, ${files} ${files === 1 ? "file" : "files"}`;
+    item.iconPath = new vscode.ThemeIcon({ directory: "folder", command: "terminal", session: "robot", edits: "edit", file: "file" }[by]);
+    return item;
+  }
+
+  getTreeItem(shown: Row): vscode.TreeItem {
+    if (shown.kind === "group") {
+      const item = this.#groupItem(shown.group);
+      item.contextValue = "group";
+      return item;
+    }
+    const { change } = shown;
     const text = isOfLines(change) ? what(change.hunk) : whatWhole(change.file);
     const item = new vscode.TreeItem(text);
     const later = this.#queue.isLater(change);
-    const { authors, time } = rowOf(change);
-    item.description = `${authorsOf({ authors })}, ${later ? "later" : ago(time)}`;
+    const row = rowOf(change);
+    item.description = `${authorsOf(row)}, ${later ? "later" : ago(row.time)}`;
     item.iconPath = new vscode.ThemeIcon(later ? "clock" : icon(change));
     if (isOfLines(change)) {
       item.tooltip = new vscode.MarkdownString().appendCodeblock(difference(change), "diff");
@@ -112,7 +131,7 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
 
   /** The changes that a command is about: those of the row, or the one at the cursor. */
   #meant(row?: Row | Change): Change[] {
-    if (row !== undefined) return "kind" in row ? (row.kind === "file" ? row.changes : [row.change]) : [row];
+    if (row !== undefined) return "kind" in row ? (row.kind === "group" ? row.group.all : [row.change]) : [row];
     const editor = vscode.window.activeTextEditor;
     if (editor === undefined) return [];
     const own = this.#shown.at(editor.document, editor.selection.active.line);
@@ -128,13 +147,10 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     if (isHere && isOfLines(first) && this.#queue.of(uriOf(first)).length > 0) await this.#go(1, first);
   }
 
-  async #keepAll(): Promise<void> {
-    const changes = this.#queue.all();
-    if (changes.length === 0) return;
-    const keep = "Keep All";
-    const files = this.getChildren().length;
-    const question = `Keep ${changes.length} changes by agents in ${files} ${files === 1 ? "file" : "files"}?`;
-    if ((await vscode.window.showWarningMessage(question, { modal: true }, keep)) === keep) await this.#queue.keep(changes);
+  /** Asks how the view is to be grouped; the settings remember it. */
+  async #group(): Promise<void> {
+    const chosen = await vscode.window.showQuickPick(GROUPINGS, { title: "Group agents' changes by" });
+    if (chosen !== undefined) await vscode.workspace.getConfiguration("touchmark").update("groupBy", chosen, vscode.ConfigurationTarget.Global);
   }
 
   /** Shows the next change of lines or the one before, in this file or another. After the last comes the first. */
@@ -190,6 +206,20 @@ export class Review implements vscode.TreeDataProvider<Row>, vscode.TextDocument
     this.#listening.dispose();
     this.#changed.dispose();
   }
+}
+
+function groupBy(): By {
+  const wanted = vscode.workspace.getConfiguration("touchmark").get<string>("groupBy");
+  return GROUPINGS.find((known) => known === wanted) ?? "file";
+}
+
+/** Asks before several changes are kept or undone together, and says what that takes. */
+async function isMeant(verb: "Keep" | "Undo", changes: readonly Change[]): Promise<boolean> {
+  if (changes.length < 2) return true;
+  const files = filesOf(changes.map(rowOf));
+  const question = `${verb} ${changes.length} changes by agents in ${files.length} ${files.length === 1 ? "file" : "files"}?`;
+  const all = `${verb} All`;
+  return (await vscode.window.showWarningMessage(question, { modal: true, detail: short(files, 10, "\n") }, all)) === all;
 }
 
 /** The name of the icon of a change. */

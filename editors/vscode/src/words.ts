@@ -8,14 +8,18 @@ export function nameOf({ session, label }: { session?: string | null; label?: st
 }
 
 /** Who wrote, in a few words. Only an editor's report tells the user from programs that declare nothing. */
-export function authorOf({ author, evidence }: { author: Author; evidence?: Evidence }): string {
-  if (author.kind === "agent") return nameOf(author) ?? "an agent";
+export function authorOf({ author, evidence, command }: { author: Author; evidence?: Evidence; command?: string | null }): string {
+  if (author.kind === "agent") {
+    // All that is known is that a command ran (ATTR-6).
+    const isLikely = evidence === "command" && command != null;
+    return `${nameOf(author) ?? "an agent"}${isLikely ? " or you" : ""}`;
+  }
   if (author.kind === "user") return evidence === "editor" ? "you" : "you or another program";
   return "unknown";
 }
 
 /** The authors of a change, each once. */
-export function authorsOf({ authors, likely }: Pick<ReviewHunk, "authors" | "likely">): string {
+export function authorsOf({ authors, likely }: Pick<ReviewHunk, "authors"> & { likely?: boolean | null }): string {
   const all = [...new Set(authors.map((author) => authorOf({ author })))].join(", ");
   // It appeared while a command ran, and may be the user's.
   return likely ? `${all} or you` : all;

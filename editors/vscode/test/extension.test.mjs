@@ -92,7 +92,8 @@ const vscode = {
   ThemeColor: class {},
   ThemeIcon: class { static File = {}; constructor(id) { this.id = id; } },
   TreeItem: class { constructor(label) { this.label = label; } },
-  TreeItemCollapsibleState: { Expanded: 2 },
+  TreeItemCollapsibleState: { Collapsed: 1, Expanded: 2 },
+  ConfigurationTarget: { Global: 1 },
   StatusBarAlignment: { Left: 1 },
   OverviewRulerLane: { Left: 1 },
   commands: { registerCommand: (name, run) => ((commands[name] = run), { dispose() {} }), executeCommand: async () => undefined },
@@ -107,11 +108,11 @@ const vscode = {
     onDidChangeWindowState: on("window"),
     onDidChangeActiveTextEditor: on("active"),
     onDidChangeVisibleTextEditors: on("visible"),
-    showWarningMessage: async (text, ...buttons) => (warned.push(text), buttons.find((button) => button === chosen)),
+    showWarningMessage: async (text, ...buttons) => (warned.push(text), buttons.find((button) => button === chosen || chosen?.includes?.(button))),
     showInformationMessage: async (text) => void said.push(text),
     showTextDocument: async () => ({ revealRange() {} }),
     showInputBox: async () => "look at line 1",
-    showQuickPick: async (rows) => void picked.push(rows),
+    showQuickPick: async (rows) => (picked.push(rows), rows.find((row) => row === chosen)),
   },
   workspace: {
     isTrusted: true,
@@ -121,7 +122,13 @@ const vscode = {
     asRelativePath: ({ fsPath }) => fsPath.slice(root.length + 1),
     registerTextDocumentContentProvider: () => ({ dispose() {} }),
     getWorkspaceFolder: () => folder,
-    getConfiguration: () => ({ get: (name, otherwise) => settings[name] ?? otherwise }),
+    getConfiguration: () => ({
+      get: (name, otherwise) => settings[name] ?? otherwise,
+      update: async (name, value) => {
+        settings[name] = value;
+        events.configuration.fire({ affectsConfiguration: (one) => one === `touchmark.${name}` });
+      },
+    }),
     onDidOpenTextDocument: on("open"),
     onDidCloseTextDocument: on("close"),
     onDidChangeTextDocument: on("change"),
@@ -366,7 +373,7 @@ test("the user reviews what an agent changed", async () => {
   symlinkSync("a.txt", at("other"));
   await client.commandEnd({ command, exit: 0 });
   const view = trees["touchmark.review"];
-  const items = () => view.getChildren().flatMap((file) => view.getChildren(file).map((change) => ({ change, file, name: file.uri.fsPath.slice(root.length + 1), item: view.getTreeItem(change) })));
+  const items = () => view.getChildren().flatMap((file) => view.getChildren(file).map((change) => ({ change, file, name: file.group.name, item: view.getTreeItem(change) })));
   const listed = (what, ...wanted) => until(what, () => String(items().map(({ name, item }) => `${name}: ${item.label} by ${item.description}`)) === String(wanted));
   const by = `by ${label}, just now`;
   await listed("all four", `kept.sh: mode 644 → 755 ${by}`, `link: symlink → kept.sh ${by}`, `other: symlink → a.txt ${by}`, `undone.sh: mode 644 → 755 ${by}`);
@@ -389,6 +396,84 @@ test("the user reviews what an agent changed", async () => {
   assert.deepEqual((await client.reviewList({})).files ?? [], []);
   await commands["touchmark.redo"]();
   await until("the symlink is back", () => target("link") === "kept.sh");
+
+  client.close();
+});
+
+test("changes are kept and undone in groups, and the user is asked whose they are", async () => {
+  const client = await connect({ workspace: root });
+  const session = "agent";
+  const view = trees["touchmark.review"];
+  const at = (name) => join(root, name);
+  const read = (name) => readFileSync(at(name), "utf8");
+  const groups = () => view.getChildren().map((row) => ({ row, item: view.getTreeItem(row) }));
+  const shown = (what, ...wanted) => until(what, () => String(groups().map(({ item }) => `${item.label?.fsPath ?? item.label}: ${item.description}`)) === String(wanted), () => JSON.stringify(groups().map(({ item }) => item)));
+  const listed = async () => (await client.reviewList({})).hunks;
+  await client.reviewKeep({ hunks: [...(await listed()), ...((await client.reviewList({})).files ?? [])].map(({ path, id }) => ({ path, id })) });
+
+  // A generator: its nine files are one folded item. Beside it an edit.
+  for (const name of ["gen", "docs"]) mkdirSync(at(name));
+  writeFileSync(at("docs/b.md"), "one\n");
+  await client.fileReadText({ session, path: "docs/b.md" });
+  const { command } = await client.commandBegin({ session, label: "npm run codegen", scope: "workspace" });
+  for (let n = 1; n <= 9; n++) writeFileSync(at(`gen/${n}.js`), `export const v = ${n};\n`);
+  await client.commandEnd({ command, exit: 0 });
+  await client.fileEdit({ session, path: "docs/b.md", oldString: "one", newString: "eins" });
+  const label = (await client.sessionList()).sessions[0].label ?? session;
+  const whole = (await client.commandList({})).commands.find((row) => row.command === command);
+  const took = whole.endedAt - whole.begunAt;
+  const named = `\`npm run codegen\` (${command}, ${took < 1000 ? `${took} ms` : `${Math.floor(took / 1000)} s`})`;
+  await shown("by file", `${at("docs/b.md")}: docs`, `${named}: 9 changes, 9 files`);
+  assert.deepEqual(groups().map(({ item }) => item.contextValue), ["group", "group"]);
+  const all = view.getChildren(groups()[1].row);
+  assert.equal(all.length, 9);
+  assert.match(view.getTreeItem(all[0]).description, new RegExp(`^${label} or you, `));
+
+  // The choice is remembered by the settings.
+  for (const [by, ...wanted] of [
+    ["directory", "docs/: 1 change, 1 file", "gen/: 9 changes, 9 files"],
+    ["session", `${label}: 10 changes, 10 files`],
+    ["command", "edits, or several commands: 1 change, 1 file", `${named}: 9 changes, 9 files`],
+  ]) {
+    chosen = by;
+    await commands["touchmark.review.group"]();
+    assert.equal(settings.groupBy, by);
+    await shown(by, ...wanted);
+  }
+
+  // Without an answer to the first question nothing is done; without one to the second, nothing that may be the user's.
+  const [, generated] = groups();
+  chosen = undefined;
+  await commands["touchmark.review.undo"](generated.row);
+  assert.equal(warned.at(-1), "Undo 9 changes by agents in 9 files?");
+  chosen = "Undo All";
+  await commands["touchmark.review.undo"](generated.row);
+  assert.equal(warned.at(-1), `${named}: gen/1.js +1, gen/2.js +1, gen/3.js +1, and 6 more. The command's, or yours?`);
+  assert.equal((await listed()).length, 10);
+  assert.equal(read("gen/9.js"), "export const v = 9;\n");
+  // One is the user's: it leaves the queue, and stays.
+  chosen = "Mine";
+  await commands["touchmark.review.undo"](view.getChildren(generated.row)[8]);
+  await shown("one less", "edits, or several commands: 1 change, 1 file", `${named}: 8 changes, 8 files`);
+  assert.equal((await client.fileBlame({ path: "gen/9.js" })).lines[0].author.kind, "user");
+  // The others are the command's: all are undone in one step.
+  chosen = ["Undo All", "The Command's"];
+  await commands["touchmark.review.undo"](groups()[1].row);
+  await shown("undone", "edits, or several commands: 1 change, 1 file");
+  assert.deepEqual([1, 8, 9].map((n) => lstatSync(at(`gen/${n}.js`), { throwIfNoEntry: false }) !== undefined), [false, false, true]);
+  await commands["touchmark.redo"]();
+  await shown("taken back", "edits, or several commands: 1 change, 1 file", `${named}: 8 changes, 8 files`);
+  // It was said whose they are, so nothing is asked again.
+  const asked = () => warned.filter((text) => /or yours\?$/.test(text)).length;
+  const before = asked();
+  chosen = "Undo All";
+  await commands["touchmark.review.undo"](groups()[1].row);
+  await shown("undone again", "edits, or several commands: 1 change, 1 file");
+  assert.equal(asked(), before);
+  chosen = "Keep All";
+  await commands["touchmark.review.keepAll"]();
+  await shown("kept");
+  assert.equal(read("docs/b.md"), "eins\n");
 
   context.subscriptions.forEach((one) => one.dispose());
   await client.shutdown().catch(() => undefined);

@@ -4,7 +4,7 @@
 import { type Extension, RangeSet, StateEffect } from "@codemirror/state";
 import { type EditorView, gutter, GutterMarker, type ViewUpdate, ViewPlugin } from "@codemirror/view";
 import { call } from "../api.js";
-import { authors, type Who } from "../model/authors.js";
+import { authors, isLikely, type Who } from "../model/authors.js";
 import { evidence } from "../model/timeline.js";
 import { named, type Ref } from "../names.js";
 import { colourClass } from "../parts/basics.js";
@@ -86,7 +86,8 @@ export function authorGutter(file: Ref, at: string): Extension {
         const who = authors.of(line.author);
         const before = lines.get(number - 1);
         const first = before === undefined || authors.of(before.author).key !== who.key || before.clock !== line.clock;
-        return new Marker(who, first ? who.mark : "", `${who.name}, ${exact(line.time)}: ${evidence(line)}`);
+        const [mark, name] = isLikely(line) ? [`${who.mark}?`, `${who.name} or you`] : [who.mark, who.name];
+        return new Marker(who, first ? mark : "", `${name}, ${exact(line.time)}: ${evidence(line)}`);
       },
       lineMarkerChange: heard,
       initialSpacer: () => new Marker(authors.of(undefined), "you", ""),

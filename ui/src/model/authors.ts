@@ -48,6 +48,9 @@ export class Authors {
   }
 }
 
+/** Whether the author of a version or a line is only likely: its only evidence is that a command ran (ATTR-6). */
+export const isLikely = ({ evidence, command }: { evidence: string; command?: string | null }): boolean => evidence === "command" && command != null;
+
 /** `claude-12` becomes `cl12`; a name without a number becomes its first two characters. */
 export function markOf(name: string): string {
   const parts = /^(\p{L}{1,2})[^]*?-(\d{1,3})$/u.exec(name);

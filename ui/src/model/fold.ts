@@ -4,7 +4,7 @@
 
 import { type Ref, refOf, shown } from "../names.js";
 import type { CommandRow, Event, Version } from "../protocol.js";
-import { type Authors, TOUCHMARK, type Who } from "./authors.js";
+import { type Authors, isLikely, TOUCHMARK, type Who } from "./authors.js";
 
 /** Entries that are kept. */
 const ENTRIES = 500;
@@ -37,6 +37,8 @@ export interface Entry {
   staleFor: Map<string, Who>;
   /** The command that did it. */
   command?: { id: string; text?: string };
+  /** Whether a part of it may be the user's (UNDO-7). */
+  isLikely?: boolean;
   /** What else is to be said. */
   note?: string;
   /** Raised by each change, so that a list knows what to draw again. */
@@ -129,6 +131,7 @@ export class Fold {
     }
     if (entry.verb !== verb) entry.verb = "changed";
     if (!entry.command && version.evidence === "gap") entry.note = "while touchmark was not watching";
+    if (isLikely(version)) entry.isLikely = true;
     if (version.overwritten) entry.note = "replaced before any session saw it";
     this.#more(entry, ref, version.time);
     entry.added += lines?.added ?? 0;

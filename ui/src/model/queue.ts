@@ -2,11 +2,11 @@
 // is gone through.
 
 import { type Ref, refOf } from "../names.js";
-import type { ReviewFile, ReviewHunk, ReviewHunks } from "../protocol.js";
+import type { CommandRow, ReviewFile, ReviewHunk, ReviewHunks } from "../protocol.js";
 import type { Authors, Who } from "./authors.js";
+import { lineCount } from "./doubts.js";
+import { type By, type Change, type Group, groups } from "./groups.js";
 import { what } from "./whole.js";
-
-export type By = "file" | "session";
 
 interface Common {
   key: string;
@@ -35,19 +35,16 @@ export interface Whole extends Common {
 
 export type Item = Hunk | Whole;
 
+/** `isNamed`: the row has to name the file, since its group does not. */
 export type Row =
-  | { kind: "group"; key: string; title: string; who?: Who; ref?: Ref; count: number }
-  | { kind: "item"; key: string; item: Item };
+  | { kind: "group"; key: string; group: Group<Item>; depth: number; isLate: boolean; isOpen: boolean }
+  | { kind: "item"; key: string; item: Item; depth: number; isNamed: boolean };
 
-export interface Queue {
-  /** Group headings and changes, as they are listed. */
-  rows: Row[];
-  /** The changes alone, in the same order. */
-  items: Item[];
-}
+/** The row of the daemon's answer. */
+export const rowOf = (item: Item): Change => (item.kind === "hunk" ? item.hunk : item.file);
 
-/** All changes of a queue. Those without lines come last in their file. */
-function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[] {
+/** All changes of a queue. Those without lines come last. */
+export function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[] {
   const common = (change: ReviewHunk | ReviewFile): Common => {
     const ref = refOf(change);
     return { key: `${ref}\0${change.id}`, ref, id: change.id, time: change.time, who: change.authors.map((author) => authors.of(author)) };
@@ -60,53 +57,47 @@ function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[] {
 /** The number of changes in a queue. */
 export const waiting = (found: ReviewHunks | undefined): number => (found ? found.hunks.length + (found.files?.length ?? 0) : 0);
 
-/** Counts the lines of a text; a last line without its line feed counts. */
-export function lineCount(text: string): number {
-  let lines = 0;
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
-  return text.length > 0 && !text.endsWith("\n") ? lines + 1 : lines;
+/** The changes that have all words of `text` in their path, their authors or their command. */
+export function filtered(items: readonly Item[], text: string, commands: ReadonlyMap<string, CommandRow | undefined>): readonly Item[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return items;
+  return items.filter((item) => {
+    const { path, command } = rowOf(item);
+    const all = [path, ...item.who.map(({ name }) => name), command ?? "", commands.get(command ?? "")?.label ?? ""].join("\n").toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
 }
 
-/** Orders changes by file or by session; those in `later` come last. */
-export function queue(found: ReviewHunks | undefined, by: By, later: ReadonlySet<string>, authors: Authors): Queue {
-  const groups = new Map<string, { title: string; who?: Who; ref?: Ref; late: boolean; items: Item[] }>();
-  for (const item of itemsOf(found, authors)) {
-    const { ref, who } = item;
-    const late = later.has(item.key);
-    const name = by === "file" ? ref : who.map((one) => one.key).join("\0");
-    const key = `${late ? "1" : "0"}${name}`;
-    let group = groups.get(key);
-    if (!group) {
-      const title = by === "file" ? (item.kind === "hunk" ? item.hunk : item.file).path : who.map((one) => one.name).join(", ") || "unknown";
-      group = { title, late, items: [], ...(by === "file" ? { ref } : {}), ...(by === "session" && who[0] ? { who: who[0] } : {}) };
-      groups.set(key, group);
-    }
-    group.items.push(item);
-  }
+/**
+ * Lists changes in their groups; those in `later` come last. A command that
+ * changed many files is folded, other groups are not; `turned` has the keys of
+ * the rows of which the user wants the opposite.
+ */
+export function listed(items: readonly Item[], by: By, later: ReadonlySet<string>, turned: ReadonlySet<string>): Row[] {
   const rows: Row[] = [];
-  const items: Item[] = [];
-  const ordered = [...groups].sort(([, one], [, other]) => Number(one.late) - Number(other.late));
-  for (const [key, group] of ordered) {
-    const { title, who, ref } = group;
-    rows.push({
-      kind: "group", key, title: group.late ? `${title} (later)` : title, count: group.items.length,
-      ...(who ? { who } : {}), ...(ref ? { ref } : {}),
-    });
-    for (const item of group.items) {
-      rows.push({ kind: "item", key: item.key, item });
-      items.push(item);
-    }
+  for (const isLate of [false, true]) {
+    const add = (group: Group<Item>, depth: number) => {
+      const key = `${isLate ? "later" : ""}\0${group.key}`;
+      const isOpen = group.isMany === turned.has(key);
+      rows.push({ kind: "group", key, group, depth, isLate, isOpen });
+      if (!isOpen) return;
+      for (const inner of group.inner) add(inner, depth + 1);
+      for (const item of group.own) rows.push({ kind: "item", key: item.key, item, depth, isNamed: group.by !== "file" });
+    };
+    for (const group of groups(items.filter((item) => later.has(item.key) === isLate), rowOf, by)) add(group, 0);
   }
-  return { rows, items };
+  return rows;
 }
 
-/** The change to look at after `gone` have left the queue: the one that followed the current one. */
-export function following(before: readonly Item[], after: readonly Item[], current: string | undefined): string | undefined {
-  const left = new Set(after.map((item) => item.key));
-  if (current !== undefined && left.has(current)) return current;
-  const at = before.findIndex((item) => item.key === current);
-  if (at < 0) return after[0]?.key;
-  for (let i = at + 1; i < before.length; i++) if (left.has(before[i]!.key)) return before[i]!.key;
-  for (let i = at - 1; i >= 0; i--) if (left.has(before[i]!.key)) return before[i]!.key;
-  return after[0]?.key;
+/** Whether the keys j and k stop at a row: at changes, and at groups that are folded. */
+export const isStop = (row: Row): boolean => row.kind === "item" || !row.isOpen;
+
+/** The row to look at after some have left the list: the one that followed the current one. */
+export function following(before: readonly Row[], after: readonly Row[], current: string | undefined): string | undefined {
+  if (after.some(({ key }) => key === current)) return current;
+  const stops = after.filter(isStop).map(({ key }) => key);
+  const left = new Set(stops);
+  const at = before.findIndex(({ key }) => key === current);
+  const near = at < 0 ? [] : [...before.slice(at + 1), ...before.slice(0, at).reverse()];
+  return near.find(({ key }) => left.has(key))?.key ?? stops[0];
 }

@@ -9,12 +9,16 @@ import { address } from "../router.js";
 import { ago, exact } from "../times.js";
 import { meaning } from "./words.js";
 
-/** An author: colour, letters and shape, and the name for those who see none of them. */
-export function Badge({ who, named = false }: { who: Who; named?: boolean }) {
+/**
+ * An author: colour, letters and shape, and the name for those who see none of
+ * them. `isLikely`: it may be the user instead (UNDO-7).
+ */
+export function Badge({ who, named = false, isLikely = false }: { who: Who; named?: boolean; isLikely?: boolean }) {
+  const name = isLikely ? `${who.name} or you` : who.name;
   return (
-    <span class="who" title={named ? undefined : who.name}>
-      <span class={`badge ${colourClass(who)}`} aria-hidden="true">{who.mark}</span>
-      <span class={named ? "who-name" : "unseen"}>{who.name}</span>
+    <span class="who" title={named ? undefined : name}>
+      <span class={`badge ${colourClass(who)}`} aria-hidden="true">{who.mark}{isLikely && "?"}</span>
+      <span class={named ? "who-name" : "unseen"}>{name}</span>
     </span>
   );
 }

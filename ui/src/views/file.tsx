@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, call, sentence } from "../api.js";
 import { touched } from "../live.js";
-import { authors } from "../model/authors.js";
+import { authors, isLikely } from "../model/authors.js";
 import { type Span, spans } from "../model/lines.js";
 import { evidence, type Stop, timeline, type Timeline } from "../model/timeline.js";
 import { named, type Ref, refShown, shown, split } from "../names.js";
@@ -124,7 +124,7 @@ function About({ stop, newest }: { stop: Stop; newest: boolean }) {
   const { version, who, baseline, corrected } = stop;
   return (
     <p class="about">
-      <Badge who={who} named />
+      <Badge who={who} named isLikely={!baseline && isLikely(version)} />
       <span>{baseline ? "as first seen" : version.kind}{version.from ? ` from ${shown(version.from)}` : ""}{newest ? ", the newest" : ""}</span>
       <time class="soft" dateTime={new Date(version.time).toISOString()}>{exact(version.time)}</time>
       {!baseline && <span class="soft">{evidence(version)}{corrected ? "; another author was named first" : ""}</span>}

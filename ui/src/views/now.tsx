@@ -217,7 +217,7 @@ function FeedLine({ entry, open, toggle }: { entry: Entry; open: boolean; toggle
     <div class={`entry ${entry.verb}`}>
       <div class="line">
         <time class="soft time" dateTime={new Date(entry.time).toISOString()}>{today ? <>{clockTime(entry.time, false)}<span class="seconds">{clockTime(entry.time).slice(5)}</span></> : <Ago time={entry.time} />}</time>
-        <Badge who={entry.who} />
+        <Badge who={entry.who} isLikely={entry.isLikely === true} />
         <span class="what">
           {command?.text && files > 1 && <code class="ran" title={command.text}>{command.text}</code>}
           <span class="verb">{VERBS[entry.verb]}</span>

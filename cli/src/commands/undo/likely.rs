@@ -7,13 +7,20 @@ use std::io::{self, IsTerminal as _, Write as _};
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::ClientPath;
 use touchmark_client::proto::claim::Claim;
-use touchmark_client::proto::commands::CommandRow;
+use touchmark_client::proto::commands::{CommandList, CommandRow};
+use touchmark_client::proto::review::ReviewHunk;
 use touchmark_client::proto::undo::{LeftCause, UndoLeft, Undone};
 
 use super::{SHOWN, place};
 use crate::output::{self, Outcome};
 use crate::table::View;
 use crate::text::{MAX_NAME, cut, duration, escaped, path};
+
+/// The number of recent commands that are looked up.
+const COMMANDS: u32 = 1_000;
+
+/// The maximum number of places of a group that are shown.
+const PLACES: usize = 8;
 
 /// Who wrote the changes of a group.
 enum Answer {
@@ -58,6 +65,74 @@ pub(super) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
     Ok(is_answered)
 }
 
+/// Returns whether text of a change in the queue may be the user's. What it only
+/// removed is brought back without a question, since that takes nothing.
+pub(crate) fn is_doubtful(hunk: &ReviewHunk) -> bool {
+    hunk.likely == Some(true) && !hunk.after.is_empty()
+}
+
+/// Asks about changes in the queue whose text may be the user's, command by
+/// command, and records the answers. `queue` has all changes that are in it: an
+/// answer about some lines of a version says nothing about its others. Returns
+/// whether there was an answer. Does nothing if standard input is not a
+/// terminal.
+pub(crate) fn ask_about(
+    client: &Client,
+    hunks: &[&ReviewHunk],
+    queue: &[ReviewHunk],
+) -> Outcome<bool> {
+    if !io::stdin().is_terminal() || !hunks.iter().any(|hunk| is_doubtful(hunk)) {
+        return Ok(false);
+    }
+    let ran = client.call(CommandList {
+        session: None,
+        limit: Some(COMMANDS),
+    })?;
+    let mut is_answered = false;
+    for row in ran.commands.iter().rev() {
+        let is_of = |hunk: &ReviewHunk| hunk.command.as_ref() == Some(&row.command);
+        let doubts = hunks.iter().filter(|hunk| is_of(hunk) && is_doubtful(hunk));
+        let doubts: Vec<&ReviewHunk> = doubts.copied().collect();
+        if doubts.is_empty() {
+            continue;
+        }
+        let lefts: Vec<UndoLeft> = doubts.iter().map(|hunk| left(hunk)).collect();
+        let paths = doubts.iter().map(|hunk| &hunk.path);
+        show(row, &paths.zip(&lefts).collect())?;
+        let session = match answer()? {
+            Answer::Command => Some(row.session.clone()),
+            Answer::User => None,
+            Answer::Unknown => continue,
+        };
+        for hunk in &doubts {
+            let mut others = queue
+                .iter()
+                .filter(|other| is_of(other) && other.path == hunk.path && other.id != hunk.id);
+            let is_part = others.any(|other| !doubts.iter().any(|one| one.id == other.id));
+            client.call(Claim {
+                session: session.clone(),
+                command: (!is_part).then(|| row.command.clone()),
+                paths: Some(vec![ClientPath::from(&hunk.path)]),
+                lines: is_part.then_some(hunk.lines),
+            })?;
+        }
+        is_answered = true;
+    }
+    Ok(is_answered)
+}
+
+/// Returns a change in the queue as one that an undo would leave.
+fn left(hunk: &ReviewHunk) -> UndoLeft {
+    UndoLeft {
+        cause: LeftCause::Likely,
+        why: String::new(),
+        lines: Some(hunk.lines),
+        removed: u32::try_from(hunk.before.lines().count()).unwrap_or(u32::MAX),
+        text: hunk.after.clone(),
+        command: hunk.command.clone(),
+    }
+}
+
 /// Returns the likely changes by the command that ran.
 fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
     let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
@@ -76,7 +151,7 @@ fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
 fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
     output::line(&format!("while {} ran:", name(command)))?;
     let columns = View::here().columns.unwrap_or(usize::MAX);
-    for (file, left) in group {
+    for (file, left) in group.iter().take(PLACES) {
         let added = left.text.lines().count();
         let removed = match left.removed {
             0 => String::new(),
@@ -90,6 +165,10 @@ fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
         if added > SHOWN {
             output::line(&format!("    and {} lines more", added - SHOWN))?;
         }
+    }
+    if group.len() > PLACES {
+        let more = group.len() - PLACES;
+        output::line(&format!("  and {more} places more"))?;
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ local function text_of(line)
   if line.author.kind == 'unknown' then
     return nil
   end
-  local who = names.author(line.author)
+  local who = names.writer(line)
   if line.author.kind == 'user' and line.evidence ~= 'editor' then
     who = 'you or another program'
   end

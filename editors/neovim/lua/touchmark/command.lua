@@ -56,6 +56,10 @@ subcommands.later = reviews('later')
 subcommands.next = reviews('go', 1)
 subcommands.previous = reviews('go', -1)
 
+function subcommands.group(argument)
+  require('touchmark.list').group(argument)
+end
+
 function subcommands.blame()
   require('touchmark.blame').toggle()
 end
@@ -166,6 +170,12 @@ end
 function M.complete(lead, line)
   if line:match('^%s*%S*Touchmark!?%s+history%s+') then
     return vim.fn.getcompletion(lead, 'file')
+  end
+  local grouping = line:match('^%s*%S*Touchmark!?%s+group%s+') and require('touchmark.groups').BY
+  if grouping then
+    return vim.tbl_filter(function(name)
+      return vim.startswith(name, lead)
+    end, grouping)
   end
   if line:match('^%s*%S*Touchmark!?%s+%S+%s') then
     return {}

@@ -21,6 +21,9 @@ M.defaults = {
     review = '┃',
     priority = 5,
   },
+  -- How `:Touchmark review` is grouped: 'file', 'directory', 'command' or
+  -- 'session'.
+  group = 'file',
   -- Whether to show who wrote the cursor's line, after its end.
   blame = false,
   -- Lines kept of the feed.
@@ -37,11 +40,13 @@ local KINDS = {
   notify = { 'boolean', 'function' },
   reload = { 'boolean' },
   signs = { 'table', 'boolean' },
+  group = { 'string' },
   blame = { 'boolean' },
   feed = { 'number' },
   largest = { 'number' },
 }
 local STARTS = { never = true, always = true, ['when git'] = true }
+local GROUPS = { file = true, directory = true, command = true, session = true }
 
 --- Takes options in. Returns what is wrong with them; the rest is in force.
 ---@param given table?
@@ -56,6 +61,8 @@ function M.apply(given)
       wrong[#wrong + 1] = ('%s must be a %s'):format(name, table.concat(kinds, ' or a '))
     elseif name == 'start' and not STARTS[value] then
       wrong[#wrong + 1] = "start must be 'never', 'when git' or 'always'"
+    elseif name == 'group' and not GROUPS[value] then
+      wrong[#wrong + 1] = "group must be 'file', 'directory', 'command' or 'session'"
     else
       taken[name] = value
     end

@@ -45,7 +45,7 @@ end
 ---@param version table
 ---@param is_baseline boolean
 function M.history_line(version, is_baseline)
-  local who, did, notes = names.author(version.author), VERBS[version.kind] or version.kind, notes_of(version)
+  local who, did, notes = names.writer(version), VERBS[version.kind] or version.kind, notes_of(version)
   if is_baseline then
     who, did, notes = '', 'baseline', 'as first seen'
   end
@@ -69,7 +69,7 @@ local function line_of(event, root)
     local version, lines = event.version, event.lines
     return ('%s  %-14s  %-9s  %-32s  %-9s %s'):format(
       clock_time(version.time),
-      names.author(version.author),
+      names.writer(version),
       VERBS[version.kind] or version.kind,
       names.tail(names.path_of(root, version), 32),
       lines and ('+%d -%d'):format(lines.added, lines.removed) or '',

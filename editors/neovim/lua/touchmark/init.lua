@@ -17,14 +17,14 @@ function M.start()
   local files = require('touchmark.files')
   local link = require('touchmark.link')
   local reload = require('touchmark.reload')
-  local review = require('touchmark.review')
+  local queue = require('touchmark.queue')
 
   link.on('connected', buffers.connected)
   link.on('lost', buffers.lost)
   link.on('event', function(owner, event)
     feed.event(owner, event)
     if event.type == 'version' then
-      review.changed(owner)
+      queue.changed(owner)
     end
     files.event(owner, event, function(path, file)
       if event.type == 'version' then

@@ -85,4 +85,12 @@ function M.author(author)
   return author.kind == 'user' and 'you' or 'unknown'
 end
 
+--- Who wrote a version or a line, with a question mark if that is only likely:
+--- all that is known is that a command ran (ATTR-6).
+---@param row table `{author, evidence, command}`
+function M.writer(row)
+  local is_likely = row.evidence == 'command' and row.command ~= nil
+  return M.author(row.author) .. (is_likely and '?' or '')
+end
+
 return M

@@ -1,263 +1,28 @@
---- The queue of agents' changes that the user has not reviewed (REV-1): a view
---- of it, signs in the files, and what keeps and undoes a change.
+--- Goes through agents' changes: keeps them, undoes them, puts them off.
 
 local buffers = require('touchmark.buffers')
-local config = require('touchmark.config')
+local groups = require('touchmark.groups')
+local likely = require('touchmark.likely')
 local link = require('touchmark.link')
+local list = require('touchmark.list')
 local names = require('touchmark.names')
 local notice = require('touchmark.notice')
-local unsaved = require('touchmark.unsaved')
+local queue = require('touchmark.queue')
 local view = require('touchmark.view')
 local whole = require('touchmark.whole')
+local words = require('touchmark.words')
 local workspace = require('touchmark.workspace')
 
 local M = {}
 
-local namespace = vim.api.nvim_create_namespace('touchmark-review')
-local NAME = 'review'
---- Events come in bursts: the queue is requested this long after the first, in
---- milliseconds.
-local BURST = 250
---- Lines of each side of a change that the view shows.
-local MOST = 20
-
---- By link, once the user has begun to review: {hunks, files, more, session,
---- due}. `files` are changes that have no lines.
-local queues = {}
---- Changes that were put off, by name: they stay in the queue.
-local later = {}
---- By line of the view: the change that is shown there, and its link.
-local rows = {}
-
-local function key(owner, hunk)
-  return owner.root .. '\n' .. hunk.path .. '\n' .. hunk.id
-end
-
-local function named(owner, hunk)
-  local path = names.path_of(owner.root, hunk)
-  local member, name = names.member(owner.root, path)
-  return { [member] = name, id = hunk.id }
-end
-
-local function path_of(owner, hunk)
-  return names.path_of(owner.root, hunk)
-end
-
-local function count(text)
-  local _, ends = text:gsub('\n', '')
-  return ends + (text:sub(-1) ~= '\n' and text ~= '' and 1 or 0)
-end
-
-local function plural(number, word)
-  return ('%d %s%s'):format(number, word, number == 1 and '' or 's')
-end
-
---- What a change did: `line 4 changed`, `mode 644 → 755`.
-local function what(hunk)
-  if not hunk.lines then
-    return whole.what(hunk)
-  end
-  local from, to = hunk.lines.start, hunk.lines['end']
-  if hunk.deleted then
-    return 'deleted the file'
-  elseif hunk.created then
-    return 'new file, ' .. plural(count(hunk.after), 'line')
-  elseif hunk.after == '' then
-    return ('%s removed after line %d'):format(plural(count(hunk.before), 'line'), from)
-  end
-  local lines = from == to and ('line %d'):format(from) or ('lines %d-%d'):format(from, to)
-  return lines .. (hunk.before == '' and ' added' or ' changed')
-end
-
-local function authors(hunk)
-  local found = {}
-  for _, author in ipairs(hunk.authors) do
-    local name = names.author(author)
-    if not vim.tbl_contains(found, name) then
-      found[#found + 1] = name
-    end
-  end
-  -- It appeared while a command ran, and may be the user's.
-  return table.concat(found, ', ') .. (hunk.likely and ' or you' or '')
-end
-
---- The changes of `kind` in a link's queue that were not put off.
-local function not_later(owner, kind)
-  return vim.tbl_filter(function(hunk)
-    return not later[key(owner, hunk)]
-  end, queues[owner] and queues[owner][kind] or {})
-end
-
-local function open_hunks(owner)
-  return not_later(owner, 'hunks')
-end
-
---- The lines of a change in a buffer, from 1, or nil where unsaved changes
---- touch them.
-local function place(buffer, state, hunk)
-  local first, last = math.max(1, hunk.lines.start), math.max(1, hunk.lines['end'])
-  if vim.bo[buffer].modified then
-    local total = vim.api.nvim_buf_line_count(buffer)
-    first = unsaved.shown(state.edit, total, first)
-    last = unsaved.shown(state.edit, total, last)
-  end
-  return first and last and { first, last }
-end
-
---- Signs on the lines of changes to review.
-local function sign(owner)
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    local state = buffers.get(buffer)
-    if state and state.link == owner and vim.api.nvim_buf_is_loaded(buffer) then
-      vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
-      local total = vim.api.nvim_buf_line_count(buffer)
-      for _, hunk in ipairs(config.options.signs.enabled and open_hunks(owner) or {}) do
-        local lines = path_of(owner, hunk) == buffers.path(state) and place(buffer, state, hunk)
-        for line = lines and lines[1] or 1, lines and math.min(lines[2], total) or 0 do
-          vim.api.nvim_buf_set_extmark(buffer, namespace, line - 1, 0, {
-            sign_text = hunk.after == '' and config.options.signs.removed or config.options.signs.review,
-            sign_hl_group = 'TouchmarkReview',
-            priority = config.options.signs.priority + 1,
-          })
-        end
-      end
-    end
-  end
-end
-
---- The lines of the view, and which change each belongs to.
-local function render(owner, queue)
-  local lines, own = {}, {}
-  local function add(line, hunk)
-    lines[#lines + 1] = line
-    own[#lines] = hunk
-  end
-  local changes = vim.list_extend(vim.list_extend({}, queue.hunks), queue.files)
-  local number = #changes
-  local width = math.max(40, vim.o.columns - 1)
-  if number == 0 then
-    add("No agent's change waits for your review.")
-  else
-    add(('%s%s by agents to review'):format(plural(number, 'change'), queue.more and ' and more' or ''))
-    add('K keep  U undo  L later  <CR> open  ]c next  [c previous  R again  q close')
-  end
-  for _, hunk in ipairs(changes) do
-    add('')
-    local by = authors(hunk) .. ', ' .. (later[key(owner, hunk)] and 'later' or names.ago(hunk.time))
-    local did = what(hunk)
-    local room = width - vim.fn.strdisplaywidth(did .. by) - 4
-    add(('%s: %s  %s'):format(names.tail(path_of(owner, hunk), math.max(12, room)), did, by), hunk)
-    for _, side in ipairs(hunk.lines and { { '-', hunk.before }, { '+', hunk.after } } or {}) do
-      local all = side[2] == '' and {} or vim.split((side[2]:gsub('\n$', '')), '\n', { plain = true })
-      for at, line in ipairs(all) do
-        if at > MOST then
-          add(('  and %s more'):format(plural(#all - MOST, 'line')), hunk)
-          break
-        end
-        add(side[1] .. names.show(line, 1000), hunk)
-      end
-    end
-  end
-  return lines, own
-end
-
-local function colour(buffer, lines)
-  vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
-  local groups = { ['-'] = 'DiffDelete', ['+'] = 'DiffAdd' }
-  for at, line in ipairs(lines) do
-    local group = rows[at] and (groups[line:sub(1, 1)] or (line:find('^  and') and 'Comment') or 'Title')
-    if group or at == 2 then
-      vim.api.nvim_buf_set_extmark(buffer, namespace, at - 1, 0, { end_col = #line, hl_group = group or 'Comment' })
-    end
-  end
-end
-
---- The line of the view at which a change begins, counted from the first.
-local function line_of(number)
-  local seen, before = 0, nil
-  for line = 1, vim.tbl_count(rows) > 0 and math.max(unpack(vim.tbl_keys(rows))) or 0 do
-    local row = rows[line]
-    if row and row.hunk ~= before then
-      seen = seen + 1
-      if seen == number then
-        return line
-      end
-    end
-    before = row and row.hunk
-  end
-end
-
---- Shows the queue in the view, if that is open. The cursor stays at the change
---- of the same number.
-local function draw(owner)
-  local buffer = view.find(NAME)
-  local queue = queues[owner]
-  if not buffer or not queue then
-    return
-  end
-  local window = vim.fn.bufwinid(buffer)
-  local number, before = 0, nil
-  local cursor = window ~= -1 and vim.api.nvim_win_get_cursor(window)[1] or 0
-  for line = 1, cursor do
-    if rows[line] and rows[line].hunk ~= before then
-      number = number + 1
-    end
-    before = rows[line] and rows[line].hunk
-  end
-  local top = window ~= -1 and vim.fn.getwininfo(window)[1].topline
-  local lines, own = render(owner, queue)
-  rows = {}
-  for line, hunk in pairs(own) do
-    rows[line] = { owner = owner, hunk = hunk }
-  end
-  view.show(buffer, lines)
-  colour(buffer, lines)
-  local at = line_of(math.max(1, math.min(number, #queue.hunks + #queue.files)))
-  if window ~= -1 and at then
-    vim.api.nvim_win_call(window, function()
-      vim.fn.winrestview({ lnum = at, col = 0, topline = top })
-    end)
-  end
-end
-
---- Requests the queue. Calls back with its changes of lines, or with nil after
---- it has said why there are none.
-local function look(owner, callback)
-  local queue = queues[owner] or { hunks = {}, files = {} }
-  queues[owner] = queue
-  owner:request('review/list', { session = queue.session }, function(error, result)
-    if error then
-      notice.say(error.message)
-      return callback and callback(nil)
-    end
-    queue.hunks, queue.files, queue.more = result.hunks, result.files or {}, result.more
-    sign(owner)
-    draw(owner)
-    if callback then
-      callback(open_hunks(owner))
-    end
-  end)
-end
-
---- A file has a new version: the queue is requested soon, if the user reviews.
-function M.changed(owner)
-  local queue = queues[owner]
-  if queue and not queue.due then
-    queue.due = true
-    vim.defer_fn(function()
-      queue.due = false
-      if owner:is_connected() then
-        look(owner)
-      end
-    end, BURST)
-  end
-end
+local plural, what, path_of = words.plural, words.what, queue.path_of
+--- Files that a question names.
+local FILES = 6
 
 --- The link of the current buffer, of the view, or of the working directory.
 local function here(callback)
   local state = buffers.get(0)
-  local _, row = next(rows)
-  local found = state and state.link or (vim.api.nvim_get_current_buf() == view.find(NAME) and row and row.owner)
+  local found = state and state.link or (vim.api.nvim_get_current_buf() == view.find(list.NAME) and list.owner())
   local function answer(owner)
     if owner and owner:is_connected() then
       return callback(owner)
@@ -280,31 +45,34 @@ local function is_shown(buffer, lines, hunk)
   return text == (hunk.after:gsub('\r?\n$', ''):gsub('\r\n', '\n'))
 end
 
---- Calls back with the change at the cursor: in the view the one that is shown,
---- in a file the one that the daemon has there now.
+--- Calls back with the changes at the cursor: in the view those of the change or
+--- the group that is shown, in a file the one that the daemon has there now.
 local function at_cursor(callback)
   local buffer, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1]
-  if buffer == view.find(NAME) then
-    local row = rows[cursor]
-    return row and callback(row.owner, row.hunk) or notice.say('There is no change in this line.')
+  if buffer == view.find(list.NAME) then
+    local row = list.entry(cursor)
+    if row then
+      return callback(row.owner, row.changes)
+    end
+    return notice.say('There is no change in this line.')
   end
   here(function(owner)
-    look(owner, function(hunks)
+    queue.look(owner, function(hunks)
       local state = buffers.get(buffer)
       if not hunks or not state then
         return hunks and notice.say('This buffer shows no file.')
       end
       for _, hunk in ipairs(hunks) do
-        local lines = path_of(owner, hunk) == buffers.path(state) and place(buffer, state, hunk)
+        local lines = path_of(owner, hunk) == buffers.path(state) and queue.place(buffer, state, hunk)
         if lines and cursor >= lines[1] and cursor <= lines[2] then
           if is_shown(buffer, lines, hunk) then
-            return callback(owner, hunk)
+            return callback(owner, { hunk })
           end
           return notice.say(('conflict in %s: the file on disk differs from this buffer. `:edit` loads it'):format(hunk.path))
         end
       end
       local none = "There is no agent's change to review in this line."
-      for _, file in ipairs(queues[owner].files) do
+      for _, file in ipairs(queue.of(owner).files) do
         if path_of(owner, file) == buffers.path(state) then
           none = ('%s One of the whole file waits (%s): see `:Touchmark review`.'):format(none, whole.what(file))
         end
@@ -334,72 +102,187 @@ local function left(undone)
   return #stays > 0
 end
 
+--- What changes are, in a few words.
+local function told(changes)
+  if #changes == 1 then
+    return ('%s, %s'):format(names.tail(changes[1].path, 30), what(changes[1]))
+  end
+  return ('%s in %s'):format(plural(#changes, 'change'), plural(groups.files(changes), 'file'))
+end
+
 --- Answers to `review/keep` and `review/undo`.
-local function answered(owner, hunk, done)
+local function answered(owner, changes, done)
   return function(error, result)
     if error then
       local code = error.data and error.data.code
+      local path = code == 'notFound' and error.data.path or changes[1].path
       local why = code == 'notFound' and 'the change is no longer as it was listed' or error.message
-      notice.say(('conflict in %s: %s. Nothing was %s'):format(hunk.path, why, done))
+      notice.say(('conflict in %s: %s. Nothing was %s'):format(path, why, done))
     elseif not (result.files and left(result)) then
       local back = result.files and ' (back: `:Touchmark redo`)' or ''
-      notice.say(('%s: %s, %s%s'):format(done, names.tail(hunk.path, 30), what(hunk), back))
+      notice.say(('%s: %s%s'):format(done, told(changes), back))
     end
-    look(owner)
+    queue.look(owner)
   end
 end
 
---- Keeps the change at the cursor: it stays, and leaves the queue.
-function M.keep()
-  at_cursor(function(owner, hunk)
-    owner:request('review/keep', { hunks = { named(owner, hunk) } }, answered(owner, hunk, 'kept'))
+--- Asks before several changes are kept or undone together.
+local function is_meant(verb, changes)
+  if #changes == 1 then
+    return true
+  end
+  local paths = {}
+  for _, change in ipairs(changes) do
+    if not vim.tbl_contains(paths, change.path) then
+      paths[#paths + 1] = change.path
+    end
+  end
+  local some = vim.tbl_map(function(path)
+    return '  ' .. names.tail(path, 70)
+  end, vim.list_slice(paths, 1, FILES))
+  if #paths > FILES then
+    some[#some + 1] = ('  and %d more'):format(#paths - FILES)
+  end
+  local question = ('%s %s?\n%s'):format(verb, told(changes), table.concat(some, '\n'))
+  return vim.fn.confirm(question, ('&%s\n&Cancel'):format(verb), 2) == 1
+end
+
+local function all_named(owner, changes)
+  return vim.tbl_map(function(change)
+    return queue.named(owner, change)
+  end, changes)
+end
+
+local function keep(owner, changes)
+  if #changes > 0 and is_meant('Keep', changes) then
+    owner:request('review/keep', { hunks = all_named(owner, changes) }, answered(owner, changes, 'kept'))
+  end
+end
+
+--- The part of the history or of the queue that a word of the user's selects: a
+--- command (`c5`), a file or a directory, or else a session.
+local function selection(owner, word)
+  if word:match('^c%d+$') then
+    return { command = word }
+  end
+  local path = vim.fn.fnamemodify(vim.fn.expand(word), ':p')
+  local inside = vim.fn.getftype(path) ~= '' and workspace.relative(owner.root, (path:gsub('(.)/$', '%1')))
+  return inside and { paths = { inside } } or { session = word }
+end
+
+--- Calls back with the changes of the queue that a word of the user's selects.
+local function selected(owner, word, callback)
+  owner:request('review/list', selection(owner, word), function(error, result)
+    if error then
+      return notice.say(error.message)
+    end
+    local changes = vim.list_extend(result.hunks, result.files or {})
+    if #changes == 0 then
+      return notice.say(word .. ' has no change that waits for your review.')
+    end
+    callback(owner, changes)
   end)
 end
 
---- Undoes what a session did, after a question.
-local function undo_session(session)
+--- Keeps the changes at the cursor, or those of a session, a command or a
+--- directory: they stay, and leave the queue.
+---@param word string?
+function M.keep(word)
+  if not word then
+    return at_cursor(keep)
+  end
   here(function(owner)
-    owner:request('undo', { session = session, dryRun = true, now = true }, function(error, planned)
+    selected(owner, word, keep)
+  end)
+end
+
+--- Undoes what a session or a command did, after questions.
+local function undo_all(owner, word, ask)
+  local function plan(callback)
+    owner:request('undo', vim.tbl_extend('error', { dryRun = true, now = true }, ask), function(error, planned)
       if error then
         return notice.say(error.message)
       end
-      local changes = 0
-      for _, file in ipairs(planned.files) do
-        changes = changes + file.hunks
+      callback(planned)
+    end)
+  end
+  local function undo(planned)
+    local changes = 0
+    for _, file in ipairs(planned.files) do
+      changes = changes + file.hunks
+    end
+    if changes == 0 then
+      return left(planned) or notice.say(word .. ' has no change that can be undone.')
+    end
+    local question = ('Undo %s by %s? Lines that others have written stay.'):format(plural(changes, 'change'), word)
+    if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
+      return
+    end
+    owner:request('undo', vim.tbl_extend('error', { now = true }, ask), function(failed, undone)
+      if failed then
+        notice.say(failed.message)
+      elseif not left(undone) then
+        notice.say(('undone: %s by %s (back: `:Touchmark redo`)'):format(plural(changes, 'change'), word))
       end
-      if changes == 0 then
-        return left(planned) or notice.say(session .. ' has no change that can be undone.')
-      end
-      local question = ('Undo %s by %s? Lines that others have written stay.'):format(plural(changes, 'change'), session)
-      if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
-        return
-      end
-      owner:request('undo', { session = session, now = true }, function(failed, undone)
-        if failed then
-          notice.say(failed.message)
-        elseif not left(undone) then
-          notice.say(('undone: %s by %s (back: `:Touchmark redo`)'):format(plural(changes, 'change'), session))
-        end
-        look(owner)
-      end)
+      queue.look(owner)
+    end)
+  end
+  plan(function(planned)
+    local doubts, known = likely.planned(planned), {}
+    if #doubts == 0 then
+      return undo(planned)
+    end
+    for _, row in ipairs(planned.commands or {}) do
+      known[row.command] = row
+    end
+    likely.ask(owner, doubts, known, function()
+      plan(undo)
     end)
   end)
 end
 
---- Undoes the change at the cursor, or all that a session did.
----@param session string?
-function M.undo(session)
-  if session then
-    return undo_session(session)
-  end
-  at_cursor(function(owner, hunk)
+--- Undoes changes, after a question about those that may be the user's.
+local function undo(owner, changes)
+  for _, hunk in ipairs(changes) do
     local is_written = hunk.lines or not whole.is_mode(hunk)
     for buffer in pairs(is_written and buffers.of(owner, path_of(owner, hunk)) or {}) do
       if vim.bo[buffer].modified then
         return notice.say(('%s has unsaved changes: `:write` it first, an undo changes the file on disk'):format(names.tail(hunk.path, 30)))
       end
     end
-    owner:request('review/undo', { hunks = { named(owner, hunk) } }, answered(owner, hunk, 'undone'))
+  end
+  if not is_meant('Undo', changes) then
+    return
+  end
+  local known = queue.of(owner) or { hunks = changes, files = {}, commands = {} }
+  likely.ask(owner, likely.of(changes, queue.all(known)), known.commands, function(theirs)
+    local is_theirs = {}
+    for _, doubt in ipairs(theirs) do
+      is_theirs[doubt.command or ''] = true
+    end
+    local meant = vim.tbl_filter(function(change)
+      return not likely.may_be_yours(change) or is_theirs[change.command or '']
+    end, changes)
+    if #meant == 0 then
+      return queue.look(owner)
+    end
+    owner:request('review/undo', { hunks = all_named(owner, meant) }, answered(owner, meant, 'undone'))
+  end)
+end
+
+--- Undoes the changes at the cursor, or all that a session or a command did, or
+--- that agents did below a directory.
+---@param word string?
+function M.undo(word)
+  if not word then
+    return at_cursor(undo)
+  end
+  here(function(owner)
+    local ask = selection(owner, word)
+    if ask.paths then
+      return selected(owner, word, undo)
+    end
+    undo_all(owner, word, ask)
   end)
 end
 
@@ -413,17 +296,15 @@ function M.redo()
       if not left(redone) then
         notice.say('the last undo was taken back')
       end
-      look(owner)
+      queue.look(owner)
     end)
   end)
 end
 
---- Puts the change at the cursor off: it stays in the queue.
+--- Puts the changes at the cursor off: they stay in the queue.
 function M.later()
-  at_cursor(function(owner, hunk)
-    later[key(owner, hunk)] = true
-    sign(owner)
-    draw(owner)
+  at_cursor(function(owner, changes)
+    queue.put_off(owner, changes)
     M.go(1)
   end)
 end
@@ -442,9 +323,9 @@ local function open(owner, hunk)
   end
   local buffer = vim.api.nvim_get_current_buf()
   local state = buffers.get(buffer)
-  local lines = state and place(buffer, state, hunk) or { math.max(1, hunk.lines.start) }
+  local lines = state and queue.place(buffer, state, hunk) or { math.max(1, hunk.lines.start) }
   vim.api.nvim_win_set_cursor(0, { math.min(lines[1], vim.api.nvim_buf_line_count(buffer)), 0 })
-  sign(owner)
+  queue.sign(owner)
 end
 
 --- Goes to the next change, or with -1 to the one before: in the view, in the
@@ -453,26 +334,30 @@ end
 ---@param by 1|-1
 function M.go(by)
   local buffer, cursor = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1]
-  if buffer == view.find(NAME) then
-    local last = vim.api.nvim_buf_line_count(buffer)
-    local from = rows[cursor] and rows[cursor].hunk
-    local line = cursor + by
-    while line >= 1 and line <= last do
-      local row = rows[line]
-      local first = row and not (rows[line - 1] and rows[line - 1].hunk == row.hunk)
-      if first and row.hunk ~= from and not later[key(row.owner, row.hunk)] then
-        return vim.api.nvim_win_set_cursor(0, { line, 0 })
-      end
-      line = line + by
+  if buffer == view.find(list.NAME) then
+    local function is_later(entry)
+      return #vim.tbl_filter(function(change)
+        return not queue.is_later(entry.owner, change)
+      end, entry.changes) == 0
     end
-    return
+    local to
+    for _, line in ipairs(list.stops()) do
+      if list.entry(line) ~= list.entry(cursor) and not is_later(list.entry(line)) then
+        if by == 1 and line > cursor then
+          to = to or line
+        elseif by == -1 and line < cursor then
+          to = line
+        end
+      end
+    end
+    return to and vim.api.nvim_win_set_cursor(0, { to, 0 })
   end
   here(function(owner)
-    look(owner, function(hunks)
+    queue.look(owner, function(hunks)
       if not hunks then
         return
       elseif #hunks == 0 then
-        local has_files = #not_later(owner, 'files') > 0
+        local has_files = #queue.not_later(owner, 'files') > 0
         return notice.say(
           has_files and 'Only modes and symlinks wait for your review: see `:Touchmark review`.' or "No agent's change waits for your review."
         )
@@ -489,7 +374,7 @@ function M.go(by)
       for at, hunk in ipairs(hunks) do
         if path_of(owner, hunk) == path then
           first, last = first or at, at
-          local lines = place(buffer, state, hunk) or { hunk.lines.start }
+          local lines = queue.place(buffer, state, hunk) or { hunk.lines.start }
           local line = math.max(1, lines[1])
           if by == 1 and line > cursor then
             to = to or at
@@ -505,31 +390,38 @@ function M.go(by)
 end
 
 --- Opens the view of the queue.
----@param session string? only changes by this session
-function M.open(session)
+---@param word string? only changes of this session, command or directory
+function M.open(word)
   here(function(owner)
-    later = {}
-    queues[owner] = { hunks = {}, files = {}, session = session }
+    queue.begin(owner, word and selection(owner, word) or {})
     local function enter()
-      local row = rows[vim.api.nvim_win_get_cursor(0)[1]]
+      local row = list.entry(vim.api.nvim_win_get_cursor(0)[1])
       if not row then
         return
+      elseif row.group then
+        return list.fold()
       elseif row.hunk.deleted then
         return notice.say(('%s was deleted'):format(names.tail(row.hunk.path, 40)))
       elseif not row.hunk.lines and not whole.is_file(row.hunk) then
-        return notice.say(('%s: %s'):format(names.tail(row.hunk.path, 40), whole.what(row.hunk)))
+        return notice.say(('%s: %s'):format(names.tail(row.hunk.path, 40), what(row.hunk)))
       end
       -- In the window that the view was opened from, where there is one.
       vim.cmd('wincmd p')
-      if vim.api.nvim_get_current_buf() == view.find(NAME) then
+      if vim.api.nvim_get_current_buf() == view.find(list.NAME) then
         vim.cmd('aboveleft split')
       end
       open(row.owner, row.hunk)
     end
-    view.open(NAME, function()
-      look(owner)
+    view.open(list.NAME, function()
+      queue.look(owner)
     end, {
-      K = M.keep,
+      K = function()
+        M.keep()
+      end,
+      S = list.fold,
+      B = function()
+        list.group()
+      end,
       U = function()
         M.undo()
       end,
@@ -543,14 +435,6 @@ function M.open(session)
       end,
     })
   end)
-end
-
---- The lines with a sign of a change to review, in order.
----@return integer[]
-function M.placed(buffer)
-  return vim.tbl_map(function(mark)
-    return mark[2] + 1
-  end, vim.api.nvim_buf_get_extmarks(buffer, namespace, 0, -1, {}))
 end
 
 return M
