@@ -21,7 +21,10 @@ use touchmark_tests::givenback::shrink::{self, Failure};
 use touchmark_tests::parts;
 
 /// The number of sessions of a quick run.
-const QUICK: u64 = 160;
+const QUICK: u64 = 120;
+
+/// The number of those of each group that runs alone.
+const QUICK_ALONE: u64 = 40;
 
 /// The number of sessions of a long run.
 const ALL: u64 = 2_000;
@@ -93,22 +96,26 @@ fn undo_gives_back_what_one_author_did() {
     if let Some(seed) = variable("TOUCHMARK_SEED") {
         return one(groups, seed);
     }
+    let mut runs = vec![(groups, QUICK)];
+    if named.is_empty() {
+        runs.extend(Feature::alone().map(|group| (Groups::Only(group), QUICK_ALONE)));
+    }
+    let is_long = parts::long(&format!("{ALL} generated sessions of each group"));
     let from = variable("TOUCHMARK_FROM").unwrap_or(1);
-    let count = variable("TOUCHMARK_SEEDS").unwrap_or_else(|| {
-        match parts::long(&format!("{ALL} generated sessions, {QUICK} here")) {
-            true => ALL,
-            false => QUICK,
-        }
-    });
-    let since = Instant::now();
-    let played = played(groups, from, count);
-    println!(
-        "{count} sessions, {} undos, {} wrong, {:.0} s",
-        played.undos,
-        played.failures.len(),
-        since.elapsed().as_secs_f64()
-    );
-    let scripts = examples(groups, &played);
+    let mut scripts = Vec::new();
+    for (groups, quick) in runs {
+        let count = variable("TOUCHMARK_SEEDS").unwrap_or(if is_long { ALL } else { quick });
+        let since = Instant::now();
+        let played = played(groups, from, count);
+        println!(
+            "{}: {count} sessions, {} undos, {} wrong, {:.0} s",
+            groups.name(),
+            played.undos,
+            played.failures.len(),
+            since.elapsed().as_secs_f64()
+        );
+        scripts.extend(examples(groups, &played));
+    }
     assert!(scripts.is_empty(), "{}", scripts.join("\n\n"));
 }
 

@@ -1,5 +1,6 @@
 //! The groups of steps and comparisons. A group that is off waits for its part
-//! of the program; no group stays off for good.
+//! of the program; no group stays off for good. Some groups run alone, with the
+//! plain steps: together, the truth does not know yet what is right.
 //! `TOUCHMARK_FEATURES=+Carried,-Likely` switches groups on and off for a run,
 //! `+all` and `-all` switch every group. The last word about a group counts.
 
@@ -22,61 +23,76 @@ pub enum Feature {
     Claims,
 }
 
-/// Every group: whether it is on, and what it is.
-pub const FEATURES: &[(Feature, bool, &str)] = &[
+/// Whether `tests/run` runs a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// In the same sessions as the others.
+    Together,
+    /// In sessions of its own.
+    Alone,
+    /// Not.
+    Off,
+}
+
+/// Every group: whether it runs, and what it is.
+pub const FEATURES: &[(Feature, Runs, &str)] = &[
     (
         Feature::Plain,
-        true,
+        Runs::Together,
         "tool edits, commands, saves, removals, commits, restarts, undo, redo",
     ),
     (
         Feature::Wipes,
-        false,
+        Runs::Off,
         "an agent's checkout, restore, reset, clean or stash over uncommitted work of others",
     ),
     (
         Feature::Reviews,
-        false,
+        Runs::Alone,
         "keeping and undoing in the review; the queue compared",
     ),
     (
         Feature::Kills,
-        false,
+        Runs::Off,
         "kill -9, saves while no daemon runs, forgetting of contents",
     ),
     (
         Feature::Likely,
-        true,
+        Runs::Together,
         "the user saves while a command's window is open",
     ),
     (
         Feature::Told,
-        true,
+        Runs::Together,
         "`undone` is not said of a file in which a change stays",
     ),
     (
         Feature::Lineage,
-        false,
+        Runs::Off,
         "moves of files and directories; a name that is used again",
     ),
     (
         Feature::Carried,
-        false,
+        Runs::Off,
         "switch, merge, rebase, pull, cherry-pick, stash and pop",
     ),
     (
         Feature::Rewrites,
-        false,
+        Runs::Off,
         "amended and rebased commits, and what was kept of them",
     ),
-    (Feature::Clashes, false, "merges with conflicts"),
+    (Feature::Clashes, Runs::Off, "merges with conflicts"),
     (
         Feature::Decided,
-        false,
+        Runs::Alone,
         "others take lines back, or put them back: git, an editor's undo, by hand",
     ),
-    (Feature::Indents, false, "changes of white space alone"),
-    (Feature::Claims, false, "`touchmark claim`"),
+    (
+        Feature::Indents,
+        Runs::Alone,
+        "changes of white space alone",
+    ),
+    (Feature::Claims, Runs::Alone, "`touchmark claim`"),
 ];
 
 /// The groups of one run.
@@ -114,7 +130,18 @@ impl Groups {
 }
 
 impl Feature {
-    /// Returns whether the group is switched on.
+    fn runs(self) -> Runs {
+        let own = FEATURES.iter().find(|(group, ..)| *group == self);
+        own.map_or(Runs::Off, |(_, runs, _)| *runs)
+    }
+
+    /// Returns the groups that run alone.
+    pub fn alone() -> impl Iterator<Item = Self> {
+        let groups = FEATURES.iter().map(|(group, ..)| *group);
+        groups.filter(|group| group.runs() == Runs::Alone)
+    }
+
+    /// Returns whether the group is switched on in the common sessions.
     pub fn is_on(self) -> bool {
         let name = format!("{self:?}");
         let words = std::env::var("TOUCHMARK_FEATURES").unwrap_or_default();
@@ -123,7 +150,7 @@ impl Feature {
             .rfind(|word| matches!(word.get(1..), Some(group) if group == name || group == "all"));
         match word {
             Some(word) => word.starts_with('+'),
-            None => FEATURES.iter().any(|(group, on, _)| *group == self && *on),
+            None => self.runs() == Runs::Together,
         }
     }
 
@@ -131,7 +158,7 @@ impl Feature {
     pub fn off() -> impl Iterator<Item = String> {
         FEATURES
             .iter()
-            .filter(|(group, ..)| !group.is_on())
+            .filter(|(group, runs, _)| *runs == Runs::Off && !group.is_on())
             .map(|(group, _, what)| format!("{group:?}: {what}"))
     }
 }
