@@ -83,10 +83,10 @@ export function authorGutter(file: Ref, at: string): Extension {
         const number = view.state.doc.lineAt(block.from).number;
         const line = lines.get(number);
         if (!line) return null;
-        const who = authors.of(line.author);
+        const who = authors.ofLine(line);
         const before = lines.get(number - 1);
-        const first = before === undefined || authors.of(before.author).key !== who.key || before.clock !== line.clock;
-        return new Marker(who, first ? who.mark : "", `${who.name}, ${exact(line.time)}: ${evidence(line)}`);
+        const first = before === undefined || authors.ofLine(before).key !== who.key || before.clock !== line.clock;
+        return new Marker(who, first ? who.mark : "", `${who.name}, ${exact(line.time)}: ${evidence(line)}${line.commit ? `: ${line.commit.id.slice(0, 8)}` : ""}`);
       },
       lineMarkerChange: heard,
       initialSpacer: () => new Marker(authors.of(undefined), "you", ""),
