@@ -305,3 +305,43 @@ fn hist11_where_git_cannot_be_run_the_answer_says_so() {
         "{cause}"
     );
 }
+
+#[test]
+fn hist11_a_note_of_the_commit_names_the_agent() {
+    let world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    write(&mut agent, "f", "zero 0\none 1\ntwo 2\nthree 3\nfour 4\n");
+    sh(&world, "git commit -qam agents && git config user.name c");
+    sh(&world, "git config user.email c@example.invalid");
+    let attested = world.run(&["attest", "--write"]);
+    assert!(attested.status.success(), "{attested:?}");
+    // Another clone, in which the file has another name and lines before.
+    let other = World::new();
+    let clone = format!(
+        "git clone -q {} . && git fetch -q origin refs/notes/ai:refs/notes/ai && \
+         git mv f 'my file' && (echo first; cat 'my file') > g && mv g 'my file' && \
+         git commit -qam moved",
+        world.workspace().display()
+    );
+    sh(&other, &clone);
+    let mut reader = other.session("b");
+    let expected = ["Ada", "agent", "Ada", "Ada", BOB, "agent"];
+    let all = blame(&mut reader, json!({"path": "my file"}));
+    let kinds: Vec<String> = { all["lines"].as_array().unwrap().iter() }
+        .map(|line| match line["author"]["session"].as_str() {
+            Some("a") => text(&line["author"], "kind"),
+            _ => text(&line["commit"], "author"),
+        })
+        .collect();
+    assert_eq!(kinds, expected, "{all}");
+    assert_eq!(all["lines"][1]["evidence"], "commit");
+    // A note that is none changes nothing.
+    sh(
+        &other,
+        "git notes --ref=ai add -f -m 'f 1-9' HEAD~1 && git pack-refs --all",
+    );
+    let all = blame(&mut reader, json!({"path": "my file"}));
+    assert_eq!(by(&all), ["Ada", "Ada", "Ada", "Ada", BOB, "Ada"]);
+}

@@ -167,10 +167,13 @@ impl Past {
                     BlameLine {
                         text,
                         base64,
-                        author: of.map_or(writer.author, |_| Author::COMMITTED),
-                        time: of.map_or(writer.version.time, |of| of.time),
+                        author: of.map_or(writer.author, |(_, by)| match by {
+                            Some(session) => Author::agent(session.clone()),
+                            None => Author::COMMITTED,
+                        }),
+                        time: of.map_or(writer.version.time, |(of, _)| of.time),
                         evidence: of.map_or(writer.evidence, |_| Evidence::Commit),
-                        commit: of.map(|of| of.commit.clone()),
+                        commit: of.map(|(of, _)| of.commit.clone()),
                         clock: super::clock(writer.version),
                         edit: writer
                             .is_known

@@ -10,19 +10,20 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use touchmark_engine::text::lines::is_binary;
 use touchmark_proto::history::LineCommit;
-use touchmark_proto::{Millis, Places, RelPath, native};
+use touchmark_proto::{Millis, Places, RelPath, SessionId, native};
 
+use super::notes::Notes;
 use super::place::top_of;
 use crate::git::WorkTree;
 use crate::git::files::read;
 use crate::links::absolute;
 
-/// How long git may take.
-const TIME: Duration = Duration::from_secs(10);
+/// How long git may take for one answer. Clients wait 10 s by default.
+const TIME: Duration = Duration::from_secs(5);
 
 /// The most bytes that it may print: a million places.
 const PRINTED: u64 = 64 << 20;
@@ -64,11 +65,14 @@ pub(crate) struct Wanted<'a> {
     pub(crate) exact: bool,
 }
 
+/// The lines that belong to commits, by their numbers. With each line the
+/// session that a note of the commit names as its author, if one does.
+pub(crate) type Lines = HashMap<u32, (Arc<Committed>, Option<SessionId>)>;
+
 /// What git has said.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// The commit of each line that belongs to one, by the line's number.
-    pub(crate) lines: HashMap<u32, Arc<Committed>>,
+    pub(crate) lines: Lines,
     /// Why git did not say it of all lines; `None` if it did.
     pub(crate) cause: Option<String>,
 }
@@ -89,6 +93,7 @@ pub(crate) fn committed<'n>(
         found.cause = Some("the file is too large to ask git about it".into());
         return found;
     }
+    let until = Instant::now() + TIME;
     for name in names.take(MOST_NAMES) {
         let Some((top, path)) = top_of(&absolute(root, name)) else {
             continue;
@@ -96,7 +101,7 @@ pub(crate) fn committed<'n>(
         let Some(tree) = WorkTree::at(&top, places) else {
             continue;
         };
-        match asked(&tree, &path, &wanted) {
+        match asked(&tree, &path, &wanted, until) {
             Ok(lines) => found.lines.extend(lines),
             Err(cause) => {
                 found.cause = Some(cause);
@@ -111,7 +116,8 @@ pub(crate) fn committed<'n>(
     found
 }
 
-/// Asks git about one name, relative to the top of the work tree.
+/// Asks git about one name, relative to the top of the work tree. Git may take
+/// until `until`.
 ///
 /// # Errors
 /// Why git did not answer, for people.
@@ -119,7 +125,8 @@ fn asked(
     tree: &WorkTree,
     path: &[u8],
     wanted: &Wanted<'_>,
-) -> Result<HashMap<u32, Arc<Committed>>, String> {
+    until: Instant,
+) -> Result<Lines, String> {
     let cannot = |error: io::Error| match error.kind() {
         ErrorKind::TimedOut => format!("git took longer than {} s", TIME.as_secs()),
         _ => format!("git cannot be run: {error}"),
@@ -129,6 +136,7 @@ fn asked(
         .map_err(cannot)?
         // With CRLF on the disk git compares LF, unless its own content has CRLF.
         .args(["-c", "core.autocrlf=input", "-c", "core.safecrlf=false"])
+        .args(["-c", "core.quotePath=false"])
         .args(["blame", "--incremental", "--no-textconv"]);
     if !wanted.exact {
         git = git.args(["-w"]);
@@ -140,7 +148,7 @@ fn asked(
         .args(["--contents", "-", "--"])
         .arg(&*native::name(path))
         .input(wanted.content)
-        .within(TIME, PRINTED);
+        .within(until.saturating_duration_since(Instant::now()), PRINTED);
     let output = git.output().map_err(cannot)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -154,8 +162,27 @@ fn asked(
         tracing::debug!("git blame: {}", said.trim_end());
         return Err("git could not read the history of the file".into());
     }
-    let mut lines = parsed(&output.stdout, &Shallow::of(tree));
-    lines.retain(|line, _| wanted.lines.binary_search(line).is_ok());
+    let mut runs = parsed(&output.stdout, &Shallow::of(tree));
+    if runs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut notes = Notes::of(tree);
+    // The runs of one commit together: its note is read once.
+    runs.sort_by(|one, other| one.of.commit.id.cmp(&other.of.commit.id));
+    let mut lines = HashMap::new();
+    for runs in runs.chunk_by(|one, other| Arc::ptr_eq(&one.of, &other.of)) {
+        let note = runs.first().and_then(|run| notes.note(&run.of.commit.id));
+        for run in runs {
+            let last = wanted.lines.last().copied().unwrap_or_default();
+            let numbers = (run.start..=last).zip(run.there..=u32::MAX);
+            for (line, there) in numbers.take(run.count as usize) {
+                if wanted.lines.binary_search(&line).is_ok() {
+                    let by = note.as_ref().and_then(|note| note.author(&run.file, there));
+                    lines.insert(line, (Arc::clone(&run.of), by.cloned()));
+                }
+            }
+        }
+    }
     Ok(lines)
 }
 
@@ -199,6 +226,18 @@ impl Shallow {
     }
 }
 
+/// Consecutive lines that belong to one commit.
+struct Run {
+    of: Arc<Committed>,
+    /// The first line, in the content.
+    start: u32,
+    /// The first line, in the commit.
+    there: u32,
+    count: u32,
+    /// The file's name in the commit, as git prints it.
+    file: String,
+}
+
 /// What git prints about a commit, once.
 #[derive(Default)]
 struct About {
@@ -212,14 +251,14 @@ struct About {
 /// Parses the output of `git blame --incremental`: for each run of lines the
 /// commit and the numbers, then what is known of the commit, then the file's
 /// name there.
-fn parsed(printed: &[u8], shallow: &Shallow) -> HashMap<u32, Arc<Committed>> {
-    let mut lines = HashMap::new();
+fn parsed(printed: &[u8], shallow: &Shallow) -> Vec<Run> {
+    let mut runs = Vec::new();
     let mut commits: HashMap<String, About> = HashMap::new();
-    let mut run: Option<(String, u32, u32)> = None;
+    let mut run: Option<(String, [u32; 3])> = None;
     for line in printed.split(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
         let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
-        let Some((id, start, count)) = &run else {
+        let Some((id, [there, start, count])) = &run else {
             run = head(word, rest);
             continue;
         };
@@ -244,25 +283,30 @@ fn parsed(printed: &[u8], shallow: &Shallow) -> HashMap<u32, Arc<Committed>> {
                             time: about.time,
                         })
                     });
-                    let all = (*start..=u32::MAX).take(*count as usize);
-                    lines.extend(all.map(|line| (line, Arc::clone(told))));
+                    runs.push(Run {
+                        of: Arc::clone(told),
+                        start: *start,
+                        there: *there,
+                        count: *count,
+                        file: rest.to_owned(),
+                    });
                 }
                 run = None;
             }
             _ => {}
         }
     }
-    lines
+    runs
 }
 
 /// Parses the first line of a run: the commit's id, the line in the commit, the
 /// line in the content, and the number of lines.
-fn head(id: &str, numbers: &str) -> Option<(String, u32, u32)> {
+fn head(id: &str, numbers: &str) -> Option<(String, [u32; 3])> {
     let is_id = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut numbers = numbers.split(' ').skip(1);
+    let mut numbers = numbers.split(' ');
     let mut number = || numbers.next()?.parse().ok();
-    let (start, count) = (number()?, number()?);
-    is_id.then(|| (id.to_owned(), start, count))
+    let numbers = [number()?, number()?, number()?];
+    is_id.then(|| (id.to_owned(), numbers))
 }
 
 #[cfg(test)]
@@ -276,10 +320,15 @@ mod tests {
     fn said(printed: &str, shallow: &Shallow) -> Vec<(u32, String, Option<String>, Millis)> {
         let mut all: Vec<_> = parsed(printed.as_bytes(), shallow)
             .into_iter()
-            .map(|(line, of)| {
-                let LineCommit { id, author } = of.commit.clone();
-                (line, id[..4].to_owned(), author, of.time)
-            })
+            .flat_map(
+                |Run {
+                     of, start, count, ..
+                 }| {
+                    let LineCommit { id, author } = of.commit.clone();
+                    let lines = start..start + count;
+                    lines.map(move |line| (line, id[..4].to_owned(), author.clone(), of.time))
+                },
+            )
             .collect();
         all.sort();
         all

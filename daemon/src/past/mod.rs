@@ -4,7 +4,7 @@
 //!   as rows of `activity/list`. [`operations`]: what git did, from its log of
 //!   `HEAD`.
 //! - [`claim`]: the user says who wrote a change. [`committed`]: which commits
-//!   lines belong to.
+//!   lines belong to. [`notes`]: the agents that the notes of commits name.
 //! - [`unmerged`]: which files are in the middle of a merge.
 //! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
 //!   change. [`markers`]: conflict markers.
@@ -42,6 +42,7 @@ pub(crate) mod lineage;
 mod looks;
 pub(crate) mod markers;
 mod moves;
+mod notes;
 mod operations;
 mod place;
 pub(crate) mod planned;
