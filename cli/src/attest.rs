@@ -78,7 +78,7 @@ impl Totals {
         *match range.author.kind {
             AuthorKind::Agent => &mut self.agents,
             AuthorKind::User => &mut self.user,
-            AuthorKind::Unknown => &mut self.unknown,
+            AuthorKind::Unknown | AuthorKind::Committed => &mut self.unknown,
         } += lines;
     }
 }
@@ -147,6 +147,8 @@ fn writers(
             at: Some(at),
             range: None,
             exact: None,
+            // A line that the history does not know has no author here.
+            commits: Some(false),
         };
         match blamed(client, &ask) {
             Ok(blame) if blame.lines.iter().all(|line| line.clock.is_none()) => {
@@ -272,6 +274,7 @@ mod tests {
             clock: Some(Clock { epoch: 1, n: 1 }),
             edit: None,
             command: None,
+            commit: None,
         });
         Blame {
             path: RelPath::new(b"f").unwrap(),
@@ -279,6 +282,7 @@ mod tests {
             hash: Hash::of(b""),
             start: 1,
             lines: lines.collect(),
+            cause: None,
         }
     }
 

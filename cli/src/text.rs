@@ -65,6 +65,7 @@ pub(crate) fn author(author: &Author) -> String {
         (AuthorKind::Agent, None) => "an agent".into(),
         (AuthorKind::User, _) => "you".into(),
         (AuthorKind::Unknown, _) => "unknown".into(),
+        (AuthorKind::Committed, _) => "committed".into(),
     }
 }
 

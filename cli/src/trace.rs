@@ -44,7 +44,8 @@ fn conversation(client: &Client, blame: &Blame, author: &Author) -> Value {
     let kind = match author.kind {
         AuthorKind::Agent => "ai",
         AuthorKind::User => "human",
-        AuthorKind::Unknown => "unknown",
+        // A commit does not say whether a person typed the line.
+        AuthorKind::Unknown | AuthorKind::Committed => "unknown",
     };
     let mut contributor = json!({ "type": kind });
     let mut related = Vec::new();

@@ -219,6 +219,7 @@ pub(crate) fn colour(author: &Author) -> Style {
         AuthorKind::User => style::USER,
         AuthorKind::Agent => style::AGENT,
         AuthorKind::Unknown => style::UNKNOWN,
+        AuthorKind::Committed => style::DIM,
     }
 }
 

@@ -37,6 +37,9 @@ pub enum AuthorKind {
     User,
     /// The daemon was not able to watch, so the author is not known.
     Unknown,
+    /// Whoever made a commit of the repository. Only blame names it, of lines
+    /// whose author the history does not know (HIST-11).
+    Committed,
 }
 
 impl Author {
@@ -49,6 +52,12 @@ impl Author {
     /// The author of a change that the daemon was not able to watch.
     pub const UNKNOWN: Self = Self {
         kind: AuthorKind::Unknown,
+        session: None,
+        label: None,
+    };
+    /// Whoever made a commit of the repository.
+    pub const COMMITTED: Self = Self {
+        kind: AuthorKind::Committed,
         session: None,
         label: None,
     };
@@ -91,6 +100,9 @@ pub enum Evidence {
     Gap,
     /// The user said who wrote it (ATTR-18).
     Claimed,
+    /// A commit of the repository has the line, or a note of that commit names
+    /// the agent (HIST-11).
+    Commit,
 }
 
 /// What happened to a path.

@@ -193,6 +193,23 @@ pub struct FileBlame {
     /// Whether a line of which only the white space changed is by whoever
     /// changed it; `None` means no.
     pub exact: Option<bool>,
+    /// Whether git is asked for the commits of lines whose author the history
+    /// does not know (HIST-11); `None` means yes.
+    pub commits: Option<bool>,
+}
+
+/// The commit that a line belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct LineCommit {
+    /// The commit's full id, in hex digits.
+    pub id: String,
+    /// The name of its author, as the commit has it: at most 200 characters of
+    /// any kind. `None` if the repository's history ends at this commit (a
+    /// shallow clone): an earlier one may have added the line.
+    pub author: Option<String>,
 }
 
 /// A line with its author.
@@ -205,11 +222,15 @@ pub struct BlameLine {
     pub text: String,
     /// The line's bytes as base64, if they are not UTF-8; else `None`.
     pub base64: Option<String>,
-    /// The author of the line. `unknown` if the line is older than the first
-    /// version on record, or if versions of several authors count as one
+    /// The author of the line. Where the history does not know it: `committed`
+    /// if a commit of the repository has the line, or the agent that a note of
+    /// the commit names; `unknown` if no commit has it. The history
+    /// does not know it if the line is older than the first version on record,
+    /// if git brought it, or if versions of several authors count as one
     /// because not all are kept.
     pub author: Author,
-    /// When the daemon saw the version that added the line.
+    /// When the daemon saw the version that added the line. With `commit`: when
+    /// the author of the commit made it first.
     pub time: Millis,
     /// The evidence for the author.
     pub evidence: Evidence,
@@ -221,6 +242,9 @@ pub struct BlameLine {
     /// The id of the command in whose window the line was written, if there was
     /// one.
     pub command: Option<String>,
+    /// The commit that the line belongs to; `None` if the history knows the
+    /// author, or if no commit is known.
+    pub commit: Option<LineCommit>,
 }
 
 /// The authors of a file's lines.
@@ -239,6 +263,10 @@ pub struct Blame {
     pub start: u32,
     /// One entry per line.
     pub lines: Vec<BlameLine>,
+    /// Why git did not say which commits lines belong to. `None` if it was
+    /// asked and answered, if no line needed it, or if the file is in no
+    /// repository that is trusted.
+    pub cause: Option<String>,
 }
 
 /// Lists versions of all files, or of some, newest first.

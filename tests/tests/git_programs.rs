@@ -99,6 +99,7 @@ fn configuration(marks: &Marks) -> String {
     }
     text += "[alias]\n";
     for name in [
+        "blame",
         "cat-file",
         "diff-files",
         "diff-tree",

@@ -19,6 +19,7 @@ mod cli_seeds;
 mod clients;
 mod command_scope;
 mod commands;
+mod committed;
 mod conformance;
 mod crash;
 mod crash_points;

@@ -225,6 +225,7 @@ class ClientMethods:
         path: shapes.Path,
         *,
         at: Optional[shapes.At] = None,
+        commits: Optional[bool] = None,
         exact: Optional[bool] = None,
         range: Optional[shapes.LineRange] = None,
         within: Optional[float] = None,
@@ -234,7 +235,10 @@ class ClientMethods:
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`,
         `UnknownClock`, `UnknownSession`, `NotKept`.
         """
-        return await self.call(calls.file_blame(path, at=at, exact=exact, range=range), within=within)
+        return await self.call(
+            calls.file_blame(path, at=at, commits=commits, exact=exact, range=range),
+            within=within,
+        )
 
     async def file_content(
         self,

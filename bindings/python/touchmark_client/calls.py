@@ -341,11 +341,18 @@ def file_blame(
     path: shapes.Path,
     *,
     at: Optional[shapes.At] = None,
+    commits: Optional[bool] = None,
     exact: Optional[bool] = None,
     range: Optional[shapes.LineRange] = None,
 ) -> "Call[shapes.Blame]":
     """Requests the author of each line of a file."""
-    return Call("file/blame", {"path": path, "at": at, "exact": exact, "range": range})
+    return Call("file/blame", {
+        "path": path,
+        "at": at,
+        "commits": commits,
+        "exact": exact,
+        "range": range,
+    })
 
 
 def file_content(path: shapes.Path, *, at: Optional[shapes.At] = None) -> "Call[shapes.ContentAt]":

@@ -215,6 +215,7 @@ class ClientMethods:
         path: shapes.Path,
         *,
         at: Optional[shapes.At] = None,
+        commits: Optional[bool] = None,
         exact: Optional[bool] = None,
         range: Optional[shapes.LineRange] = None,
         within: Optional[float] = None,
@@ -224,7 +225,10 @@ class ClientMethods:
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`,
         `UnknownClock`, `UnknownSession`, `NotKept`.
         """
-        return self.call(calls.file_blame(path, at=at, exact=exact, range=range), within=within)
+        return self.call(
+            calls.file_blame(path, at=at, commits=commits, exact=exact, range=range),
+            within=within,
+        )
 
     def file_content(
         self,

@@ -15,7 +15,7 @@ Ack = Literal["implicit", "explicit"]
 ActivityKind = Literal["read", "stale", "notRead", "conflict", "overwrote", "command", "undo", "redo", "restore", "keep", "claim", "prompt", "git"]
 At = str
 # The kinds of authors.
-AuthorKind = Literal["agent", "user", "unknown"]
+AuthorKind = Literal["agent", "user", "unknown", "committed"]
 # A path relative to the workspace, or absolute inside it. A name that is not UTF-8
 # travels in a field `uri` instead, as a percent-encoded file:// URI.
 ClientPath = str
@@ -29,7 +29,7 @@ Duplicate = Literal["none", "identical", "similar"]
 # The state of an edit.
 EditPhase = Literal["begun", "committed", "aborted", "lapsed"]
 # The evidence that an attribution rests on.
-Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap", "claimed"]
+Evidence = Literal["declared", "marked", "command", "editor", "process", "unmarked", "gap", "claimed", "commit"]
 # Kind and permissions as the system and git number them: 100644 a file, 100755 one that
 # may be run, 120777 a symlink
 FileMode = str
@@ -158,6 +158,7 @@ class Author(_AuthorOptional):
 
 
 class _BlameOptional(TypedDict, total=False):
+    cause: Optional[str]
     clock: "Optional[Clock]"
     uri: str
 
@@ -175,6 +176,7 @@ class _BlameLineOptional(TypedDict, total=False):
     base64: Optional[str]
     clock: "Optional[Clock]"
     command: Optional[str]
+    commit: "Optional[LineCommit]"
     edit: Optional[str]
 
 
@@ -791,6 +793,16 @@ class KeptContents(_KeptContentsOptional):
     bytes: int
     originalBytes: int
     pinnedBytes: int
+
+
+class _LineCommitOptional(TypedDict, total=False):
+    author: Optional[str]
+
+
+class LineCommit(_LineCommitOptional):
+    """The commit that a line belongs to."""
+
+    id: str
 
 
 class LineCounts(TypedDict):
@@ -1723,6 +1735,7 @@ __all__ = [
     "Initialized",
     "KeptContents",
     "LeftCause",
+    "LineCommit",
     "LineCounts",
     "LineKind",
     "LineRange",

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::Error as ClientError;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
-use touchmark_client::proto::{LineRange, Reply};
+use touchmark_client::proto::history::{Blame, BlameLine, FileBlame, LineCommit};
+use touchmark_client::proto::{AuthorKind, LineRange, Reply};
 
 use crate::commands::call::result_json;
 use crate::complete;
@@ -18,8 +18,9 @@ use crate::output::Outcome;
 use crate::pager::{Page, harmless};
 use crate::style;
 use crate::table::{Table, View};
+use crate::text::{MAX_NAME, cut, escaped};
 use crate::trace;
-use crate::versions::{Said, colour, file_and_version, name, version, who};
+use crate::versions::{Said, WHO, colour, file_and_version, name, version, who};
 
 /// The number of lines that are requested at a time. One answer has at most
 /// 40,000.
@@ -94,6 +95,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         at,
         range: options.lines,
         exact: options.exact.then_some(true),
+        commits: None,
     };
     let blame = blamed(&client, &ask)?;
     if options.format == Format::AgentTrace {
@@ -102,7 +104,13 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if context.global.json {
         return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));
     }
-    show(&mut Page::open(context), &blame)
+    show(&mut Page::open(context), &blame)?;
+    if let Some(cause) = &blame.cause {
+        context.note(&format!(
+            "which commits lines belong to is not known: {cause}"
+        ));
+    }
+    Ok(())
 }
 
 /// Requests a file's blame, in several parts if the file is long. Begins anew if
@@ -127,6 +135,7 @@ pub(crate) fn blamed(client: &Client, ask: &FileBlame) -> Result<Blame, ClientEr
                 Some(first) if first.hash != part.hash => break,
                 Some(mut first) => {
                     first.lines.extend(part.lines);
+                    first.cause = first.cause.or(part.cause);
                     first
                 }
                 None => part,
@@ -142,8 +151,35 @@ pub(crate) fn blamed(client: &Client, ask: &FileBlame) -> Result<Blame, ClientEr
     client.call(ask.clone())
 }
 
+/// The number of digits of a commit's id that are shown.
+const DIGITS: usize = 8;
+
+/// Returns the name of the version that added a line, or of the commit that has
+/// it: as git does it, with `^` where an earlier one may have added the line.
+fn added_in(line: &BlameLine) -> String {
+    let Some(LineCommit { id, author, .. }) = &line.commit else {
+        return name(line.clock);
+    };
+    let digits = id.chars().take(DIGITS);
+    author
+        .is_none()
+        .then_some('^')
+        .into_iter()
+        .chain(digits)
+        .collect()
+}
+
 /// Returns a line's author, with a question mark if the author is only likely.
 fn likely_who(line: &BlameLine) -> String {
+    let by = line
+        .commit
+        .as_ref()
+        .and_then(|commit| commit.author.as_ref());
+    if let (AuthorKind::Committed, Some(by)) = (line.author.kind, by)
+        && !by.is_empty()
+    {
+        return cut(&escaped(by, MAX_NAME), WHO);
+    }
     let mark = match line.evidence.is_likely(line.command.is_some()) {
         true => "?",
         false => "",
@@ -161,7 +197,7 @@ fn show(page: &mut Page, blame: &Blame) -> Outcome {
         .zip(blame.start..)
         .map(|(line, number)| {
             vec![
-                (style::BOLD, name(line.clock)),
+                (style::BOLD, added_in(line)),
                 (colour(&line.author), likely_who(line)),
                 (style::DIM, view.ago(line.time)),
                 (style::DIM, format!("{number:>digits$}")),

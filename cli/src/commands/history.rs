@@ -91,7 +91,7 @@ fn author_style(version: &Version) -> Style {
     match version.author.kind {
         AuthorKind::User => style::USER,
         AuthorKind::Agent => style::AGENT,
-        AuthorKind::Unknown => style::UNKNOWN,
+        AuthorKind::Unknown | AuthorKind::Committed => style::UNKNOWN,
     }
 }
 
@@ -144,5 +144,6 @@ pub(crate) fn evidence(evidence: Evidence) -> &'static str {
         Evidence::Unmarked => "unmarked",
         Evidence::Gap => "while not watched",
         Evidence::Claimed => "you said so",
+        Evidence::Commit => "in a commit",
     }
 }

@@ -94,7 +94,7 @@ fn author_style(authors: &[Author]) -> Style {
     match authors.first().map(|author| author.kind) {
         Some(AuthorKind::User) => style::USER,
         Some(AuthorKind::Agent) => style::AGENT,
-        Some(AuthorKind::Unknown) | None => style::UNKNOWN,
+        Some(AuthorKind::Unknown | AuthorKind::Committed) | None => style::UNKNOWN,
     }
 }
 

@@ -263,7 +263,11 @@ pub(crate) fn marks(version: &Version) -> impl Iterator<Item = Note> + use<> {
         Evidence::Editor => Some(Note::Editor),
         Evidence::Process => Some(Note::Process),
         Evidence::Gap => Some(Note::Gap),
-        Evidence::Declared | Evidence::Unmarked | Evidence::Command | Evidence::Claimed => None,
+        Evidence::Declared
+        | Evidence::Unmarked
+        | Evidence::Command
+        | Evidence::Claimed
+        | Evidence::Commit => None,
     };
     let back = restore_command(&version.path, version.clock);
     let marks = [

@@ -256,7 +256,7 @@ fn who_style(who: &Who) -> Style {
         Who::Author(by) => match by.kind {
             AuthorKind::User => style::USER,
             AuthorKind::Agent => style::AGENT,
-            AuthorKind::Unknown => style::UNKNOWN,
+            AuthorKind::Unknown | AuthorKind::Committed => style::UNKNOWN,
         },
     }
 }

@@ -13,14 +13,15 @@ use touchmark_proto::history::{
     FileDiffs, LineKind,
 };
 use touchmark_proto::{
-    At, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, LineCounts, RelPath, State,
-    Version, VersionKind,
+    At, Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, LineCounts,
+    RelPath, State, Version, VersionKind,
 };
 
 use super::at::{Moment, Place};
 use super::chain::{self, Chain};
 use super::writers::{Writers, line};
 use super::{Past, aside, clock, spoken};
+use crate::past::committed::{Found, Wanted, committed};
 use crate::past::versions::current;
 
 /// The most lines in one answer, so that it fits into a message (LIM-1).
@@ -122,6 +123,7 @@ impl Past {
             return Err(self.not_kept(version, is_secret));
         }
         let (path, clock) = (version.path.clone(), clock(version));
+        let (root, places) = (self.root_path(), self.places.clone());
         aside(move || {
             let writers = Writers::of(&chain);
             let undos = Undos {
@@ -132,21 +134,46 @@ impl Past {
             let all = weave.blame(step);
             let start = ask.range.map_or(1, |range| range.start.max(1));
             let end = ask.range.map_or(u32::MAX, |range| range.end);
-            let wanted = all
+            let wanted: Vec<_> = all
                 .iter()
                 .zip(1_u32..)
-                .filter(|(_, at)| (start..=end).contains(at));
-            let lines: Vec<BlameLine> = wanted
+                .filter(|(_, at)| (start..=end).contains(at))
                 .take(MOST_LINES + 1)
-                .map(|((step, text), _)| {
+                .map(|((step, text), at)| (at, text, writers.of_line(*step)))
+                .collect();
+            if wanted.len() > MOST_LINES {
+                return Err(too_many(&path));
+            }
+            let unknown = wanted
+                .iter()
+                .filter(|(.., writer)| writer.author.kind == AuthorKind::Unknown)
+                .map(|(at, ..)| *at);
+            let asked = match (&chain.steps[step], chain.versions.last()) {
+                (Step::Held(content), Some(newest)) if ask.commits != Some(false) => {
+                    let unknown = Wanted {
+                        content,
+                        lines: unknown.collect(),
+                        exact: undos.exact,
+                    };
+                    committed(&root, &places, chain.names(&newest.path), unknown)
+                }
+                _ => Found::default(),
+            };
+            let lines: Vec<BlameLine> = wanted
+                .into_iter()
+                .map(|(at, text, writer)| {
                     let (text, base64, _) = line(text);
-                    let writer = writers.of_line(*step);
+                    let of = asked.lines.get(&at);
                     BlameLine {
                         text,
                         base64,
-                        author: writer.author,
-                        time: writer.version.time,
-                        evidence: writer.evidence,
+                        author: of.map_or(writer.author, |(_, by)| match by {
+                            Some(session) => Author::agent(session.clone()),
+                            None => Author::COMMITTED,
+                        }),
+                        time: of.map_or(writer.version.time, |(of, _)| of.time),
+                        evidence: of.map_or(writer.evidence, |_| Evidence::Commit),
+                        commit: of.map(|(of, _)| of.commit.clone()),
                         clock: super::clock(writer.version),
                         edit: writer
                             .is_known
@@ -159,15 +186,13 @@ impl Past {
                     }
                 })
                 .collect();
-            if lines.len() > MOST_LINES {
-                return Err(too_many(&path));
-            }
             Ok(Blame {
                 path,
                 clock,
                 hash,
                 start,
                 lines,
+                cause: asked.cause,
             })
         })
         .await?

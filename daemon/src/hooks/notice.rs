@@ -49,6 +49,7 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
         (AuthorKind::User, _) if editors => "by the user".into(),
         (AuthorKind::User, _) => "outside any agent".into(),
         (AuthorKind::Unknown, _) => "by an unknown author while touchmark was not watching".into(),
+        (AuthorKind::Committed, _) => "by a commit".into(),
     }
 }
 

@@ -3,7 +3,8 @@
 //! - [`actions`]: commands, undos, restores, reviews, prompts and git's moves,
 //!   as rows of `activity/list`. [`operations`]: what git did, from its log of
 //!   `HEAD`.
-//! - [`claim`]: the user says who wrote a change.
+//! - [`claim`]: the user says who wrote a change. [`committed`]: which commits
+//!   lines belong to. [`notes`]: the agents that the notes of commits name.
 //! - [`unmerged`]: which files are in the middle of a merge.
 //! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
 //!   change. [`markers`]: conflict markers.
@@ -33,6 +34,7 @@
 pub(crate) mod actions;
 mod blobs;
 mod claim;
+pub(crate) mod committed;
 mod decide;
 pub(crate) mod entry;
 mod judge;
@@ -40,6 +42,7 @@ pub(crate) mod lineage;
 mod looks;
 pub(crate) mod markers;
 mod moves;
+mod notes;
 mod operations;
 mod place;
 pub(crate) mod planned;

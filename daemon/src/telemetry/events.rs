@@ -272,6 +272,7 @@ pub(super) fn author_name(kind: AuthorKind) -> &'static str {
         AuthorKind::Agent => "agent",
         AuthorKind::User => "user",
         AuthorKind::Unknown => "unknown",
+        AuthorKind::Committed => "committed",
     }
 }
 
@@ -285,6 +286,7 @@ fn evidence_name(evidence: Evidence) -> &'static str {
         Evidence::Unmarked => "unmarked",
         Evidence::Gap => "gap",
         Evidence::Claimed => "claimed",
+        Evidence::Commit => "commit",
     }
 }
 

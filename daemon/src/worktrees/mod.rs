@@ -271,6 +271,7 @@ async fn own_lines(inside: &Inside, session: &SessionId, path: &RelPath) -> Opti
         at: None,
         range: None,
         exact: None,
+        commits: Some(false),
     };
     let blame = inside.ask(ask).await.ok()?;
     let lines = (blame.start.saturating_sub(1)..).zip(blame.lines);

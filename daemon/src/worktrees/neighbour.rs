@@ -61,7 +61,7 @@ async fn blame(socket: &Path, path: &RelPath, lines: &[LineRange]) -> Option<Vec
     for range in lines {
         let ask = json!({
             "jsonrpc": "2.0", "id": 1, "method": "file/blame",
-            "params": {"path": name, "range": range},
+            "params": {"path": name, "range": range, "commits": false},
         });
         output.write_all(format!("{ask}\n").as_bytes()).await.ok()?;
         let mut line = String::new();

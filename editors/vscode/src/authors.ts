@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import type { BlameLine } from "../../../bindings/typescript/src/generated/protocol";
 import type { Daemon } from "./daemon";
 import { type Edit, inSavedFile } from "./unsaved";
-import { ago, authorOf } from "./words";
+import { ago, writerOf } from "./words";
 
 /** How long the cursor stays in a line before its author is requested, in milliseconds. */
 const STAY = 150;
@@ -40,7 +40,7 @@ export class Authors implements vscode.HoverProvider, vscode.Disposable {
     const text = new vscode.MarkdownString(undefined, true);
     text.supportThemeIcons = true;
     text.isTrusted = { enabledCommands: ["touchmark.history"] };
-    text.appendMarkdown(`$(${row.author.kind === "agent" ? "robot" : "account"}) `).appendText(`${authorOf(row)} wrote this line, ${ago(row.time)}`);
+    text.appendMarkdown(`$(${row.author.kind === "agent" ? "robot" : "account"}) `).appendText(`${writerOf(row)} wrote this line, ${ago(row.time)}`);
     text.appendMarkdown(" [History](command:touchmark.history)");
     return new vscode.Hover(text);
   }
@@ -58,7 +58,7 @@ export class Authors implements vscode.HoverProvider, vscode.Disposable {
     const row = wanted(editor.document) === "inline" ? await this.#author(editor.document, line) : undefined;
     if (row === undefined || line !== editor.selection.active.line) return editor.setDecorations(this.#after, []);
     const end = editor.document.lineAt(line).range.end;
-    const contentText = `${authorOf(row)}, ${ago(row.time)}`;
+    const contentText = `${writerOf(row)}, ${ago(row.time)}`;
     editor.setDecorations(this.#after, [{ range: new vscode.Range(end, end), renderOptions: { after: { contentText } } }]);
   }
 

@@ -15,7 +15,7 @@ const ICONS: Record<FileState["state"], string> = {
   unknown: "question",
 };
 
-const ICONS_OF_AUTHORS: Record<Version["author"]["kind"], string> = { agent: "robot", user: "account", unknown: "question" };
+const ICONS_OF_AUTHORS: Record<Version["author"]["kind"], string> = { agent: "robot", user: "account", unknown: "question", committed: "git-commit" };
 
 export type Row =
   | { kind: "session"; daemon: Daemon; id: string; session: string; stale: number }

@@ -1,6 +1,6 @@
 // Authors, times and lines, in the words that the user sees.
 
-import type { Author, Evidence, LineRange, ReviewHunk } from "../../../bindings/typescript/src/generated/protocol";
+import type { Author, BlameLine, Evidence, LineRange, ReviewHunk } from "../../../bindings/typescript/src/generated/protocol";
 
 /** A session's name for people, which requests take as well: its label, or its id where it has none. */
 export function nameOf({ session, label }: { session?: string | null; label?: string | null }): string | undefined {
@@ -16,6 +16,17 @@ export function authorOf({ author, evidence, command }: { author: Author; eviden
   }
   if (author.kind === "user") return evidence === "editor" ? "you" : "you or another program";
   return "unknown";
+}
+
+/** Who wrote a line, in a few words: of a line that belongs to a commit, the commit's author. */
+export function writerOf(line: BlameLine): string {
+  if (line.author.kind !== "committed" || !line.commit) return authorOf(line);
+  // The name comes from anywhere. What is hidden in it could mislead.
+  const name = [...(line.commit.author ?? "").replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd")];
+  const short = name.length > 60 ? `${name.slice(0, 59).join("")}…` : name.join("");
+  const commit = line.commit.id.slice(0, 8);
+  // Where a shallow clone ends, the author is not known.
+  return short.trim() === "" ? `commit ${commit}, or an earlier one` : `${short} (commit ${commit})`;
 }
 
 /** The authors of a change, each once. */

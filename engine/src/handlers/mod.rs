@@ -213,6 +213,7 @@ pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
             (AuthorKind::Agent, None) => "by an agent".to_owned(),
             (AuthorKind::User, _) => "outside any agent".to_owned(),
             (AuthorKind::Unknown, _) => "by an unknown author".to_owned(),
+            (AuthorKind::Committed, _) => "by a commit".to_owned(),
         })
         .collect();
     names.join(", ")

@@ -17,7 +17,7 @@ use crate::text::hash;
 fn author(author: &Author) -> By {
     match (author.kind, &author.session) {
         (AuthorKind::User, _) => USER,
-        (AuthorKind::Unknown, _) => UNKNOWN,
+        (AuthorKind::Unknown | AuthorKind::Committed, _) => UNKNOWN,
         (AuthorKind::Agent, Some(id)) => {
             let known = (0..SESSIONS).find(|index| session(*index) == *id);
             known.map_or(0, agent)

@@ -91,6 +91,7 @@ fn author(author: &Author) -> String {
         (AuthorKind::Agent, None) => "agent".into(),
         (AuthorKind::User, _) => "user".into(),
         (AuthorKind::Unknown, _) => "unknown".into(),
+        (AuthorKind::Committed, _) => "committed".into(),
     }
 }
 

@@ -83,11 +83,12 @@ export function authorGutter(file: Ref, at: string): Extension {
         const number = view.state.doc.lineAt(block.from).number;
         const line = lines.get(number);
         if (!line) return null;
-        const who = authors.of(line.author);
+        const who = authors.ofLine(line);
         const before = lines.get(number - 1);
-        const first = before === undefined || authors.of(before.author).key !== who.key || before.clock !== line.clock;
+        const first = before === undefined || authors.ofLine(before).key !== who.key || before.clock !== line.clock;
         const [mark, name] = isLikely(line) ? [`${who.mark}?`, `${who.name} or you`] : [who.mark, who.name];
-        return new Marker(who, first ? mark : "", `${name}, ${exact(line.time)}: ${evidence(line)}`);
+        const commit = line.commit ? `: ${line.commit.id.slice(0, 8)}` : "";
+        return new Marker(who, first ? mark : "", `${name}, ${exact(line.time)}: ${evidence(line)}${commit}`);
       },
       lineMarkerChange: heard,
       initialSpacer: () => new Marker(authors.of(undefined), "you", ""),

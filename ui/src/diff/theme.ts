@@ -47,6 +47,7 @@ const theme = EditorView.theme({
   },
   ".tm-author.user": { "--who": "var(--user)" },
   ".tm-author.unknown": { "--who": "var(--soft)", borderLeftStyle: "dashed" },
+  ".tm-author.committed": { "--who": "var(--soft)" },
   ...Object.fromEntries(Array.from({ length: 8 }, (_, colour) => [`.tm-author.a${colour}`, { "--who": `var(--a${colour})` }])),
 });
 

@@ -2,15 +2,15 @@
 // everywhere the same.
 
 import { shown } from "../names.js";
-import type { Author, SessionRow } from "../protocol.js";
+import type { Author, BlameLine, SessionRow } from "../protocol.js";
 
 /** The number of colours in app.css (`--a0` ...); agents beyond it share colours, never marks. */
 export const COLOURS = 8;
 
 export interface Who {
-  /** The same for the same author: a session's id, `user`, `unknown` or `touchmark`. */
+  /** The same for the same author: a session's id, a commit's id, `user`, `unknown` or `touchmark`. */
   key: string;
-  kind: "user" | "agent" | "unknown" | "touchmark";
+  kind: "user" | "agent" | "unknown" | "committed" | "touchmark";
   /** As people read it. */
   name: string;
   /** The badge's letters: `cl1` of `claude-1`. */
@@ -45,6 +45,14 @@ export class Authors {
     if (author?.kind === "user") return USER;
     if (author?.kind === "agent" && author.session) return this.agent(author.session, author.label);
     return UNKNOWN;
+  }
+
+  /** Who wrote a line of `file/blame`: of a line that belongs to a commit, the commit's author. */
+  ofLine({ author, commit }: BlameLine): Who {
+    if (author.kind !== "committed" || !commit) return this.of(author);
+    // Where a shallow clone ends, the author is not known.
+    const name = commit.author == null ? "an earlier commit, or this one" : shown(commit.author);
+    return { key: commit.id, kind: "committed", name, mark: commit.id.slice(0, 5), colour: 0 };
   }
 }
 

@@ -66,6 +66,8 @@ const EVIDENCE: Record<string, string> = {
   process: "the kernel named the process",
   unmarked: "no agent announced it",
   gap: "touchmark was not watching",
+  claimed: "you said so",
+  commit: "a commit has it",
 };
 
 /** Says what an attribution rests on. */

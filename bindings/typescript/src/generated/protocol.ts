@@ -163,10 +163,16 @@ export interface Author {
 }
 
 /** The kinds of authors. */
-export type AuthorKind = "agent" | "user" | "unknown";
+export type AuthorKind = "agent" | "user" | "unknown" | "committed";
 
 /** The authors of a file's lines. */
 export interface Blame {
+  /**
+   * Why git did not say which commits lines belong to. `None` if it was
+   * asked and answered, if no line needed it, or if the file is in no
+   * repository that is trusted.
+   */
+  cause?: string | null;
   /** The version's clock; `None` for a file that was never tracked. */
   clock?: Clock | null;
   /** The hash of the version's content. */
@@ -184,8 +190,11 @@ export interface Blame {
 /** A line with its author. */
 export interface BlameLine {
   /**
-   * The author of the line. `unknown` if the line is older than the first
-   * version on record, or if versions of several authors count as one
+   * The author of the line. Where the history does not know it: `committed`
+   * if a commit of the repository has the line, or the agent that a note of
+   * the commit names; `unknown` if no commit has it. The history
+   * does not know it if the line is older than the first version on record,
+   * if git brought it, or if versions of several authors count as one
    * because not all are kept.
    */
   author: Author;
@@ -201,13 +210,21 @@ export interface BlameLine {
    * one.
    */
   command?: string | null;
+  /**
+   * The commit that the line belongs to; `None` if the history knows the
+   * author, or if no commit is known.
+   */
+  commit?: LineCommit | null;
   /** The id of the edit that wrote the line, if one did. */
   edit?: string | null;
   /** The evidence for the author. */
   evidence: Evidence;
   /** The line without its line feed. Bytes that are not UTF-8 are replaced. */
   text: string;
-  /** When the daemon saw the version that added the line. */
+  /**
+   * When the daemon saw the version that added the line. With `commit`: when
+   * the author of the commit made it first.
+   */
   time: number;
 }
 
@@ -1177,7 +1194,7 @@ export interface Evicted {
 }
 
 /** The evidence that an attribution rests on. */
-export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap" | "claimed";
+export type Evidence = "declared" | "marked" | "command" | "editor" | "process" | "unmarked" | "gap" | "claimed" | "commit";
 
 /** The number of steps since a file was accessed. */
 export interface FileAge {
@@ -1197,6 +1214,11 @@ export interface FileAge {
 export interface FileBlame {
   /** The version; `None` means the file's current content. */
   at?: At | null;
+  /**
+   * Whether git is asked for the commits of lines whose author the history
+   * does not know (HIST-11); `None` means yes.
+   */
+  commits?: boolean | null;
   /**
    * Whether a line of which only the white space changed is by whoever
    * changed it; `None` means no.
@@ -2114,6 +2136,18 @@ export interface KeptContents {
 
 /** Why a change stays. */
 export type LeftCause = "likely" | "notKept" | "decided" | "unmerged";
+
+/** The commit that a line belongs to. */
+export interface LineCommit {
+  /**
+   * The name of its author, as the commit has it: at most 200 characters of
+   * any kind. `None` if the repository's history ends at this commit (a
+   * shallow clone): an earlier one may have added the line.
+   */
+  author?: string | null;
+  /** The commit's full id, in hex digits. */
+  id: string;
+}
 
 /** Numbers of lines that differ between two texts. */
 export interface LineCounts {

@@ -22,13 +22,19 @@ local function clear(buffer)
 end
 
 --- The author of a line and when it was written, as text; nil of a line that is
---- older than what is on record.
+--- older than what is on record, and in no commit.
 local function text_of(line)
   if line.author.kind == 'unknown' then
     return nil
   end
   local who = names.writer(line)
-  if line.author.kind == 'user' and line.evidence ~= 'editor' then
+  local commit = line.commit
+  if line.author.kind == 'committed' and commit then
+    local id = commit.id:sub(1, 8)
+    -- Where a shallow clone ends, the author is not known.
+    who = commit.author and ('%s (commit %s)'):format(names.show(commit.author, 40), id)
+      or ('commit %s, or an earlier one'):format(id)
+  elseif line.author.kind == 'user' and line.evidence ~= 'editor' then
     who = 'you or another program'
   end
   return ('%s, %s'):format(who, names.ago(line.time))

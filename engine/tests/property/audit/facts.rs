@@ -199,6 +199,8 @@ impl Audit {
             Evidence::Gap => version.author == Author::UNKNOWN,
             // Only the shell records the user's word (ATTR-18).
             Evidence::Claimed => false,
+            // Only blame answers it (HIST-11).
+            Evidence::Commit => false,
         };
         ensure!(
             "ATTR",
@@ -428,7 +430,7 @@ impl Audit {
                     "{record:?}: expected by {declared_by:?}"
                 );
             }
-            Evidence::Command | Evidence::Process | Evidence::Claimed => {
+            Evidence::Command | Evidence::Process | Evidence::Claimed | Evidence::Commit => {
                 return Err(format!("no such evidence here: {record:?}"));
             }
         }

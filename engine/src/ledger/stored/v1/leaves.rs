@@ -193,9 +193,10 @@ names! {
         4 ReadMissed,
     }
     Verdict = proto::files::Verdict { 0 First, 1 Repeat, 2 Extends, 3 Changed }
-    AuthorKind = proto::AuthorKind { 0 Agent, 1 User, 2 Unknown }
+    AuthorKind = proto::AuthorKind { 0 Agent, 1 User, 2 Unknown, 3 Committed }
     Evidence = proto::Evidence {
-        0 Declared, 1 Marked, 2 Command, 3 Editor, 4 Process, 5 Unmarked, 6 Gap, 7 Claimed
+        0 Declared, 1 Marked, 2 Command, 3 Editor, 4 Process, 5 Unmarked, 6 Gap, 7 Claimed,
+        8 Commit
     }
     VersionKind = proto::VersionKind { 0 Created, 1 Modified, 2 Deleted, 3 Renamed }
     EditPhase = proto::events::EditPhase { 0 Begun, 1 Committed, 2 Aborted, 3 Lapsed }
