@@ -44,9 +44,15 @@ pub fn difference(pair: TextPair, old: &[u8], new: &[u8]) -> Option<Difference> 
     })
 }
 
-/// Returns the places where two contents differ, in order, whatever their size,
-/// or `None` for binary contents. It takes too long for the daemon's loop.
+/// Returns the places where two contents differ, in order, or `None` if
+/// [`count`] returns `None`.
 pub fn places(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
+    compare(old, new).map(|found| hunks(&found))
+}
+
+/// As [`places`], however much the contents differ; `None` for binary ones. It
+/// may take too long for a thread that others wait for.
+pub fn all_places(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
     let is_text = !is_binary(old) && !is_binary(new);
     is_text.then(|| hunks(&Differences::of(&Middle::of(old, new))))
 }
