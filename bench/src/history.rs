@@ -66,15 +66,10 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
 fn long(commit: usize) -> String {
     let mut text = String::new();
     for line in 0..LINES {
-        // The commit that changed the line last, of those that change it.
-        let last = (0..10)
-            .map(|n| commit.saturating_sub(n))
-            .find(|one| line % COMMITS == *one);
-        let _ = writeln!(
-            text,
-            "line {line} of the long file, as of {:?}",
-            last.unwrap_or(0)
-        );
+        // Each commit changes the lines of its number.
+        let last = Some(line % COMMITS).filter(|one| *one <= commit);
+        let last = last.unwrap_or(0);
+        let _ = writeln!(text, "line {line} of the long file, as of {last}");
     }
     text
 }

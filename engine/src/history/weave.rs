@@ -5,9 +5,10 @@
 //! (removed). The file's content after a version consists of the lines that are
 //! on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use imara_diff::Algorithm;
 
 use touchmark_proto::{Hash, LineRange};
@@ -215,7 +216,7 @@ impl Weave {
             text: None,
         };
         // The versions that had each text.
-        let mut earlier: BTreeMap<Option<&[u8]>, Vec<usize>> = BTreeMap::new();
+        let mut earlier: HashMap<Option<&[u8]>, Vec<usize>, FixedState> = HashMap::default();
         // The versions that an undo has taken back as a whole. A later version
         // with the same text as one of them and an older one repeats that one.
         let mut undone: BTreeSet<usize> = BTreeSet::new();
