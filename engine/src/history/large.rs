@@ -122,10 +122,15 @@ fn a_rewritten_file_stays_as_a_conflict() {
 
 #[test]
 fn lines_that_could_not_be_compared_are_undone_together_or_not_at_all() {
-    // A shuffled text without unique lines.
-    let old: Vec<String> = (0..LINES as u64)
-        .map(|at| format!("{}\n", at * at / 7 % 1_000))
-        .collect();
+    // Lines in no order, of which none is unique.
+    let mut state = 1_u64;
+    let next = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{}\n", (state >> 33) % 1_000)
+    };
+    let old: Vec<String> = (0..LINES).map(next).collect();
     let mut new = old.clone();
     new.reverse();
     let mut since = new.clone();

@@ -412,6 +412,13 @@ impl Weave {
         }
         let (on, place) = self.places();
         let mut conflicts: Vec<Conflict> = Vec::new();
+        let span = |lines: &[Line]| {
+            let here = lines.iter().filter(|line| on[**line]);
+            let here = here.map(|line| place[*line]);
+            here.clone().min().zip(here.max())
+        };
+        // The lines that replaced the last part: they may have replaced many.
+        let mut last: Option<(Arc<[Line]>, Option<(u32, u32)>)> = None;
         for (part, by, instead) in kept.parts {
             // Git has put another content in the place of all of it, as by
             // going to another branch: nothing of it is left.
@@ -419,12 +426,17 @@ impl Weave {
             if self.carried.contains(&by) && !is_left {
                 continue;
             }
-            let all = part.on.iter().chain(&part.off).chain(&*instead);
-            let here: Vec<Line> = all.copied().filter(|line| on[*line]).collect();
-            let places = here.iter().map(|line| place[*line]);
+            let replaced = match &last {
+                Some((lines, span)) if Arc::ptr_eq(lines, &instead) => *span,
+                _ => span(&instead),
+            };
+            last = Some((instead, replaced));
+            let spans = [span(&part.on), span(&part.off), replaced];
+            let spans = spans.into_iter().flatten();
             let any = part.on.first().map_or(0, |line| place[*line]);
-            let start = places.clone().min().unwrap_or(any);
-            let end = places.max().unwrap_or(any);
+            let start = spans.clone().map(|(start, _)| start).min();
+            let start = start.unwrap_or(any);
+            let end = spans.map(|(_, end)| end).max().unwrap_or(any);
             let before = self.last_texts(part.off.iter().copied());
             conflicts.push(Conflict {
                 lines: LineRange { start, end },

@@ -253,7 +253,8 @@ impl Search<'_> {
         let both = both.zip(self.after[new.clone()].iter().rev());
         let last = both.take_while(same).count();
         (old.end, new.end) = (old.end - last, new.end - last);
-        if old.is_empty() || new.is_empty() {
+        let is_one = old.len() == 1 && new.len() == 1;
+        if is_one || old.is_empty() || new.is_empty() {
             self.found.removed[old].fill(true);
             self.found.added[new].fill(true);
             return;
@@ -544,12 +545,16 @@ mod tests {
         Aligned::of(Algorithm::Histogram, &old, &new)
     }
 
-    /// Lines of which none is unique.
+    /// Lines in no order, of which none is unique.
     fn repeated() -> Vec<String> {
-        let lines = 0..200_000_u64;
-        lines
-            .map(|at| format!("{}\n", at * at / 7 % 1_000))
-            .collect()
+        let mut state = 1_u64;
+        let next = |_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            format!("{}\n", (state >> 33) % 1_000)
+        };
+        (0..200_000).map(next).collect()
     }
 
     #[test]
