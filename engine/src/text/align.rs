@@ -196,22 +196,18 @@ impl Aligned {
     pub(crate) fn places(&self) -> Vec<(Place, bool)> {
         let mut places = Vec::new();
         let (mut old, mut new) = (0, 0);
-        let run = |side: &[bool], from: usize, is: bool| -> usize {
-            let rest = side[from..].iter();
-            from + rest.take_while(|one| **one == is).count()
+        let run = |side: &[bool], from: usize| -> usize {
+            from + side[from..].iter().take_while(|one| **one).count()
         };
         while old < self.removed.len() || new < self.added.len() {
-            let to = (run(&self.removed, old, true), run(&self.added, new, true));
+            let to = (run(&self.removed, old), run(&self.added, new));
             if to != (old, new) {
                 let is_compared = self.given_up.binary_search(&(old, new)).is_err();
                 places.push(((old..to.0, new..to.1), is_compared));
             }
             // As many lines are equal in both, up to the next place.
-            let next = (
-                run(&self.removed, to.0, false),
-                run(&self.added, to.1, false),
-            );
-            let same = (next.0 - to.0).min(next.1 - to.1);
+            let both = self.removed[to.0..].iter().zip(&self.added[to.1..]);
+            let same = both.take_while(|(old, new)| !**old && !**new).count();
             (old, new) = (to.0 + same, to.1 + same);
         }
         places
