@@ -32,7 +32,7 @@ const SIZES: [(usize, f64, &str); 2] = [
 ];
 
 /// The number of files that an undo restores.
-const UNDONE: usize = 50;
+const UNDONE: usize = 200;
 
 /// The age of the files. Git's index does not prove a file to be unchanged that
 /// is as young as the index.
@@ -57,7 +57,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
          which of the files that are not ignored have changed. Here each command changes one file \
          that no session has read. `git status` is the peer: it looks at the same files, in a \
          process of its own. The floor is one `lstat` of each file. An undo takes back what a \
-         command did to 50 files, while the lines of other authors stay; its floor writes 50 files \
+         command did to 50 files, while the lines of other authors stay; its floor writes 200 files \
          beside their places and renames them.",
     );
     for (count, goal, name) in SIZES {
@@ -91,7 +91,16 @@ fn repository(options: &Options, count: usize) -> Result<World> {
     Ok(world)
 }
 
-fn git(world: &World, arguments: &[&str]) -> Result<()> {
+/// Runs git in the workspace.
+pub(crate) fn git(world: &World, arguments: &[&str]) -> Result<()> {
+    let mut git = git_command(world, arguments);
+    let done = git.status().context("git cannot be started")?;
+    ensure!(done.success(), "{git:?} ended with {done}");
+    Ok(())
+}
+
+/// Returns git's command in the workspace, without the user's configuration.
+pub(crate) fn git_command(world: &World, arguments: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.current_dir(&world.tree.root)
         .args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"])
@@ -100,12 +109,11 @@ fn git(world: &World, arguments: &[&str]) -> Result<()> {
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    let done = git.status().context("git cannot be started")?;
-    ensure!(done.success(), "{git:?} ended with {done}");
-    Ok(())
+    git
 }
 
-fn begin(session: &SessionId) -> CommandBegin {
+/// Returns the request that opens the window of a session's command.
+pub(crate) fn begin(session: &SessionId) -> CommandBegin {
     CommandBegin {
         session: session.clone(),
         label: Some("sed -i".into()),
@@ -181,7 +189,7 @@ fn tell(part: &mut Part, measured: &Measured, count: usize, goal: f64, name: &'s
     );
 }
 
-/// Measures undos of a command that changed 50 files in which the user has
+/// Measures undos of a command that changed 200 files in which the user has
 /// written too.
 fn undos(options: &Options, part: &mut Part, world: &World, client: &Client) -> Result<()> {
     let session = session("undone")?;
@@ -217,6 +225,7 @@ fn undos(options: &Options, part: &mut Part, world: &World, client: &Client) -> 
                 session: Some(session.clone()),
                 command: Some(begun.command),
                 now: true,
+                likely: true,
                 ..Undo::default()
             })
         })?;
@@ -230,14 +239,23 @@ fn undos(options: &Options, part: &mut Part, world: &World, client: &Client) -> 
         all_hold(files, &with_users.concat(), &redone)?;
     }
     for (what, samples) in [
-        ("write beside and rename, 50 files", &floor),
-        ("undo of a command, 50 files", &undo),
-        ("redo, 50 files", &redo),
+        ("write beside and rename, 200 files", &floor),
+        ("undo of a command, 200 files", &undo),
+        ("redo, 200 files", &redo),
     ] {
         let row = Row::of(what, samples);
         part.rows
             .push(row.beside("write and rename", samples.p50(), floor.p50()));
     }
+    part.goals.push(
+        Goal::new("undo of 200 files", units::duration(undo.p50()))
+            .beside("write and rename", units::duration(floor.p50()))
+            .at_most(
+                8.0,
+                "x write and rename",
+                goal::times(undo.p50(), floor.p50()),
+            ),
+    );
     Ok(())
 }
 

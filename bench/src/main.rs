@@ -10,6 +10,7 @@ mod commands;
 mod decisions;
 mod floor;
 mod goal;
+mod history;
 mod machine;
 mod page;
 mod part;
@@ -90,13 +91,14 @@ impl Options {
 /// A part of the bench, with its name for `--only`.
 type Named = (&'static str, fn(&Options) -> Result<Vec<Part>>);
 
-const PARTS: [Named; 7] = [
+const PARTS: [Named; 8] = [
     ("requests", |options| Ok(vec![requests::part(options)?])),
     ("clients", |options| Ok(vec![clients::part(options)?])),
     ("storm", |options| Ok(vec![storm::part(options)?])),
     ("sizes", sizes::parts),
     ("decisions", |options| Ok(vec![decisions::part(options)?])),
     ("commands", |options| Ok(vec![commands::part(options)?])),
+    ("history", |options| Ok(vec![history::part(options)?])),
     ("processes", |options| Ok(vec![processes::part(options)?])),
 ];
 

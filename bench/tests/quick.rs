@@ -37,7 +37,7 @@ fn clients_storms_and_sizes_are_measured_and_right() {
     if !parts::long("the larger parts of the bench") {
         return;
     }
-    for part in ["clients", "storm", "sizes"] {
+    for part in ["clients", "storm", "sizes", "commands", "history"] {
         let said = measured(part);
         assert!(said.contains(" goals are met."), "{part}: {said}");
     }

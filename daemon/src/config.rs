@@ -227,7 +227,7 @@ pub struct Config {
     /// after compression. Default: 512 MiB.
     pub contents_total: u64,
     /// `contents.file`: the size in bytes above which a file's content is not
-    /// stored. Default: 4 MiB.
+    /// stored. Default: 8 MiB.
     pub contents_file: u64,
     /// `contents.exclude`: patterns of names whose content is never stored
     /// (SEC-3). Default: [`SECRETS`](touchmark_engine::patterns::SECRETS).
@@ -320,7 +320,7 @@ impl Default for Config {
             connections: 4096,
             read_text: 4 << 20,
             contents_total: 512 << 20,
-            contents_file: 4 << 20,
+            contents_file: 8 << 20,
             contents_exclude: SECRETS.iter().copied().map(String::from).collect(),
             scope_exclude: Vec::new(),
             guard_protect: PROTECTED.iter().copied().map(String::from).collect(),

@@ -796,3 +796,42 @@ fn hist_a_large_file_that_was_replaced_is_compared_in_time() {
     assert!(said.contains("-three 7\n"), "{said}");
     assert!(said.contains("+seven\n"), "{said}");
 }
+
+/// In a file of 200,000 lines, which has 8 MB.
+#[test]
+fn hist12_a_line_of_a_large_file_has_its_author_and_is_undone() {
+    let world = World::new();
+    let lines = |by: &dyn Fn(usize) -> &'static str| -> String {
+        let lines = (0..200_000).map(|at| format!("{} {at:06} {}\n", by(at), "x".repeat(28)));
+        lines.collect()
+    };
+    let agents = |at: usize| at % 10_000 == 7;
+    let mine = |at: usize| at % 50_000 == 9;
+    let base = lines(&|_| "base");
+    world.file("large.txt", &base);
+    let mut agent = world.session(AGENT);
+    agent.read("large.txt");
+    let by_agent = lines(&|at| if agents(at) { "agent" } else { "base" });
+    write(&mut agent, "large.txt", &by_agent);
+    let both = lines(&|at| match (agents(at), mine(at)) {
+        (true, _) => "agent",
+        (_, true) => "mine",
+        _ => "base",
+    });
+    user::write(&world.path("large.txt"), &both);
+    agent.sync();
+    let said = out(&world, &["blame", "large.txt"]);
+    assert_eq!(said.lines().count(), 200_000);
+    for line in said.lines() {
+        let by = match () {
+            () if line.contains(" base ") => " unknown ",
+            () if line.contains(" mine ") => " you ",
+            () => AGENT,
+        };
+        let by = &by[..by.len().min(8)];
+        assert!(line.contains(by), "{by}: {line}");
+    }
+    out(&world, &["undo", AGENT, "--yes"]);
+    let left = lines(&|at| if mine(at) { "mine" } else { "base" });
+    assert!(on_disk(&world, "large.txt") == left);
+}

@@ -22,9 +22,9 @@ use crate::text::{MAX_NAME, cut, escaped};
 use crate::trace;
 use crate::versions::{Said, WHO, colour, file_and_version, name, version, who};
 
-/// The number of lines that are requested at a time. One answer has at most
-/// 40,000.
-const PAGE: u32 = 20_000;
+/// The number of lines that are requested at a time: as many as one answer may
+/// have.
+const PAGE: u32 = 40_000;
 
 /// How often a long file's blame begins anew.
 const TRIES: usize = 8;

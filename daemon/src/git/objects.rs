@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::history::Step;
-use touchmark_engine::text::lines::MAX_BYTES;
 use touchmark_proto::{Millis, RelPath};
 
 use super::WorkTree;
@@ -17,6 +16,9 @@ use super::call::{Git, Patient, Running};
 /// The longest line that git prints before an object: a name that was asked
 /// for, and a word.
 const LINE: u64 = 64 << 10;
+
+/// The largest object that is compared by lines, in bytes.
+const MOST: u64 = 8 << 20;
 
 /// The limits of one object.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +30,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The limits of a content that is compared by line.
+    /// The limits of a content that is compared by lines.
     fn default() -> Self {
         Self {
-            bytes: MAX_BYTES as u64,
+            bytes: MOST,
             time: Duration::from_secs(5),
         }
     }

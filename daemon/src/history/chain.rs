@@ -1,6 +1,6 @@
 //! The versions of one file, with their contents.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -452,28 +452,31 @@ fn claims(log: &Reader, versions: &[Version]) -> Vec<Claimed> {
 /// Returns the contents of versions, as far as they are stored and within
 /// [`MOST`]. A content that several versions have is looked up once.
 fn steps(contents: &Reader, versions: &[Version]) -> Vec<Step> {
+    let mut left = MOST as u64;
+    let mut meant: HashSet<Hash> = HashSet::new();
+    for version in versions.iter().rev() {
+        let Some(hash) = version.hash.filter(|hash| !meant.contains(hash)) else {
+            continue;
+        };
+        if let Some(rest) = left.checked_sub(version.size) {
+            left = rest;
+            meant.insert(hash);
+        }
+    }
+    // A content is stored as its difference from an earlier one, so the oldest
+    // is read first.
     let mut known: HashMap<Hash, Step> = HashMap::new();
-    let mut left = MOST;
-    let newest_first = versions.iter().rev().map(|version| {
+    let steps = versions.iter().map(|version| {
         let Some(hash) = version.hash else {
             return Step::Absent;
         };
-        if let Some(step) = known.get(&hash) {
-            return step.clone();
-        }
-        let step = match held(contents, &hash) {
-            Some(bytes) if bytes.len() <= left => {
-                left -= bytes.len();
-                Step::Held(bytes)
-            }
+        let read = || match meant.contains(&hash).then(|| held(contents, &hash)) {
+            Some(Some(bytes)) => Step::Held(bytes),
             _ => Step::NotKept,
         };
-        known.insert(hash, step.clone());
-        step
+        known.entry(hash).or_insert_with(read).clone()
     });
-    let mut steps: Vec<Step> = newest_first.collect();
-    steps.reverse();
-    steps
+    steps.collect()
 }
 
 /// Returns the content of a version; `None` if it is not stored.

@@ -34,7 +34,7 @@ impl Room {
             lines.copied().collect()
         };
         let mut found = Vec::new();
-        for hunk in lines::places(before, after)? {
+        for hunk in lines::all_places(before, after)? {
             let lines = UndoneLines {
                 start: hunk.old_start.max(1),
                 before: part(&old, hunk.old_start, hunk.old_lines),

@@ -22,7 +22,7 @@ use crate::tools::GIT;
 const MOST: usize = 1_000;
 
 /// The largest file, in bytes, that is read.
-const LARGE: u64 = 4 << 20;
+const LARGE: u64 = 8 << 20;
 
 /// What is looked for.
 #[derive(Clone, Debug)]

@@ -551,7 +551,7 @@ fn hashed<const N: usize>(parts: [&[u8]; N]) -> String {
 /// Returns whether a commit contains a change: it has the added lines, and does
 /// not have the removed ones.
 fn is_in(committed: &[u8], now: &[u8], hunk: &Reviewed) -> bool {
-    let Some(places) = touchmark_engine::text::lines::places(committed, now) else {
+    let Some(places) = touchmark_engine::text::lines::all_places(committed, now) else {
         return false;
     };
     // A change that only removed lines is between the line before its place and

@@ -149,7 +149,7 @@ impl Options {
             workspace: workspace.into(),
             durability: Durability::Process,
             contents_total: 512 << 20,
-            contents_file: 4 << 20,
+            contents_file: 8 << 20,
             checkpoint_pace: Duration::from_secs(1),
         }
     }

@@ -138,7 +138,7 @@ impl Undoer {
         }
         if ask.dry_run {
             let (results, more) = results(&plans, ask.contents);
-            let mut files = planned(plans);
+            let mut files = aside(move || planned(plans)).await?;
             for (at, result) in results {
                 files[at].result = Some(result);
             }
@@ -215,7 +215,8 @@ impl Undoer {
         plan::rename_again(&mut plans, &entry.files);
         in_the_way::leave(&mut plans, self).await;
         if ask.dry_run {
-            return Ok(self.answer(None, planned(plans), entry.authors).await);
+            let files = aside(move || planned(plans)).await?;
+            return Ok(self.answer(None, files, entry.authors).await);
         }
         let what = entry.what.clone();
         let mut transaction =

@@ -128,7 +128,7 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
             Some(at) => {
                 plans[at].versions.extend(own);
                 match (is_theirs, plans[at].after.is_some()) {
-                    (true, false) => come_back(undoer, &mut plans[at], &chain, chosen),
+                    (true, false) => come_back(undoer, &mut plans[at], chain, chosen).await?,
                     (true, true) => {
                         let cause = "another file has its name by now".to_owned();
                         plans[at].cause.get_or_insert(cause);
@@ -156,13 +156,19 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
 }
 
 /// Plans that a file comes back under a name that gets free.
-fn come_back(undoer: &Undoer, plan: &mut Plan, chain: &Chain, chosen: &Chosen) {
+async fn come_back(
+    undoer: &Undoer,
+    plan: &mut Plan,
+    chain: Chain,
+    chosen: &Chosen,
+) -> Result<(), Error> {
     let undos = undoer.journal.recorded().among(&chain.versions);
-    let without = plan::without(chain, &undos, chosen);
-    let mode = chain.mode_without(&undos, |at| plan::is_meant(chain, chosen, at));
+    let (chain, without) = plan::without(chain, &undos, chosen).await?;
+    let mode = chain.mode_without(&undos, |at| plan::is_meant(&chain, chosen, at));
     plan.after = without.bytes.map(Arc::from);
     plan.mode = mode.or(plan.mode);
     if plan.to.is_none() {
         plan.outcome = written(plan);
     }
+    Ok(())
 }

@@ -18,7 +18,7 @@ use super::journal::Bytes;
 use super::left::{left_decided, left_likely, left_not_kept, told};
 use super::whose::Chosen;
 use crate::guard::{Name, RIGHTS, SPECIAL};
-use crate::history::Chain;
+use crate::history::{Chain, aside};
 use crate::past::entry::FileEntry;
 use crate::past::markers;
 
@@ -87,12 +87,15 @@ impl Plan {
         };
         let not_kept = undoer.look_at_present(&mut chain, &name).await;
         let is_chosen = |at: usize| chosen.has(chain.version(at).clock);
-        let (Some(newest), true) = (chain.versions.last(), chain.all_steps().any(is_chosen)) else {
+        let (Some(base), true) = (
+            chain.versions.last().map(|newest| newest.hash),
+            chain.all_steps().any(is_chosen),
+        ) else {
             return Ok(None);
         };
         let undos = undoer.journal.recorded().among(&chain.versions);
+        let (chain, without) = without(chain, &undos, chosen).await?;
         let meant = |at: usize| is_meant(&chain, chosen, at);
-        let without = without(&chain, &undos, chosen);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
             _ => None,
@@ -108,7 +111,7 @@ impl Plan {
             false => Author::UNKNOWN,
         };
         let mut plan = Self {
-            base: newest.hash,
+            base,
             before,
             after: without.bytes.as_deref().map(Arc::from),
             was: chain.mode,
@@ -166,8 +169,8 @@ impl Plan {
             Some(bytes) => Step::Held(Arc::clone(bytes)),
             None => Step::Absent,
         };
-        let weave = Weave::new(&[step(&before), step(&after), now.clone()]);
-        let without = weave.without(|at| at == 1);
+        let steps = [step(&before), step(&after), now.clone()];
+        let without = aside(move || Weave::new(&steps).without(|at| at == 1)).await?;
         let newest = chain.versions.last();
         let author = newest.map_or(Author::UNKNOWN, |version| version.author.clone());
         let mut plan = Self {
@@ -500,14 +503,29 @@ pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
     chosen.has(chain.version(at).clock) && (chosen.by_name || !chain.is_carried(at))
 }
 
-/// Returns a file's content without the selected versions.
-pub(super) fn without(chain: &Chain, undos: &Undos, chosen: &Chosen) -> Without {
-    let meant = |at: usize| is_meant(chain, chosen, at);
+/// Returns a file's content without the selected versions, and its history. It
+/// is computed on a separate thread, since a large file takes long.
+pub(super) async fn without(
+    chain: Chain,
+    undos: &Undos,
+    chosen: &Chosen,
+) -> Result<(Chain, Without), Error> {
+    let steps = chain.all_steps();
+    let meant: Vec<bool> = steps.map(|at| is_meant(&chain, chosen, at)).collect();
+    let versions = chain.versions.iter().enumerate();
     // Text that git brought was in git before: no user has typed it there
     // (UNDO-7).
-    let is_likely = |at: usize| chosen.spares(&chain.versions[at]) && !chain.is_from_git(at);
-    let weave = chain.weave(undos, meant);
-    weave.without_sparing(meant, is_likely, chosen.spares_decided)
+    let likely = versions.map(|(at, version)| chosen.spares(version) && !chain.is_from_git(at));
+    let likely: Vec<bool> = likely.collect();
+    let (undos, spares_decided) = (undos.clone(), chosen.spares_decided);
+    aside(move || {
+        let meant = |at: usize| meant.get(at) == Some(&true);
+        let is_likely = |at: usize| likely.get(at) == Some(&true);
+        let weave = chain.weave(&undos, meant);
+        let without = weave.without_sparing(meant, is_likely, spares_decided);
+        (chain, without)
+    })
+    .await
 }
 
 /// Returns the name behind the symlinks on a file's path, as the versions that

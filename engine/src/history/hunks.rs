@@ -1,9 +1,10 @@
 //! The differences between two versions as people read them: changed lines with
 //! context, the removed lines of each change first.
 
-use imara_diff::{Algorithm, Diff, InternedInput};
+use imara_diff::Algorithm;
 
-use super::weave::{Compared, Kind, number};
+use super::weave::{Compared, Kind};
+use crate::text::align::Aligned;
 
 /// Changed lines with the unchanged lines around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,28 +92,22 @@ fn put<'a>(
     removed: &mut Vec<Compared<'a>>,
     added: &mut Vec<Compared<'a>>,
 ) {
-    let mut input: InternedInput<&[u8]> = InternedInput::default();
-    input.update_before(removed.iter().map(|line| line.text));
-    input.update_after(added.iter().map(|line| line.text));
-    let diff = Diff::compute(Algorithm::Myers, &input);
-    let (mut old, mut new) = (0, 0);
-    while old < removed.len() || new < added.len() {
-        let was = removed.get(old).filter(|_| diff.is_removed(number(old)));
-        let is = added.get(new).filter(|_| diff.is_added(number(new)));
-        if let Some(line) = was {
-            all.push(line.clone());
-            old += 1;
-        } else if let Some(line) = is {
-            all.push(line.clone());
-            new += 1;
-        } else {
-            let kind = Kind::Context;
-            all.extend(added.get(new).map(|line| Compared {
-                kind,
-                ..line.clone()
-            }));
-            (old, new) = (old + 1, new + 1);
-        }
+    let texts =
+        |lines: &[Compared<'a>]| -> Vec<&'a [u8]> { lines.iter().map(|line| line.text).collect() };
+    let (old, new) = (texts(removed), texts(added));
+    let pairs = Aligned::of(Algorithm::Myers, &old, &new).pairs();
+    let end = (removed.len(), added.len());
+    let (mut was, mut is) = (0, 0);
+    for (at, to) in pairs.into_iter().chain([end]) {
+        all.extend_from_slice(&removed[was..at]);
+        all.extend_from_slice(&added[is..to]);
+        let kind = Kind::Context;
+        let same = added.get(to).map(|line| Compared {
+            kind,
+            ..line.clone()
+        });
+        all.extend(same);
+        (was, is) = (at + 1, to + 1);
     }
     removed.clear();
     added.clear();

@@ -2,14 +2,14 @@
 //! another text, and keeps its author (HIST-10).
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
-use imara_diff::{Algorithm, Diff, InternedInput};
+use imara_diff::Algorithm;
 
-use super::weave::{Entry, Line, Weave, number};
-use super::without::{Kept, State};
-use crate::text::lines;
+use super::kept::Kept;
+use super::weave::{Entry, Line, Weave};
+use super::without::State;
+use crate::text::align::{Aligned, Place};
 
 /// A later text of a line.
 #[derive(Clone, Debug)]
@@ -96,26 +96,18 @@ impl Weave {
 /// Returns the pairs of an old and a new line, by their indexes, that differ in
 /// white space alone. Runs of lines with almost no letters or digits are not
 /// enough to tell.
-pub(super) fn pairs(old: &[&[u8]], new: &[Arc<[u8]>]) -> Vec<(usize, usize)> {
+pub(super) fn pairs(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
     if old.is_empty() || new.is_empty() {
         return Vec::new();
     }
-    let bare = |text: &[u8]| bare(text.iter());
-    let old: Vec<Vec<u8>> = old.iter().map(|text| bare(text)).collect();
-    let new: Vec<Vec<u8>> = new.iter().map(|text| bare(text)).collect();
-    let mut input: InternedInput<&[u8]> = InternedInput::default();
-    input.update_before(old.iter().map(|text| &**text));
-    input.update_after(new.iter().map(|text| &**text));
-    if !lines::is_quick(&input) {
-        return Vec::new();
-    }
-    let diff = Diff::compute(Algorithm::Myers, &input);
-    let is_kept = |side: Range<usize>, changed: &dyn Fn(u32) -> bool| -> Vec<usize> {
-        side.filter(|at| !changed(number(*at))).collect()
-    };
-    let kept_old = is_kept(0..old.len(), &|at| diff.is_removed(at));
-    let kept_new = is_kept(0..new.len(), &|at| diff.is_added(at));
-    let all: Vec<(usize, usize)> = kept_old.into_iter().zip(kept_new).collect();
+    let bare =
+        |lines: &[&[u8]]| -> Vec<Vec<u8>> { lines.iter().map(|text| bare(text.iter())).collect() };
+    let (old, new) = (bare(old), bare(new));
+    let [was, is] = [&old, &new].map(|lines| -> Vec<&[u8]> {
+        let lines = lines.iter().map(|text| &**text);
+        lines.collect()
+    });
+    let all = Aligned::of(Algorithm::Myers, &was, &is).pairs();
     let follows = |a: &(usize, usize), b: &(usize, usize)| (a.0 + 1, a.1 + 1) == *b;
     let says = |run: &&[(usize, usize)]| run.iter().any(|(at, _)| has_words(&old[*at]));
     let runs = all.chunk_by(follows).filter(says).flatten();
@@ -135,9 +127,6 @@ pub(super) fn has_words(text: &[u8]) -> bool {
     let letters = text.iter().filter(|byte| byte.is_ascii_alphanumeric());
     letters.take(2).count() == 2
 }
-
-/// A place where two texts differ: its lines in the old and in the new one.
-pub(super) type Place = (Range<usize>, Range<usize>);
 
 /// Splits a place at pairs of lines, of which the indexes count from its start.
 pub(super) fn split(place: &Place, pairs: &[(usize, usize)]) -> Vec<Place> {

@@ -4,6 +4,7 @@
 
 mod hunks;
 mod indents;
+mod kept;
 pub mod lineage;
 mod review;
 mod spared;
@@ -18,5 +19,7 @@ pub use survival::Left;
 pub use weave::{Claim, Compared, Kind, Step, Undos, Weave};
 pub use without::{Conflict, Without};
 
+#[cfg(test)]
+mod large;
 #[cfg(test)]
 mod tests;

@@ -244,8 +244,10 @@ impl Weave {
         let mut all: Vec<Decided> = Vec::new();
         let mut last = None;
         for (at, line) in self.order.iter().enumerate() {
-            let made = asked.iter().rfind(|at| self.turns(**at, *line));
-            let (Some(by), Some(made)) = (decisions.get(line), made) else {
+            let Some(by) = decisions.get(line) else {
+                continue;
+            };
+            let Some(made) = asked.iter().rfind(|at| self.turns(**at, *line)) else {
                 continue;
             };
             let (is_there, number) = (on[*line], place[*line]);

@@ -5,14 +5,16 @@
 //! (removed). The file's content after a version consists of the lines that are
 //! on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use imara_diff::{Algorithm, Diff, InternedInput};
+use foldhash::fast::FixedState;
+use imara_diff::Algorithm;
 
 use touchmark_proto::{Hash, LineRange};
 
-use super::indents::{self, Place, Recast};
+use super::indents::{self, Recast};
+use crate::text::align::{self, Aligned, Differences, Middle, Place};
 use crate::text::lines;
 
 /// A version's content, as [`Weave::new`] takes it.
@@ -74,6 +76,11 @@ pub struct Weave {
     pub(super) carried: BTreeSet<usize>,
     /// The versions that are undos ([`Undos::undos`]).
     pub(super) undos: BTreeSet<usize>,
+    /// The lines that hunks replaced by others, each with the hunk's number, of
+    /// all hunks.
+    replaced_by: BTreeSet<(Line, usize)>,
+    /// The number of hunks.
+    hunks: usize,
 }
 
 /// Lines of one version whose author the user has named (ATTR-18).
@@ -95,6 +102,8 @@ pub(super) struct Entry {
     pub(super) later: Vec<Recast>,
     /// The version that first contained the line.
     pub(super) step: usize,
+    /// The number of the hunk that added it, of all hunks.
+    made: usize,
 }
 
 /// What a version changed.
@@ -146,6 +155,9 @@ pub(super) enum What {
 pub(super) struct Hunk {
     pub(super) off: Vec<Line>,
     pub(super) on: Vec<Line>,
+    /// The lines could not be compared: which of them replaced which is not
+    /// known, and some may be the same line.
+    pub(super) is_unclear: bool,
 }
 
 /// The kind of a line in a comparison of two versions.
@@ -192,6 +204,8 @@ impl Weave {
             claims: BTreeMap::new(),
             carried: undos.carried.iter().copied().collect(),
             undos: undos.undos.iter().copied().collect(),
+            replaced_by: BTreeSet::new(),
+            hunks: 0,
         };
         // The last version that turned each line on and off, for carried
         // versions. A carried version counts as the version that it repeats.
@@ -202,7 +216,7 @@ impl Weave {
             text: None,
         };
         // The versions that had each text.
-        let mut earlier: BTreeMap<Option<&[u8]>, Vec<usize>> = BTreeMap::new();
+        let mut earlier: HashMap<Option<&[u8]>, Vec<usize>, FixedState> = HashMap::default();
         // The versions that an undo has taken back as a whole. A later version
         // with the same text as one of them and an older one repeats that one.
         let mut undone: BTreeSet<usize> = BTreeSet::new();
@@ -379,12 +393,10 @@ impl Weave {
     pub fn claimed(mut self, claims: &[Claim]) -> Self {
         let places = self.line_places();
         for (at, claim) in claims.iter().enumerate() {
+            let marks: BTreeMap<u32, u64> = claim.lines.iter().copied().collect();
             for (line, (step, place)) in places.iter().enumerate() {
-                let is_meant = *step == claim.step
-                    && claim
-                        .lines
-                        .contains(&(number(*place), Self::mark(&self.lines[line].text)));
-                if is_meant {
+                let mark = marks.get(&number(*place)).filter(|_| *step == claim.step);
+                if mark.is_some_and(|mark| *mark == Self::mark(&self.lines[line].text)) {
                     self.claims.insert(line, self.changes.len() + at);
                 }
             }
@@ -457,8 +469,7 @@ impl Weave {
     /// the new one. New lines are inserted into the order. Lines of which only
     /// the white space changed get their new text.
     fn hunks(&mut self, on: &mut Vec<bool>, [old, new]: [Option<&[u8]>; 2], how: How) -> Vec<Hunk> {
-        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-        let added = split(new);
+        let found = differences(old.unwrap_or_default(), new.unwrap_or_default());
         // The places of the lines that are on, in order, and one after the
         // last.
         let mut places: Vec<usize> = (0..self.order.len())
@@ -466,16 +477,20 @@ impl Weave {
             .collect();
         places.push(self.order.len());
         let mut hunks = Vec::new();
-        let mut order = Vec::with_capacity(self.order.len() + added.len());
+        let mut order = Vec::with_capacity(self.order.len());
         let mut copied = 0;
-        let mut all = differences(old, new, places.len() - 1, added.len());
+        let mut all = found.places.clone();
         if !how.exact {
             all = all
-                .iter()
-                .flat_map(|place| self.recast(place, &places, &added, how))
+                .into_iter()
+                .flat_map(|(place, is_compared)| {
+                    let rest = self.recast(&place, &places, &found, how);
+                    rest.into_iter().map(move |place| (place, is_compared))
+                })
                 .collect();
         }
-        for (before, after) in all {
+        for ((before, after), is_compared) in all {
+            let added = found.new_lines(after.clone());
             // The region includes the removed lines between these lines and
             // their neighbours, since some of them may be back.
             let from = before.start.checked_sub(1).map_or(0, |one| places[one] + 1);
@@ -484,9 +499,9 @@ impl Weave {
             copied = to;
             let region = self.order[from..to].to_vec();
             let off: Vec<Line> = region.iter().copied().filter(|line| on[*line]).collect();
-            let back = self.back(&region, on, &added[after.clone()], how.puts_back);
+            let back = self.back(&region, on, added, how.puts_back);
             let mut on_now = Vec::with_capacity(after.len());
-            let mut rest = region.into_iter().peekable();
+            let mut rest = region.iter().copied().peekable();
             // For each new line, the next line that comes back.
             let mut coming: Vec<Option<Line>> = back.clone();
             for at in (1..coming.len()).rev() {
@@ -494,7 +509,7 @@ impl Weave {
             }
             // The line before which all replaced lines are placed already.
             let mut placed = None;
-            for ((text, back), next_back) in added[after].iter().zip(back).zip(coming) {
+            for ((text, back), next_back) in added.iter().zip(back).zip(coming) {
                 let line = match back {
                     Some(line) => {
                         while let Some(passed) = rest.next_if(|next| *next != line) {
@@ -524,9 +539,10 @@ impl Weave {
                             order.push(gone);
                         }
                         self.lines.push(Entry {
-                            text: Arc::clone(text),
+                            text: Arc::from(*text),
                             later: Vec::new(),
                             step: how.at,
+                            made: self.hunks,
                         });
                         self.lines.len() - 1
                     }
@@ -535,7 +551,16 @@ impl Weave {
                 on_now.push(line);
             }
             order.extend(rest);
-            hunks.push(Hunk { off, on: on_now });
+            if !on_now.is_empty() {
+                let replaced = off.iter().map(|line| (*line, self.hunks));
+                self.replaced_by.extend(replaced);
+            }
+            self.hunks += 1;
+            hunks.push(Hunk {
+                off,
+                on: on_now,
+                is_unclear: !is_compared,
+            });
         }
         order.extend_from_slice(&self.order[copied..]);
         self.order = order;
@@ -553,12 +578,12 @@ impl Weave {
 
     /// Gives the lines of which only the white space differs their new text.
     /// Returns the places between them. `places` has the place of each line of
-    /// the old text, `added` the lines of the new one.
+    /// the old text.
     fn recast(
         &mut self,
         place: &Place,
         places: &[usize],
-        added: &[Arc<[u8]>],
+        found: &Differences<'_>,
         how: How,
     ) -> Vec<Place> {
         let (before, after) = place;
@@ -566,11 +591,11 @@ impl Weave {
             .iter()
             .map(|at| self.order[*at])
             .collect();
-        let new = &added[after.clone()];
+        let new = found.new_lines(after.clone());
         let texts = old.iter().map(|line| &**self.lines[*line].last_text());
         let pairs = indents::pairs(&texts.collect::<Vec<_>>(), new);
         for (was, is) in &pairs {
-            self.lines[old[*was]].recast(how.at, &new[*is], how.repeats);
+            self.lines[old[*was]].recast(how.at, &Arc::from(new[*is]), how.repeats);
         }
         indents::split(place, &pairs)
     }
@@ -578,12 +603,9 @@ impl Weave {
     /// Returns whether the version that first contained `line` replaced `other`
     /// by it.
     fn replaced(&self, line: Line, other: Line) -> bool {
-        let change = self.changes.get(self.lines[line].step);
-        let Some(What::Hunks(hunks)) = change.map(|change| &change.what) else {
-            return false;
-        };
-        let mut hunks = hunks.iter();
-        hunks.any(|hunk| hunk.on.contains(&line) && hunk.off.contains(&other))
+        let of = self.replaced_by.range((other, 0)..(other + 1, 0));
+        let made = self.lines[line].made;
+        of.into_iter().any(|(_, by)| *by == made)
     }
 
     /// Determines which of the new lines were in the file earlier and had been
@@ -593,7 +615,7 @@ impl Weave {
         &self,
         region: &[Line],
         on: &[bool],
-        new: &[Arc<[u8]>],
+        new: &[&[u8]],
         puts_back: bool,
     ) -> Vec<Option<Line>> {
         let gone: Vec<Line> = region.iter().copied().filter(|line| !on[*line]).collect();
@@ -601,15 +623,10 @@ impl Weave {
         if gone.is_empty() || new.is_empty() {
             return back;
         }
-        let mut input: InternedInput<&[u8]> = InternedInput::default();
-        input.update_before(gone.iter().map(|line| &**self.lines[*line].last_text()));
-        input.update_after(new.iter().map(|text| &**text));
-        let diff = Diff::compute(Algorithm::Myers, &input);
-        let mut kept_old = (0..gone.len()).filter(|line| !diff.is_removed(number(*line)));
-        for (at, back) in back.iter_mut().enumerate() {
-            if !diff.is_added(number(at)) {
-                *back = kept_old.next().map(|line| gone[line]);
-            }
+        let old = gone.iter().map(|line| &**self.lines[*line].last_text());
+        let old: Vec<&[u8]> = old.collect();
+        for (line, at) in Aligned::of(Algorithm::Myers, &old, new).pairs() {
+            back[at] = Some(gone[line]);
         }
         let mut at = 0;
         while at < back.len() {
@@ -705,31 +722,19 @@ struct Now<'a> {
     text: Option<&'a [u8]>,
 }
 
-/// Splits a text into lines with their line ends. Binary content is one line.
-fn split(text: &[u8]) -> Vec<Arc<[u8]>> {
-    if text.is_empty() {
-        return Vec::new();
+/// Returns which lines of the old text are replaced by which of the new one. A
+/// binary content is one line. If one of them is binary, all lines are replaced.
+fn differences<'a>(old: &'a [u8], new: &'a [u8]) -> Differences<'a> {
+    if !lines::is_binary(old) && !lines::is_binary(new) {
+        return Differences::of(&Middle::of(old, new));
     }
-    if lines::is_binary(text) {
-        return vec![text.into()];
-    }
-    text.split_inclusive(|byte| *byte == b'\n')
-        .map(Arc::from)
-        .collect()
-}
-
-/// Returns which lines of the old text are replaced by which of the new one. If
-/// the comparison would take too long, or one of them is binary, all lines are
-/// replaced.
-fn differences(old: &[u8], new: &[u8], old_lines: usize, new_lines: usize) -> Vec<Place> {
-    let whole = |range: std::ops::Range<u32>| range.start as usize..range.end as usize;
-    match lines::compare(old, new) {
-        Some((diff, _)) => diff
-            .hunks()
-            .map(|hunk| (whole(hunk.before), whole(hunk.after)))
-            .collect(),
-        None => vec![(0..old_lines, 0..new_lines)],
-    }
+    let split = |text: &'a [u8]| -> Vec<&'a [u8]> {
+        match lines::is_binary(text) {
+            true => vec![text],
+            false => align::lines(text).collect(),
+        }
+    };
+    Differences::all(&split(old), split(new))
 }
 
 /// Converts a line number or a number of lines. Texts have less than 2^32 lines.

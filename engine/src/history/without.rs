@@ -2,10 +2,12 @@
 //! (UNDO-1).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use touchmark_proto::LineRange;
 
 use super::indents;
+use super::kept::Kept;
 use super::spared::{Decided, Likely};
 use super::weave::{Change, Hunk, Line, Weave, What, number};
 
@@ -48,9 +50,9 @@ pub struct Conflict {
 
 /// The smallest part of a change that is undone, or stays, alone.
 pub(super) struct Part {
-    step: usize,
-    off: Vec<Line>,
-    on: Vec<Line>,
+    pub(super) step: usize,
+    pub(super) off: Vec<Line>,
+    pub(super) on: Vec<Line>,
 }
 
 impl Weave {
@@ -271,6 +273,7 @@ impl Weave {
             return parts(at, hunk);
         }
         let mut by: BTreeMap<usize, Hunk> = BTreeMap::new();
+        let is_unclear = hunk.is_unclear;
         let step = |line: &Line| self.made_by(at, *line);
         let author = |line: &Line| self.author_of(step(line), *line);
         for line in &hunk.on {
@@ -291,7 +294,9 @@ impl Weave {
             };
             by.entry(step).or_default().off.push(*line);
         }
-        let all = by.into_iter();
+        let all = by
+            .into_iter()
+            .map(|(step, hunk)| (step, Hunk { is_unclear, ..hunk }));
         all.flat_map(|(step, hunk)| parts(step, &hunk)).collect()
     }
 
@@ -387,7 +392,7 @@ impl Weave {
     /// of more than a few lines has kept none: that is another text, into which
     /// the lines that were removed before do not belong. White space does not
     /// count.
-    fn made_anew(&self, at: usize, hunks: &[Hunk]) -> Option<(usize, Vec<Line>)> {
+    fn made_anew(&self, at: usize, hunks: &[Hunk]) -> Option<(usize, Arc<[Line]>)> {
         let [hunk] = hunks else { return None };
         let before = self.on_after(at.checked_sub(1)?);
         let is_all = before.iter().filter(|on| **on).count() == hunk.off.len();
@@ -396,7 +401,7 @@ impl Weave {
         let old: BTreeSet<&[u8]> = old.filter(|text| indents::has_words(text)).collect();
         let is_new = |line: &Line| self.lines[*line].step == at && !old.contains(text(line));
         let is_anew = is_all && old.len() >= FEW && !hunk.on.is_empty();
-        (is_anew && hunk.on.iter().all(is_new)).then(|| (at, hunk.on.clone()))
+        (is_anew && hunk.on.iter().all(is_new)).then(|| (at, hunk.on.as_slice().into()))
     }
 
     /// Returns the parts that stay as conflicts, with their places in the
@@ -407,6 +412,13 @@ impl Weave {
         }
         let (on, place) = self.places();
         let mut conflicts: Vec<Conflict> = Vec::new();
+        let span = |lines: &[Line]| {
+            let here = lines.iter().filter(|line| on[**line]);
+            let here = here.map(|line| place[*line]);
+            here.clone().min().zip(here.max())
+        };
+        // The lines that replaced the last part: they may have replaced many.
+        let mut last: Option<(Arc<[Line]>, Option<(u32, u32)>)> = None;
         for (part, by, instead) in kept.parts {
             // Git has put another content in the place of all of it, as by
             // going to another branch: nothing of it is left.
@@ -414,12 +426,17 @@ impl Weave {
             if self.carried.contains(&by) && !is_left {
                 continue;
             }
-            let all = part.on.iter().chain(&part.off).chain(&instead);
-            let here: Vec<Line> = all.copied().filter(|line| on[*line]).collect();
-            let places = here.iter().map(|line| place[*line]);
+            let replaced = match &last {
+                Some((lines, span)) if Arc::ptr_eq(lines, &instead) => *span,
+                _ => span(&instead),
+            };
+            last = Some((instead, replaced));
+            let spans = [span(&part.on), span(&part.off), replaced];
+            let spans = spans.into_iter().flatten();
             let any = part.on.first().map_or(0, |line| place[*line]);
-            let start = places.clone().min().unwrap_or(any);
-            let end = places.max().unwrap_or(any);
+            let start = spans.clone().map(|(start, _)| start).min();
+            let start = start.unwrap_or(any);
+            let end = spans.map(|(_, end)| end).max().unwrap_or(any);
             let before = self.last_texts(part.off.iter().copied());
             conflicts.push(Conflict {
                 lines: LineRange { start, end },
@@ -510,72 +527,10 @@ impl State {
     }
 }
 
-/// The parts that stay of the versions to be undone.
-#[derive(Default)]
-pub(super) struct Kept {
-    /// For each line that was replaced or removed, the versions that did so, each
-    /// with its new lines in that place.
-    replaced: BTreeMap<Line, Vec<(usize, Vec<Line>)>>,
-    /// The parts that stay. With each: the version that changed its lines, and
-    /// that version's new lines.
-    parts: Vec<(Part, usize, Vec<Line>)>,
-    /// The lines that stay as a version added or removed them, each with that
-    /// version: those given, and those of the parts that stay.
-    lines: BTreeSet<(usize, Line)>,
-    /// The newest version that replaced the file's whole text by another one
-    /// ([`Weave::made_anew`]), with its lines.
-    anew: Option<(usize, Vec<Line>)>,
-}
-
-impl Kept {
-    /// Notes a change that is not undone, of the lines that count.
-    fn others(&mut self, part: &Part, counts: impl Fn(Line) -> bool) {
-        for line in part.off.iter().filter(|line| counts(**line)) {
-            let by = self.replaced.entry(*line).or_default();
-            by.push((part.step, part.on.clone()));
-        }
-    }
-
-    /// Checks a part that is to be undone. It stays if a version that stays has
-    /// changed its lines. It also stays if the file was rewritten since, so that
-    /// its lines would come back into another text. `is_gone` says whether they
-    /// are away: no version has brought them back.
-    fn look(&mut self, part: Part, is_gone: bool) {
-        let changed = part.on.iter().find_map(|line| {
-            let by = self.replaced.get(line)?;
-            // A later change that put the removed lines back has undone the
-            // part already. A later change that only removed lines has undone a
-            // part that had replaced none.
-            let is_undone = |on: &[Line]| match on {
-                [] => part.off.is_empty(),
-                on => on.iter().all(|line| part.off.contains(line)),
-            };
-            by.iter().find(|(_, on)| !is_undone(on)).cloned()
-        });
-        let comes_back = part.on.is_empty() && is_gone;
-        let changed = changed.or_else(|| self.anew.clone().filter(|_| comes_back));
-        if let Some((by, instead)) = changed {
-            self.others(&part, |_| true);
-            let lines = part.on.iter().chain(&part.off);
-            self.lines.extend(lines.map(|line| (part.step, *line)));
-            self.parts.push((part, by, instead));
-        }
-    }
-
-    fn stays(&self, part: &Part) -> bool {
-        let mut lines = part.on.iter().chain(&part.off);
-        lines.any(|line| self.has(part.step, *line))
-    }
-
-    /// Returns whether a line stays as a version made it.
-    pub(super) fn has(&self, step: usize, line: Line) -> bool {
-        self.lines.contains(&(step, line))
-    }
-}
-
 /// Splits a hunk into its parts. Where the numbers of removed and added lines
 /// are equal, each pair is a part. Where lines were only added or only removed,
-/// each line is a part. Otherwise the whole hunk is one part.
+/// each line is a part. Otherwise, and where the lines could not be compared, the
+/// whole hunk is one part.
 fn parts(step: usize, hunk: &Hunk) -> Vec<Part> {
     let one = |off: &[Line], on: &[Line]| Part {
         step,
@@ -583,6 +538,7 @@ fn parts(step: usize, hunk: &Hunk) -> Vec<Part> {
         on: on.to_vec(),
     };
     match (&*hunk.off, &*hunk.on) {
+        (off, on) if hunk.is_unclear => vec![one(off, on)],
         (off, on) if off.len() == on.len() => {
             let pairs = off.chunks(1).zip(on.chunks(1));
             pairs.map(|(off, on)| one(off, on)).collect()

@@ -1,19 +1,16 @@
 //! Counts and compares the lines of two contents, and returns the first
 //! characters of one.
 
-use imara_diff::{Algorithm, Diff, InternedInput, Token};
 use touchmark_proto::{LineCounts, LineRange};
 
+use super::align::{Differences, Middle};
 use crate::effect::TextPair;
 use crate::tracker::carry::{Difference, Hunk};
 
-/// The maximum number of bytes of a content that is compared.
+/// The maximum number of bytes of a content that are compared, without the equal
+/// lines at the beginning and at the end, so that one answer takes a few
+/// milliseconds at most.
 pub const MAX_BYTES: usize = 1 << 20;
-
-/// The maximum number of steps that a comparison may take. Contents that could
-/// take more are not compared, so that one answer takes a few milliseconds at
-/// most.
-const MAX_EFFORT: u64 = 32 << 20;
 
 /// A NUL byte among this number of first bytes makes a content binary, as in
 /// git.
@@ -24,41 +21,48 @@ const PREVIEW_CHARS: usize = 200;
 
 /// Returns the lines added and removed between two contents, as `git diff
 /// --numstat` counts them: a line differs also if only its line ending does. An
-/// absent file counts as empty. Returns `None` for binary contents, for
-/// contents larger than [`MAX_BYTES`], and for those that repeat the same lines
-/// so often that comparing them would take long.
+/// absent file counts as empty. Returns `None` for binary contents, for those
+/// that differ in more than [`MAX_BYTES`], and for those that repeat the same
+/// lines so often that comparing them would take long.
 pub fn count(old: &[u8], new: &[u8]) -> Option<LineCounts> {
-    let (diff, _) = compare(old, new)?;
+    let found = compare(old, new)?;
+    let places = || found.places.iter().map(|(place, _)| place);
     Some(LineCounts {
-        added: diff.count_additions(),
-        removed: diff.count_removals(),
+        added: number(places().map(|(_, after)| after.len()).sum()),
+        removed: number(places().map(|(before, _)| before.len()).sum()),
     })
 }
 
 /// Returns where two contents differ, in order, or `None` if [`count`] returns
 /// `None`.
 pub fn difference(pair: TextPair, old: &[u8], new: &[u8]) -> Option<Difference> {
-    let (diff, old_lines) = compare(old, new)?;
+    let found = compare(old, new)?;
     Some(Difference {
         pair,
-        old_lines,
-        hunks: hunks(&diff),
+        old_lines: number(found.old_lines),
+        hunks: hunks(&found),
     })
 }
 
 /// Returns the places where two contents differ, in order, or `None` if
 /// [`count`] returns `None`.
 pub fn places(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
-    compare(old, new).map(|(diff, _)| hunks(&diff))
+    compare(old, new).map(|found| hunks(&found))
 }
 
-fn hunks(diff: &Diff) -> Vec<Hunk> {
-    let length = |range: &std::ops::Range<u32>| range.end - range.start;
-    let hunks = diff.hunks().map(|hunk| Hunk {
-        old_start: hunk.before.start + 1,
-        old_lines: length(&hunk.before),
-        new_start: hunk.after.start + 1,
-        new_lines: length(&hunk.after),
+/// As [`places`], however much the contents differ; `None` for binary ones. It
+/// may take too long for a thread that others wait for.
+pub fn all_places(old: &[u8], new: &[u8]) -> Option<Vec<Hunk>> {
+    let is_text = !is_binary(old) && !is_binary(new);
+    is_text.then(|| hunks(&Differences::of(&Middle::of(old, new))))
+}
+
+fn hunks(found: &Differences<'_>) -> Vec<Hunk> {
+    let hunks = found.places.iter().map(|((before, after), _)| Hunk {
+        old_start: number(before.start + 1),
+        old_lines: number(before.len()),
+        new_start: number(after.start + 1),
+        new_lines: number(after.len()),
     });
     hunks.collect()
 }
@@ -66,30 +70,34 @@ fn hunks(diff: &Diff) -> Vec<Hunk> {
 /// Returns the lines of the older content that the newer one does not have,
 /// counted in the older one, or `None` if [`count`] returns `None`.
 pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
-    let (diff, _) = compare(old, new)?;
-    let hunks = diff.hunks().filter(|hunk| !hunk.before.is_empty());
-    let lines = hunks.map(|hunk| LineRange {
-        start: hunk.before.start + 1,
-        end: hunk.before.end,
-    });
+    let found = compare(old, new)?;
+    let before = found.places.iter().map(|((before, _), _)| before);
+    let lines = before
+        .filter(|lines| !lines.is_empty())
+        .map(|lines| LineRange {
+            start: number(lines.start + 1),
+            end: number(lines.end),
+        });
     Some(lines.collect())
 }
 
-/// Returns where two contents differ, by the indexes of lines, and the number
-/// of lines of the older one. Returns `None` if [`count`] does.
-pub(crate) fn compare(old: &[u8], new: &[u8]) -> Option<(Diff, u32)> {
-    let cannot = |content: &[u8]| content.len() > MAX_BYTES || is_binary(content);
-    if cannot(old) || cannot(new) {
+/// Returns where two contents differ. Returns `None` if [`count`] does.
+fn compare<'a>(old: &'a [u8], new: &'a [u8]) -> Option<Differences<'a>> {
+    if is_binary(old) || is_binary(new) {
         return None;
     }
-    let input = InternedInput::new(old, new);
-    let lines = u32::try_from(input.before.len()).ok()?;
-    is_quick(&input).then(|| (Diff::compute(Algorithm::Histogram, &input), lines))
+    let middle = Middle::of(old, new);
+    if middle.old.len().max(middle.new.len()) > MAX_BYTES {
+        return None;
+    }
+    let found = Differences::of(&middle);
+    let is_compared = found.places.iter().all(|(_, is_compared)| *is_compared);
+    is_compared.then_some(found)
 }
 
-/// Returns whether a comparison of these lines takes a few milliseconds at most.
-pub(crate) fn is_quick(input: &InternedInput<&[u8]>) -> bool {
-    effort(input) <= MAX_EFFORT
+/// Converts a line number or a number of lines. Texts have less than 2^32 lines.
+fn number(line: usize) -> u32 {
+    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 /// Returns the lines of a writer that were taken back: the writer changed
@@ -98,16 +106,16 @@ pub(crate) fn is_quick(input: &InternedInput<&[u8]>) -> bool {
 /// compare.
 pub fn taken_back(base: &[u8], mine: &[u8], now: &[u8]) -> Vec<LineRange> {
     let compared = [(base, mine), (mine, now), (base, now)];
-    if compared.iter().any(|(old, new)| count(old, new).is_none()) {
+    let [Some(written), Some(since), Some(all)] = compared.map(|(old, new)| compare(old, new))
+    else {
         return Vec::new();
-    }
-    let [written, since, all] = compared
-        .map(|(old, new)| Diff::compute(Algorithm::Histogram, &InternedInput::new(old, new)));
-    let back = since
-        .hunks()
-        .filter(|hunk| hunk.after.clone().all(|line| !all.is_added(line)))
-        .flat_map(|hunk| hunk.before)
-        .filter(|line| written.is_added(*line));
+    };
+    let places = since.places.iter().map(|(place, _)| place);
+    let back = places
+        .filter(|(_, after)| after.clone().all(|line| !all.is_added(line)))
+        .flat_map(|(before, _)| before.clone())
+        .filter(|line| written.is_added(*line))
+        .map(number);
     let mut ranges: Vec<LineRange> = Vec::new();
     for line in back.map(|line| line + 1) {
         match ranges.last_mut() {
@@ -119,85 +127,6 @@ pub fn taken_back(base: &[u8], mine: &[u8], now: &[u8]) -> Vec<LineRange> {
         }
     }
     ranges
-}
-
-/// Returns how many pairs of lines a comparison may have to look at in the
-/// worst case.
-///
-/// Lines that are unique in both texts, and in the same order, split the texts
-/// into pieces that are compared separately. Real edits leave many such lines.
-/// Texts that repeat the same few lines, or that have them in another order,
-/// leave none, and then every algorithm is quadratic (measured: half a minute
-/// for half a megabyte).
-fn effort(input: &InternedInput<&[u8]>) -> u64 {
-    let places = |side: &[Token]| {
-        let mut places = vec![(0_u32, 0_usize); input.interner.num_tokens() as usize];
-        for (at, line) in side.iter().enumerate() {
-            let place = &mut places[line.0 as usize];
-            *place = (place.0 + 1, at);
-        }
-        places
-    };
-    let in_old = places(&input.before);
-    let in_new = places(&input.after);
-    // Pairs of the place in old and the place in new, for lines unique in both,
-    // in old's order.
-    let unique: Vec<(usize, usize)> = input
-        .before
-        .iter()
-        .map(|line| (in_old[line.0 as usize], in_new[line.0 as usize]))
-        .filter(|(old, new)| old.0 == 1 && new.0 == 1)
-        .map(|(old, new)| (old.1, new.1))
-        .collect();
-    // Lines that the other text does not have are set aside before the search.
-    let shared_old = running(&input.before, |line| in_new[line.0 as usize].0 > 0);
-    let shared_new = running(&input.after, |line| in_old[line.0 as usize].0 > 0);
-    let mut effort = 0;
-    let (mut old_from, mut new_from) = (0, 0);
-    let ends = (input.before.len(), input.after.len());
-    for (old, new) in increasing(&unique).into_iter().chain([ends]) {
-        effort +=
-            (shared_old[old] - shared_old[old_from]) * (shared_new[new] - shared_new[new_from]);
-        // The last pair is the end. Nothing is looked up after it.
-        (old_from, new_from) = (old + 1, new + 1);
-    }
-    effort
-}
-
-/// Returns, for each number of first lines, how many of those satisfy `is_so`.
-fn running(side: &[Token], is_so: impl Fn(&Token) -> bool) -> Vec<u64> {
-    let mut counts = vec![0];
-    let mut count = 0;
-    for line in side {
-        count += u64::from(is_so(line));
-        counts.push(count);
-    }
-    counts
-}
-
-/// Returns the longest subsequence whose second numbers increase too.
-fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // For each length: the index of the pair that ends the best subsequence of
-    // that length.
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
-    for (at, pair) in pairs.iter().enumerate() {
-        let length = ends.partition_point(|end| pairs[*end].1 < pair.1);
-        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
-        if length == ends.len() {
-            ends.push(at);
-        } else {
-            ends[length] = at;
-        }
-    }
-    let mut found = Vec::with_capacity(ends.len());
-    let mut at = ends.last().copied();
-    while let Some(index) = at {
-        found.push(pairs[index]);
-        at = before[index];
-    }
-    found.reverse();
-    found
 }
 
 /// Returns whether a content is binary, as git decides it.
@@ -297,25 +226,24 @@ mod tests {
         // A completely different text.
         let other = bytes(&numbered("b"));
         assert_eq!(counted(&bytes(&old), &other), (50_000, 50_000));
-        // A few lines repeated many times: a comparison would take half a
-        // minute.
+        // A few lines repeated many times.
         let repeated = |lines: &[u8]| lines.repeat(60_000);
-        assert_eq!(count(&repeated(b"x\ny\n"), &repeated(b"y\nz\nx\n")), None);
-        // A few lines repeated as often as in real files.
-        let some = |lines: &[u8]| lines.repeat(500);
-        assert!(count(&some(b"x\ny\n"), &some(b"y\nz\nx\n")).is_some());
-    }
-
-    #[test]
-    fn the_longest_increasing_subsequence_is_found() {
-        let of = |seconds: &[usize]| -> Vec<usize> {
-            let pairs: Vec<_> = seconds.iter().copied().enumerate().collect();
-            increasing(&pairs).into_iter().map(|pair| pair.1).collect()
+        assert_eq!(
+            counted(&repeated(b"x\ny\n"), &repeated(b"y\nz\nx\n")),
+            (60_001, 1)
+        );
+        // Without order: a comparison would take half a minute.
+        let mut state = 1_u64;
+        let next = |_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            format!("{}\n", (state >> 33) % 1_000)
         };
-        assert_eq!(of(&[]), [0; 0]);
-        assert_eq!(of(&[3, 2, 1]), [1]);
-        assert_eq!(of(&[9, 1, 8, 2, 7, 3]), [1, 2, 3]);
-        assert_eq!(of(&[0, 1, 2]), [0, 1, 2]);
+        let mut mixed: Vec<String> = (0..60_000).map(next).collect();
+        let first = bytes(&mixed);
+        mixed.reverse();
+        assert_eq!(count(&first, &bytes(&mixed)), None);
     }
 
     #[test]

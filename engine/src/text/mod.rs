@@ -2,6 +2,7 @@
 //! byte order mark and a missing last newline stay as in the file (GUARD-2),
 //! comparing texts by lines, and finding secrets in them (SEC-3).
 
+pub(crate) mod align;
 pub mod cut;
 pub mod lines;
 pub mod quotes;

@@ -1,0 +1,276 @@
+//! Measures what is asked about the past of a repository: who wrote which line,
+//! what is to be reviewed, what was done, what git brought. Git is the peer.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Stdio;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use touchmark_client::blocking::Client;
+use touchmark_proto::commands::CommandEnd;
+use touchmark_proto::daemon::Sync;
+use touchmark_proto::history::FileBlame;
+use touchmark_proto::review::ReviewList;
+use touchmark_proto::{LineRange, SessionId};
+
+use crate::commands::{begin, git, git_command};
+use crate::goal::{self, Goal};
+use crate::part::Part;
+use crate::samples::Samples;
+use crate::table::Row;
+use crate::units;
+use crate::world::{World, session};
+use crate::{Options, progress};
+
+/// The numbers of files and commits of the repository.
+const FILES: usize = 2_000;
+const COMMITS: usize = 500;
+
+/// The number of lines of the file of which the authors are asked.
+const LINES: usize = 5_000;
+
+/// How many files the agent has changed since the last commit.
+const CHANGED: usize = 200;
+
+/// The number of files that a switch changes.
+const SWITCHED: usize = 7_000;
+
+const LONG: &str = "long.txt";
+
+pub(crate) fn part(options: &Options) -> Result<Part> {
+    let mut part = Part::new(
+        "The past of a repository",
+        format!(
+            "A repository of {} files and {} commits, in which an agent and a user have worked in \
+             turns since the last commits. Each commit changes 10 lines of a file of {} lines and \
+             3 other files; of every tenth one, the agent has written the lines. Then the agent \
+             changes {CHANGED} files, which are not committed. Git's commands are the peers, each \
+             a process of its own. `blame` and `log` are commands of touchmark's too; \
+             `review/list` is a request, after one more file was changed. The last rows are of \
+             another repository, in which a branch has other contents of {} files, which are all \
+             tracked: the time from the end of the switch until an answer names an author, \
+             without the time in which the daemon reads the files.",
+            units::count(FILES),
+            COMMITS,
+            units::count(LINES),
+            units::count(SWITCHED),
+        ),
+    );
+    asked(options, &mut part)?;
+    switched(options, &mut part)?;
+    Ok(part)
+}
+
+/// Returns the text of the long file after this number of commits.
+fn long(commit: usize) -> String {
+    let mut text = String::new();
+    for line in 0..LINES {
+        // Each commit changes the lines of its number.
+        let last = Some(line % COMMITS).filter(|one| *one <= commit);
+        let last = last.unwrap_or(0);
+        let _ = writeln!(text, "line {line} of the long file, as of {last}");
+    }
+    text
+}
+
+/// Lets an agent's command write files.
+fn by_agent(
+    client: &Client,
+    session: &SessionId,
+    write: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let begun = client.call(begin(session))?;
+    write()?;
+    client.call(CommandEnd {
+        command: Some(begun.command),
+        exit: Some(0),
+        ..CommandEnd::default()
+    })?;
+    Ok(())
+}
+
+fn asked(options: &Options, part: &mut Part) -> Result<()> {
+    let (files, commits) = (
+        options.pick(FILES / 10, FILES),
+        options.pick(COMMITS / 10, COMMITS),
+    );
+    progress(&format!("a repository of {commits} commits"));
+    let world = World::new(&options.binary, files)?;
+    let root = &world.tree.root;
+    fs::write(root.join(LONG), long(0))?;
+    git(&world, &["init", "--quiet"])?;
+    git(&world, &["add", "--all"])?;
+    git(&world, &["commit", "--quiet", "--message", "all files"])?;
+    let (_daemon, client) = world.start()?;
+    let session = session("bench")?;
+    world.read(&client, &session, &[LONG.to_owned()])?;
+    for commit in 1..=commits {
+        let write = || -> Result<()> {
+            fs::write(root.join(LONG), long(commit))?;
+            for n in 0..3 {
+                let file = &world.tree.files[(commit * 3 + n) % files];
+                fs::write(file, format!("file {n} as of {commit}\n").repeat(20))?;
+            }
+            Ok(())
+        };
+        match commit % 10 {
+            0 => by_agent(&client, &session, write)?,
+            _ => write()?,
+        }
+        let message = format!("change {commit}");
+        git(
+            &world,
+            &["commit", "--quiet", "--all", "--message", &message],
+        )?;
+    }
+    let changed = CHANGED.min(files / 2);
+    let change = |round: usize, file: usize| -> Result<()> {
+        let file = &world.tree.files[file];
+        let text = fs::read_to_string(file)?;
+        let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
+        Ok(fs::write(
+            file,
+            format!("the agent's line of {round}\n{rest}"),
+        )?)
+    };
+    by_agent(&client, &session, || {
+        (0..changed).try_for_each(|file| change(0, file))
+    })?;
+
+    let mut measured: [Samples; 6] = Default::default();
+    let rounds = options.pick(3, 15);
+    for round in 0..=rounds {
+        progress(&format!(
+            "the past of a repository, round {round} of {rounds}"
+        ));
+        by_agent(&client, &session, || change(round + 1, round % changed))?;
+        let mut unused: [Samples; 6] = Default::default();
+        let kept = if round == 0 {
+            &mut unused
+        } else {
+            &mut measured
+        };
+        let [blame, git_blame, review, git_diff, log, git_log] = kept;
+        git_blame.time(|| git(&world, &["blame", LONG]))?;
+        blame.time(|| touchmark(&world, &["blame", LONG]))?;
+        git_diff.time(|| git(&world, &["diff"]))?;
+        let queue = review.time(|| client.call(ReviewList::default()))?;
+        ensure!(
+            queue.hunks.len() >= changed,
+            "{} changes are in the queue",
+            queue.hunks.len()
+        );
+        git_log.time(|| git(&world, &["log", "--stat"]))?;
+        log.time(|| touchmark(&world, &["log"]))?;
+    }
+    let [blame, git_blame, review, git_diff, log, git_log] = &measured;
+    let said = |samples: &Samples| units::duration(samples.p50());
+    for (name, goal, (what, took), (peer, peers)) in [
+        (
+            "blame of 5,000 lines, 500 commits",
+            1.2,
+            ("touchmark blame", blame),
+            ("git blame", git_blame),
+        ),
+        (
+            "review/list, 200 changed files",
+            1.5,
+            ("review/list", review),
+            ("git diff", git_diff),
+        ),
+        (
+            "log, 500 commits",
+            0.2,
+            ("touchmark log", log),
+            ("git log --stat", git_log),
+        ),
+    ] {
+        part.rows.push(Row::of(peer, peers));
+        part.rows
+            .push(Row::of(what, took).beside(peer, took.p50(), peers.p50()));
+        let times = goal::times(took.p50(), peers.p50());
+        part.goals.push(
+            Goal::new(name, said(took))
+                .beside(&format!("`{peer}`"), said(peers))
+                .at_most(goal, &format!("x `{peer}`"), times),
+        );
+    }
+    Ok(())
+}
+
+/// Runs a command of touchmark's in the workspace.
+fn touchmark(world: &World, arguments: &[&str]) -> Result<()> {
+    let mut command = world.bare_command();
+    let status = command
+        .current_dir(&world.tree.root)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .status()?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
+
+/// Measures how long it takes to find out what git brought by a switch.
+fn switched(options: &Options, part: &mut Part) -> Result<()> {
+    let count = options.pick(SWITCHED / 10, SWITCHED);
+    progress(&format!("two branches of {} files", units::count(count)));
+    let world = World::new(&options.binary, count)?;
+    git(&world, &["init", "--quiet", "--initial-branch", "main"])?;
+    git(&world, &["add", "--all"])?;
+    git(&world, &["commit", "--quiet", "--message", "one"])?;
+    git(&world, &["switch", "--quiet", "--create", "other"])?;
+    for (n, file) in world.tree.files.iter().enumerate() {
+        fs::write(file, format!("line of the other branch {n}\n").repeat(30))?;
+    }
+    git(&world, &["commit", "--quiet", "--all", "--message", "two"])?;
+    let (_daemon, client) = world.start()?;
+    let session = session("bench")?;
+    world.read(&client, &session, &world.tree.names)?;
+    let (mut switch, mut look) = (Samples::default(), Samples::default());
+    let rounds = options.pick(2, 6);
+    for round in 0..=rounds {
+        progress(&format!("a switch of branches, round {round} of {rounds}"));
+        let to = if round % 2 == 0 { "main" } else { "other" };
+        let started = Instant::now();
+        ensure!(
+            git_command(&world, &["switch", "--quiet", to])
+                .status()?
+                .success(),
+            "no switch"
+        );
+        let switching = started.elapsed();
+        client.call(Sync {})?;
+        let started = Instant::now();
+        client.call(FileBlame {
+            path: world.tree.names[0].as_str().into(),
+            at: None,
+            range: Some(LineRange { start: 1, end: 1 }),
+            exact: None,
+        })?;
+        if round > 0 {
+            switch.add(switching);
+            look.add(started.elapsed());
+        }
+    }
+    part.rows.push(Row::of(
+        format!("git switch, {} files", units::count(count)),
+        &switch,
+    ));
+    part.rows
+        .push(Row::of("the look at .git after it", &look).beside(
+            "git switch",
+            look.p50(),
+            switch.p50(),
+        ));
+    let said = |samples: &Samples| units::duration(samples.p50());
+    part.goals.push(
+        Goal::new(
+            "the look at .git after a switch of 7,000 files",
+            said(&look),
+        )
+        .beside("`git switch`", said(&switch))
+        .at_most(0.5, "x the switch", goal::times(look.p50(), switch.p50())),
+    );
+    Ok(())
+}
