@@ -151,16 +151,20 @@ fn rev1_files_that_agents_made_and_deleted() {
     world.healthy();
 }
 
-/// Runs git as the user, when the file system's clock has passed the end of what
-/// an agent did before.
+/// Runs git as the user, away from what an agent does before and after it, by
+/// the file system's clock.
 fn by_user(world: &World, arguments: &[&str]) {
-    let now = SystemTime::now();
     let tick = world.outside().join("tick");
-    until("the next tick", || {
-        fs::write(&tick, "").unwrap();
-        fs::metadata(&tick).unwrap().modified().unwrap() > now
-    });
+    let pass = || {
+        let then = SystemTime::now() + Duration::from_millis(300);
+        until("the file system's clock", || {
+            fs::write(&tick, "").unwrap();
+            fs::metadata(&tick).unwrap().modified().unwrap() > then
+        });
+    };
+    pass();
     user::git(world.workspace(), arguments);
+    pass();
 }
 
 /// Runs git in a command of an agent, with another committer's time.

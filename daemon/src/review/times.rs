@@ -10,9 +10,11 @@ use crate::git::{Commit, WorkTree};
 use crate::past::Blobs;
 use crate::survival::reflog::Move;
 
-/// How far the time of a new file may be behind the clock, in milliseconds: the
-/// kernel takes it from its last tick.
-const TICK: Millis = 20;
+/// How far the time of a new file may be behind the daemon's clock, in
+/// milliseconds: the kernel takes it from its last tick, and the daemon's clock
+/// is not set back with the system's. In doubt a commit is the agent's, since
+/// then nothing is kept unseen.
+const BEHIND: Millis = 200;
 
 /// The times of commits and of agents' commands.
 #[derive(Debug, Default)]
@@ -67,7 +69,7 @@ impl Times {
 
     fn at(&self, id: &str, second: Millis) -> (Millis, Millis) {
         match self.stored.get(id) {
-            Some(stored) => (*stored, stored.saturating_add(TICK)),
+            Some(stored) => (*stored, stored.saturating_add(BEHIND)),
             None => {
                 let begin = second.saturating_mul(1_000);
                 (begin, begin.saturating_add(999))

@@ -5,10 +5,9 @@
 //! (removed). The file's content after a version consists of the lines that are
 //! on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
 use imara_diff::Algorithm;
 
 use touchmark_proto::{Hash, LineRange};
@@ -215,8 +214,10 @@ impl Weave {
             on: Vec::new(),
             text: None,
         };
-        // The versions that had each text.
-        let mut earlier: HashMap<Option<&[u8]>, Vec<usize>, FixedState> = HashMap::default();
+        // The versions that had each text. Few have the same length, so few are
+        // compared.
+        let sized = |text: Option<&[u8]>| text.map(<[u8]>::len);
+        let mut earlier: BTreeMap<(Option<usize>, Option<&[u8]>), Vec<usize>> = BTreeMap::new();
         // The versions that an undo has taken back as a whole. A later version
         // with the same text as one of them and an older one repeats that one.
         let mut undone: BTreeSet<usize> = BTreeSet::new();
@@ -251,7 +252,7 @@ impl Weave {
             let puts_back = !redone.is_empty() || undos.undos.contains(&at);
             let what = if at > 0 && text == now.text {
                 What::Nothing
-            } else if let Some(of) = earlier.get(&text).and_then(|all| {
+            } else if let Some(of) = earlier.get(&(sized(text), text)).and_then(|all| {
                 let valid = all.iter().rfind(|of| !undone.contains(of));
                 valid.filter(|_| redone.is_empty()).or(all.last()).copied()
             }) {
@@ -288,7 +289,7 @@ impl Weave {
             };
             weave.changes.push(change);
             now.text = text;
-            earlier.entry(text).or_default().push(at);
+            earlier.entry((sized(text), text)).or_default().push(at);
             if let Some(undo) = redone.first() {
                 undone.retain(|of| of > undo);
             }

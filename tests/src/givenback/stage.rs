@@ -253,9 +253,10 @@ impl Stage {
     }
 
     /// Returns whether a commit at this moment may count as an agent's, since
-    /// a command ran in the same second (REV-2).
+    /// a command ran in about the same second (REV-2).
     pub fn may_be_a_commands(&self, from: u64, to: u64) -> bool {
-        self.windows.iter().any(|at| (from..=to).contains(at))
+        let near = from.saturating_sub(1)..=to + 1;
+        self.windows.iter().any(|at| near.contains(at))
     }
 }
 
