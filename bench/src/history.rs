@@ -247,6 +247,7 @@ fn switched(options: &Options, part: &mut Part) -> Result<()> {
             at: None,
             range: Some(LineRange { start: 1, end: 1 }),
             exact: None,
+            commits: Some(false),
         })?;
         if round > 0 {
             switch.add(switching);

@@ -818,7 +818,7 @@ fn rev1_groups_are_kept_and_undone_and_whose_they_are_is_asked() {
         let window = json!({"scope": "workspace", "label": "npm run codegen"});
         let window = agent.ok("command/begin", window);
         for n in 1..=9 {
-            world.file(&format!("gen/{n}.js"), &format!("const v = {n};\n"));
+            world.file(&format!("gen/{n}.js"), format!("const v = {n};\n"));
         }
         let command = text(&window, "command");
         agent.ok("command/end", json!({"command": command}));

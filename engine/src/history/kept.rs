@@ -6,27 +6,30 @@ use std::sync::Arc;
 use super::weave::Line;
 use super::without::Part;
 
+/// Lines that replaced others, shared by all that they replaced.
+pub(super) type Instead = Arc<[Line]>;
+
 /// The parts that stay of the versions to be undone.
 #[derive(Default)]
 pub(super) struct Kept {
     /// For each line that was replaced or removed, the versions that did so, each
     /// with its new lines in that place.
-    pub(super) replaced: BTreeMap<Line, Vec<(usize, Arc<[Line]>)>>,
+    pub(super) replaced: BTreeMap<Line, Vec<(usize, Instead)>>,
     /// The parts that stay. With each: the version that changed its lines, and
     /// that version's new lines.
-    pub(super) parts: Vec<(Part, usize, Arc<[Line]>)>,
+    pub(super) parts: Vec<(Part, usize, Instead)>,
     /// The lines that stay as a version added or removed them, each with that
     /// version: those given, and those of the parts that stay.
     pub(super) lines: BTreeSet<(usize, Line)>,
     /// The newest version that replaced the file's whole text by another one
     /// (`Weave::made_anew`), with its lines.
-    pub(super) anew: Option<(usize, Arc<[Line]>)>,
+    pub(super) anew: Option<(usize, Instead)>,
 }
 
 impl Kept {
     /// Notes a change that is not undone, of the lines that count.
     pub(super) fn others(&mut self, part: &Part, counts: impl Fn(Line) -> bool) {
-        let on: Arc<[Line]> = part.on.as_slice().into();
+        let on: Instead = part.on.as_slice().into();
         for line in part.off.iter().filter(|line| counts(**line)) {
             let by = self.replaced.entry(*line).or_default();
             by.push((part.step, Arc::clone(&on)));
@@ -40,13 +43,13 @@ impl Kept {
     pub(super) fn look(&mut self, part: Part, is_gone: bool) {
         let off: BTreeSet<Line> = part.off.iter().copied().collect();
         // The change that was looked at last: it may have replaced many lines.
-        let mut undone: Option<Arc<[Line]>> = None;
+        let mut undone: Option<Instead> = None;
         let changed = part.on.iter().find_map(|line| {
             let by = self.replaced.get(line)?;
             // A later change that put the removed lines back has undone the
             // part already. A later change that only removed lines has undone a
             // part that had replaced none.
-            let mut is_undone = |on: &Arc<[Line]>| {
+            let mut is_undone = |on: &Instead| {
                 let is_same = undone.as_ref().is_some_and(|last| Arc::ptr_eq(last, on));
                 let is = match &**on {
                     _ if is_same => true,

@@ -50,6 +50,9 @@ pub struct Undos {
     pub exact: bool,
 }
 
+/// A version's content; `None` for no file.
+type Text<'a> = Option<&'a [u8]>;
+
 /// A line, as an index into [`Weave::lines`].
 pub(super) type Line = usize;
 
@@ -216,8 +219,8 @@ impl Weave {
         };
         // The versions that had each text. Few have the same length, so few are
         // compared.
-        let sized = |text: Option<&[u8]>| text.map(<[u8]>::len);
-        let mut earlier: BTreeMap<(Option<usize>, Option<&[u8]>), Vec<usize>> = BTreeMap::new();
+        let sized = |text: Text<'_>| text.map(<[u8]>::len);
+        let mut earlier: BTreeMap<(Option<usize>, Text<'_>), Vec<usize>> = BTreeMap::new();
         // The versions that an undo has taken back as a whole. A later version
         // with the same text as one of them and an older one repeats that one.
         let mut undone: BTreeSet<usize> = BTreeSet::new();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use touchmark_proto::LineRange;
 
 use super::indents;
-use super::kept::Kept;
+use super::kept::{Instead, Kept};
 use super::spared::{Decided, Likely};
 use super::weave::{Change, Hunk, Line, Weave, What, number};
 
@@ -392,7 +392,7 @@ impl Weave {
     /// of more than a few lines has kept none: that is another text, into which
     /// the lines that were removed before do not belong. White space does not
     /// count.
-    fn made_anew(&self, at: usize, hunks: &[Hunk]) -> Option<(usize, Arc<[Line]>)> {
+    fn made_anew(&self, at: usize, hunks: &[Hunk]) -> Option<(usize, Instead)> {
         let [hunk] = hunks else { return None };
         let before = self.on_after(at.checked_sub(1)?);
         let is_all = before.iter().filter(|on| **on).count() == hunk.off.len();
@@ -418,7 +418,7 @@ impl Weave {
             here.clone().min().zip(here.max())
         };
         // The lines that replaced the last part: they may have replaced many.
-        let mut last: Option<(Arc<[Line]>, Option<(u32, u32)>)> = None;
+        let mut last: Option<(Instead, _)> = None;
         for (part, by, instead) in kept.parts {
             // Git has put another content in the place of all of it, as by
             // going to another branch: nothing of it is left.

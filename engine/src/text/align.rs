@@ -364,9 +364,8 @@ impl Search<'_> {
             // A removed line came from the diagonal below, an added one from
             // that above.
             let below = at.checked_sub(2).and_then(|below| farthest[before][below]);
-            match below.is_some_and(|below| below + 1 == x) {
-                true => (x, at) = (x - 1, at - 2),
-                false => {}
+            if below.is_some_and(|below| below + 1 == x) {
+                (x, at) = (x - 1, at - 2);
             }
             changes = before;
         }
