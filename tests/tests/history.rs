@@ -778,7 +778,7 @@ fn hist7_what_sessions_did_is_listed_with_its_time() {
 fn hist_a_large_file_that_was_replaced_is_compared_in_time() {
     let world = World::new();
     let lines = |word: &str| -> String {
-        let lines = (0..200_000).map(|line| format!("{word} {line}\n"));
+        let lines = (0..60_000).map(|line| format!("{word} {line}\n"));
         lines.collect()
     };
     world.file("large.txt", lines("one"));
@@ -797,16 +797,16 @@ fn hist_a_large_file_that_was_replaced_is_compared_in_time() {
     assert!(said.contains("+seven\n"), "{said}");
 }
 
-/// In a file of 200,000 lines, which has 8 MB.
+/// In a file of 60,000 lines, which has 2.5 MB.
 #[test]
 fn hist12_a_line_of_a_large_file_has_its_author_and_is_undone() {
     let world = World::new();
     let lines = |by: &dyn Fn(usize) -> &'static str| -> String {
-        let lines = (0..200_000).map(|at| format!("{} {at:06} {}\n", by(at), "x".repeat(28)));
+        let lines = (0..60_000).map(|at| format!("{} {at:06} {}\n", by(at), "x".repeat(28)));
         lines.collect()
     };
     let agents = |at: usize| at % 10_000 == 7;
-    let mine = |at: usize| at % 50_000 == 9;
+    let mine = |at: usize| at % 15_000 == 9;
     let base = lines(&|_| "base");
     world.file("large.txt", &base);
     let mut agent = world.session(AGENT);
@@ -821,7 +821,7 @@ fn hist12_a_line_of_a_large_file_has_its_author_and_is_undone() {
     user::write(&world.path("large.txt"), &both);
     agent.sync();
     let said = out(&world, &["blame", "large.txt"]);
-    assert_eq!(said.lines().count(), 200_000);
+    assert_eq!(said.lines().count(), 60_000);
     for line in said.lines() {
         let by = match () {
             () if line.contains(" base ") => " unknown ",

@@ -1,6 +1,7 @@
 //! Decides whether git brought the content of a version (HIST-8).
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::git::index::ObjectId;
 use crate::store::Reader;
 use crate::survival::reflog::Move;
 use crate::system::open::patient;
+use crate::system::stat::modified_ms;
 
 /// The largest content that is looked at, in bytes.
 const MOST: u64 = 64 << 20;
@@ -148,7 +150,13 @@ impl Job {
         path: &[u8],
         hash: &Hash,
     ) -> Option<Content> {
-        let on_disk = on_disk(file).filter(|(bytes, _)| Hash::of(bytes) == *hash);
+        // The file may have got the version's content again since.
+        let held = &self.fact.held;
+        let is_this = |(bytes, found): &(Vec<u8>, Metadata)| {
+            let is_later = held.hash == Some(*hash) && modified_ms(found) != held.mtime_ms;
+            Hash::of(bytes) == *hash && !is_later
+        };
+        let on_disk = on_disk(file).filter(is_this);
         let (bytes, since, until, found) = match on_disk {
             Some((bytes, found)) => {
                 let since = written(&found);
@@ -389,7 +397,7 @@ fn is_git(path: &RelPath) -> bool {
 }
 
 /// Returns the bytes of a regular file, and its stat while it had them.
-fn on_disk(path: &Path) -> Option<(Vec<u8>, std::fs::Metadata)> {
+fn on_disk(path: &Path) -> Option<(Vec<u8>, Metadata)> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut file = patient()

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
-use touchmark_engine::Fact;
 use touchmark_engine::history::{LineName, Reviewed, Step, Weave};
+use touchmark_engine::text::lines;
+use touchmark_engine::{Fact, Hunk};
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::daemon::Sync;
 use touchmark_proto::files::FileSnapshot;
@@ -352,7 +353,8 @@ impl Undoer {
             };
             match (committed, chain.steps.last()) {
                 (Step::Held(committed), Some(Step::Held(now))) => {
-                    found.retain(|hunk| !is_in(&committed, now, hunk));
+                    let places = lines::all_places(&committed, now);
+                    found.retain(|hunk| !is_in(places.as_deref(), hunk));
                 }
                 // A commit that does not contain the file may never have
                 // contained it. So the commit counts that deleted it.
@@ -549,9 +551,10 @@ fn hashed<const N: usize>(parts: [&[u8]; N]) -> String {
 }
 
 /// Returns whether a commit contains a change: it has the added lines, and does
-/// not have the removed ones.
-fn is_in(committed: &[u8], now: &[u8], hunk: &Reviewed) -> bool {
-    let Some(places) = touchmark_engine::text::lines::all_places(committed, now) else {
+/// not have the removed ones. `places` are those where the commit differs from
+/// the file; `None` if that is not known.
+fn is_in(places: Option<&[Hunk]>, hunk: &Reviewed) -> bool {
+    let Some(places) = places else {
         return false;
     };
     // A change that only removed lines is between the line before its place and

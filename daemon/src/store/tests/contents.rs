@@ -38,7 +38,7 @@ fn a_content_is_readable_at_once_and_after_a_restart() {
     let reader = world.opened.store.reader().unwrap();
     let (small, bytes) = content(1, 10);
     let (empty, nothing) = content(1, 0);
-    let (large, much) = content(2, (4 << 20) + 1);
+    let (large, much) = content(2, (8 << 20) + 1);
     world.opened.store.keep(small, Arc::clone(&bytes));
     world.opened.store.keep(empty, nothing);
     world.opened.store.keep(large, much);
