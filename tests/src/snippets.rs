@@ -124,10 +124,19 @@ pub fn run_page(world: &World, page: &Path) {
     }
 }
 
-/// Replaces each number by 0, and several spaces by one.
+/// Replaces each number by 0, also the id of a commit at the beginning of a line,
+/// and several spaces by one.
 fn without_numbers(text: &str) -> String {
     let mut plain = String::new();
-    for letter in text.trim_end().chars() {
+    let is_id = |word: &str| word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let lines = text.trim_end().split_inclusive('\n').map(|line| {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match is_id(word) {
+            true => format!("0 {rest}"),
+            false => line.to_owned(),
+        }
+    });
+    for letter in lines.collect::<String>().chars() {
         let letter = if letter.is_ascii_digit() { '0' } else { letter };
         let repeats = matches!(letter, '0' | ' ') && plain.ends_with(letter);
         if !repeats {
