@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::git::files::read;
 use crate::git::index::ObjectId;
+use crate::survival::reflog::Move;
 use crate::system::open::{check_owner, patient};
 use crate::system::stat::MetadataExt as _;
 
@@ -113,10 +114,11 @@ impl Blobs {
         }
     }
 
-    /// Returns when an object was stored; `None` if the repository does not have
-    /// it as a file of its own, but packed or not at all.
-    pub(crate) fn loose(&self, id: &ObjectId) -> Option<Nanos> {
-        self.stores.iter().find_map(|store| store.loose(id))
+    /// Returns when the commit was stored that a move of `HEAD` made. `None` if it
+    /// made none, or if the commit has no file of its own (any more).
+    pub(crate) fn made(&self, one: &Move) -> Option<Nanos> {
+        let id = ObjectId::from_digits(&one.id).filter(|_| one.makes_commit())?;
+        self.stores.iter().find_map(|store| store.loose(&id))
     }
 
     /// Returns since when the repository has a blob at the latest; `None` if it

@@ -10,11 +10,6 @@ use crate::survival::reflog::{self, Move};
 /// The number of digits of a commit's id that are shown.
 const DIGITS: usize = 7;
 
-/// The steps of one operation, as git names them between parentheses.
-const STEPS: [&str; 10] = [
-    "start", "pick", "continue", "finish", "squash", "fixup", "reword", "edit", "skip", "abort",
-];
-
 /// One operation of git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Operation {
@@ -57,11 +52,8 @@ fn of_moves(moves: &[Move], now: Option<String>) -> Vec<Operation> {
     let mut branch = now;
     for one in moves.iter().rev() {
         let (what, why) = one.why.split_once(": ").unwrap_or((&one.why, ""));
-        let step = what.rsplit_once(" (");
-        let step = step.and_then(|(name, step)| Some((name, step.strip_suffix(')')?)));
-        let step = step.filter(|(_, step)| STEPS.contains(step));
-        let name = step.map_or(what, |(name, _)| name);
-        let begins = step.is_none_or(|(_, step)| step == "start");
+        let (name, step) = one.operation();
+        let begins = step.is_none_or(|step| step == "start");
         if let Some(group) = groups.last_mut()
             && group.is_open
             && group.name == name

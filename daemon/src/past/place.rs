@@ -115,11 +115,7 @@ impl Place {
             // Git may have written a move since the first look at the stamp.
             let changed = stamp().map_or(0, |(_, time)| time);
             let blobs = &self.blobs;
-            let stored = |one: &Move| match one.makes_commit() {
-                true => blobs.loose(&ObjectId::from_digits(&one.id)?),
-                false => None,
-            };
-            self.moves = moves::timed(&self.moves, found, changed, stored);
+            self.moves = moves::timed(&self.moves, found, changed, |one| blobs.made(one));
             self.logged = logged;
         }
     }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use touchmark_proto::Millis;
 use touchmark_proto::commands::CommandRow;
 
-use crate::git::index::ObjectId;
 use crate::git::{Commit, WorkTree};
 use crate::past::Blobs;
 use crate::survival::reflog::Move;
@@ -34,9 +33,8 @@ impl Times {
             .map(|row| (row.begun_at, row.ended_at.unwrap_or(Millis::MAX)))
             .collect();
         let objects = Blobs::of(&tree.common);
-        let made = moves.iter().filter(|one| one.makes_commit());
-        let stored = made.filter_map(|one| {
-            let since = objects.loose(&ObjectId::from_digits(&one.id)?)?;
+        let stored = moves.iter().filter_map(|one| {
+            let since = objects.made(one)?;
             Some((one.id.clone(), Millis::try_from(since / 1_000_000).ok()?))
         });
         Self {

@@ -16,16 +16,13 @@ use crate::system::stat::{MetadataExt as _, modified_ms};
 /// The most bytes of the log that are read, the newest.
 const MOST: u64 = 16 << 20;
 
-/// The steps of a rebase that make commits, as git names them at the end of its
-/// operation: `pull --rebase (pick)`.
-const MAKES_COMMIT: [&str; 6] = [
-    "pick)",
-    "continue)",
-    "squash)",
-    "fixup)",
-    "reword)",
-    "edit)",
+/// The steps of one operation, as git names them between parentheses.
+const STEPS: [&str; 10] = [
+    "start", "pick", "continue", "finish", "squash", "fixup", "reword", "edit", "skip", "abort",
 ];
+
+/// Those that make no commit.
+const MAKES_NONE: [&str; 4] = ["start", "finish", "skip", "abort"];
 
 /// A commit that was made in this work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +49,25 @@ pub(crate) struct Move {
 }
 
 impl Move {
+    /// Returns the name of the operation, and the step of it if it has several:
+    /// `pull --rebase` and `pick`.
+    pub(crate) fn operation(&self) -> (&str, Option<&str>) {
+        let (what, _) = self.why.split_once(": ").unwrap_or((&self.why, ""));
+        let step = what.rsplit_once(" (");
+        let step = step.and_then(|(name, step)| Some((name, step.strip_suffix(')')?)));
+        match step.filter(|(_, step)| STEPS.contains(step)) {
+            Some((name, step)) => (name, Some(step)),
+            None => (what, None),
+        }
+    }
+
     /// Returns whether the move made the commit that it names since. Others go to
     /// a commit that there was before.
     pub(crate) fn makes_commit(&self) -> bool {
-        let (what, _) = self.why.split_once(": ").unwrap_or((&self.why, ""));
-        let step = what.rsplit_once(" (").map(|(_, step)| step);
-        let is_step = step.is_some_and(|step| MAKES_COMMIT.contains(&step));
-        is_step || is_commit(self.why.as_bytes())
+        match self.operation() {
+            (_, Some(step)) if !MAKES_NONE.contains(&step) => true,
+            _ => is_commit(self.why.as_bytes()),
+        }
     }
 }
 
