@@ -49,24 +49,17 @@ pub fn mount(kind: &str, source: &str, options: &str, at: &Path) {
     system("mount", &["-t", kind, "-o", options, source, at]);
 }
 
-/// Changes the options of a mount: `mount -o remount,OPTIONS AT`. The mount can
-/// be busy for a moment after its last user has exited: a child of another
-/// thread has all descriptors until it executes its program.
+/// Changes the options of a mount: `mount -o remount,OPTIONS AT`. Waits while
+/// the mount is busy.
 pub fn remount(options: &str, at: &Path) {
     let at = at.to_str().expect("a UTF-8 path");
-    let options = format!("remount,{options}");
-    until(&format!("{at} stays busy"), || {
-        let tried = attempt("mount", &["-o", &options, at]);
-        let said = String::from_utf8_lossy(&tried.stderr);
-        let busy = said.contains("is busy");
-        assert!(tried.status.success() || busy, "mount {options}: {said}");
-        !busy
-    });
+    when_idle("mount", &["-o", &format!("remount,{options}"), at]);
 }
 
-/// Unmounts a file system. Fails if a process uses it.
+/// Unmounts a file system. Waits while a process uses it, and fails if it is
+/// used for longer than [`PATIENCE`].
 pub fn unmount(at: &Path) {
-    system("umount", &[at.to_str().expect("a UTF-8 path")]);
+    when_idle("umount", &[at.to_str().expect("a UTF-8 path")]);
 }
 
 /// Unmounts a file system even if a process uses it: `umount --lazy`.
@@ -127,6 +120,23 @@ impl Drop for Mirror {
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
+}
+
+/// Runs a program again until it does not fail with "is busy". A mount can be
+/// busy for a moment after its last use: the daemon reads a file that has
+/// changed, and a child of another thread has all descriptors until it
+/// executes its program.
+fn when_idle(program: &str, arguments: &[&str]) {
+    until(&format!("{program} {arguments:?}: stays busy"), || {
+        let tried = attempt(program, arguments);
+        let said = String::from_utf8_lossy(&tried.stderr);
+        let busy = said.contains("is busy");
+        assert!(
+            tried.status.success() || busy,
+            "{program} {arguments:?}: {said}"
+        );
+        !busy
+    });
 }
 
 /// Runs a program, which must succeed.
