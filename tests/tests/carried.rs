@@ -1,11 +1,12 @@
 //! HIST-8: what git brings onto the disk is nobody's change. Each line is
 //! unique, so the test knows who typed it.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use touchmark_tests::process::Stopped;
+use touchmark_tests::process::{Stopped, until};
 use touchmark_tests::{Session, World, text, user};
 
 /// The agent's two lines in place of `line 20`.
@@ -263,6 +264,33 @@ fn hist8_a_stash_may_be_popped_before_the_daemon_looks() {
         assert_eq!(on_disk(&world, "f").unwrap(), expected, "{way}: {undone}");
         world.healthy();
     }
+}
+
+#[test]
+fn hist8_git_does_not_list_the_stash_of_a_pull() {
+    let world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    write(&mut agent, "fresh", "fresh 1\nfresh 2\n");
+    sh(&world, "git add fresh");
+    // Git runs this hook when the stash has taken the file away.
+    let hook = world.path(".git/hooks/post-merge");
+    let waits = "#!/bin/sh\n: > .git/held\nwhile [ -e .git/held ]; do sleep 0.01; done\n";
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, waits).unwrap();
+    fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
+    std::thread::scope(|scope| {
+        let pull = scope.spawn(|| sh(&world, "git pull -q --rebase --autostash . up"));
+        let held = world.path(".git/held");
+        until("the hook does not run", || held.exists());
+        agent.client.ok("sync", json!({}));
+        assert_eq!(on_disk(&world, "fresh"), None);
+        fs::remove_file(held).unwrap();
+        pull.join().unwrap();
+    });
+    assert_eq!(queue(&mut agent), ["fresh >fresh 1|fresh 2|"]);
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "fresh"), None, "{undone}");
 }
 
 #[test]

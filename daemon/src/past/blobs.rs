@@ -30,6 +30,9 @@ const MOST_PACKS: usize = 64;
 /// from.
 const MOST_ALTERNATES: u64 = 64 << 10;
 
+/// The most objects of a span of time that are listed.
+const MOST_LOOSE: usize = 2_000;
+
 /// The length of the header of a pack's index, with the table of first bytes.
 const HEADER: usize = 8 + 1024;
 
@@ -119,6 +122,37 @@ impl Blobs {
     pub(crate) fn made(&self, one: &Move) -> Option<Nanos> {
         let id = ObjectId::from_digits(&one.id).filter(|_| one.makes_commit())?;
         self.stores.iter().find_map(|store| store.loose(&id))
+    }
+
+    /// Returns the objects that have a file of their own in the repository and
+    /// were stored in this span of time: the newest 2,000, the newest first.
+    pub(super) fn stored(&self, from: Nanos, to: Nanos) -> Vec<ObjectId> {
+        let own = self.stores.first().map(|store| &store.directory);
+        let directories = own
+            .into_iter()
+            .flat_map(|own| (0..=u8::MAX).map(|first| (first, own.join(format!("{first:02x}")))));
+        let mut found = Vec::new();
+        for (first, directory) in directories {
+            // A directory changes when an object gets into it.
+            let stat = directory.symlink_metadata();
+            if !stat.is_ok_and(|stat| stat.is_dir() && changed(&stat) >= from) {
+                continue;
+            }
+            for entry in directory.read_dir().into_iter().flatten().flatten() {
+                let stored = entry.metadata().ok().filter(Metadata::is_file);
+                let stored = stored.map(|found| created(&found));
+                let Some(time) = stored.filter(|time| (from..=to).contains(time)) else {
+                    continue;
+                };
+                let name = entry.file_name();
+                let digits = name.to_str().map(|rest| format!("{first:02x}{rest}"));
+                let id = digits.and_then(|digits| ObjectId::from_digits(&digits));
+                found.extend(id.map(|id| (time, id)));
+            }
+        }
+        found.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        found.truncate(MOST_LOOSE);
+        found.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Returns since when the repository has a blob at the latest; `None` if it

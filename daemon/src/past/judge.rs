@@ -241,8 +241,9 @@ impl Job {
         old: Option<ObjectId>,
         time: Nanos,
     ) -> Option<Carriage> {
+        let is_made = new.is_some() && place.has_stashed(time - AROUND, time);
         let changed = place.stashes.changed();
-        let is_near = changed.is_some_and(|changed| changed >= time - AROUND);
+        let is_near = is_made || changed.is_some_and(|changed| changed >= time - AROUND);
         // `stash apply` leaves the list as it is. It is mostly of the newest.
         let most = if is_near { usize::MAX } else { 1 };
         let stashes: Vec<String> = place.stashes.newest_first().take(most).cloned().collect();

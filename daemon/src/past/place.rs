@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::Metadata;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,6 +67,9 @@ pub(super) struct Place {
     objects: Option<Objects>,
     /// Whether [`settle`](Self::settle) has waited in this batch of looks.
     has_settled: bool,
+    /// The span of time in which stashes were searched in this batch, and whether
+    /// there were any.
+    searched: Option<(RangeInclusive<Nanos>, bool)>,
 }
 
 impl std::fmt::Debug for Place {
@@ -91,6 +95,7 @@ impl Place {
             index: None,
             objects: None,
             has_settled: false,
+            searched: None,
         })
     }
 
@@ -139,6 +144,42 @@ impl Place {
             self.changed.clear();
         }
         self.has_settled = false;
+        self.searched = None;
+    }
+
+    /// Remembers the stashes that git made in this span of time, also those that
+    /// it does not list. Returns whether there are any.
+    pub(super) fn has_stashed(&mut self, from: Nanos, to: Nanos) -> bool {
+        let known = self.searched.as_ref();
+        if let Some((_, found)) =
+            known.filter(|(span, _)| span.contains(&from) && span.contains(&to))
+        {
+            return *found;
+        }
+        let mut found = false;
+        for id in self.blobs.stored(from, to).into_iter().rev() {
+            if self.is_stash(&id) {
+                self.stashes.remember(id.digits());
+                found = true;
+            }
+        }
+        self.searched = Some((from..=to, found));
+        found
+    }
+
+    /// Returns whether an object is a commit as `git stash` makes it: a merge of
+    /// the commit before and one of the index.
+    fn is_stash(&mut self, id: &ObjectId) -> bool {
+        let Some((_, bytes)) = self.object(id.digits().as_bytes()) else {
+            return false;
+        };
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let is_commit = lines.next().is_some_and(|line| line.starts_with(b"tree "));
+        let is_parent = |line: &&[u8]| line.starts_with(b"parent ");
+        let parents = lines.by_ref().take_while(is_parent).count();
+        let mut message = lines.skip_while(|line| !line.is_empty()).skip(1);
+        let is_named = |line: &[u8]| line.starts_with(b"On ") || line.starts_with(b"WIP on ");
+        is_commit && (2..=3).contains(&parents) && message.next().is_some_and(is_named)
     }
 
     /// Returns which files a move changed.

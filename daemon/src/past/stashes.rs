@@ -1,5 +1,5 @@
 //! What is stashed, and what was until lately: a `stash pop` drops the stash
-//! right after it has written its content.
+//! right after it has written its content, and `--autostash` never lists its own.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -54,9 +54,14 @@ impl Stashes {
         }
         self.changed = changed;
         for found in moves_in(&common.join("logs/refs/stash"), MOST_BYTES) {
-            if !self.ids.contains(&found.id) {
-                self.ids.push(found.id);
-            }
+            self.remember(found.id);
+        }
+    }
+
+    /// Remembers the commit of a stash.
+    pub(super) fn remember(&mut self, id: String) {
+        if !self.ids.contains(&id) {
+            self.ids.push(id);
         }
         let surplus = self.ids.len().saturating_sub(MOST);
         self.ids.drain(..surplus);
