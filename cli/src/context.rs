@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -15,6 +16,10 @@ use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_s
 use crate::args::Global;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
+
+/// How long a daemon that has accepted the connection is waited for. An undo of
+/// large files takes seconds, and who runs a command can interrupt it.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One run of the command.
 pub(crate) struct Context {
@@ -47,7 +52,9 @@ impl Context {
         if self.global.no_start {
             return self.connect_running(workspace);
         }
-        Ok(connect_or_start(workspace, &hello(), &self.start())?)
+        let client = connect_or_start(workspace, &hello(), &self.start())?;
+        client.set_deadline(PATIENCE);
+        Ok(client)
     }
 
     /// Connects to a daemon that runs already.
@@ -57,7 +64,9 @@ impl Context {
             let socket = workspace.socket();
             return Err(Error::NoDaemon { socket }.into());
         }
-        Ok(workspace.connect(&hello())?)
+        let client = workspace.connect(&hello())?;
+        client.set_deadline(PATIENCE);
+        Ok(client)
     }
 
     /// Returns how this command starts daemons.

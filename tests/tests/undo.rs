@@ -409,6 +409,9 @@ fn undo_on_the_command_line() {
     let (code, _, said) = run(&["undo", "a"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--yes"), "{said}");
+    let (code, _, said) = run(&["undo", "f"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("touchmark undo SESSION -- f"), "{said}");
     let (code, out, said) = run(&["undo", "a", "--dry-run"]);
     assert_eq!(code, 0, "{said}");
     assert!(out.contains("undo  f"), "{out}");

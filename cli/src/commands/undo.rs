@@ -3,7 +3,7 @@
 mod check;
 pub(crate) mod likely;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstyle::Style;
 use clap::{Args, ValueEnum};
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     /// The author: a session's id or label; or a single version, as PATH@CLOCK
     #[arg(value_name = "SESSION | PATH@V", add = ArgValueCompleter::new(complete::session_or_version))]
     what: Option<String>,
-    /// Only changes after this prompt: `last`, a checkpoint's id or label, or the agent's own id of the prompt
+    /// Only the changes from this prompt to the next one: `last`, a checkpoint's id or label, or the agent's own id of the prompt
     #[arg(long, value_name = "P", requires = "what")]
     prompt: Option<String>,
     /// Only changes by this command, such as `c5`
@@ -194,7 +194,8 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
         Some((name, _)) => {
             let name = SessionId::new(name).map_err(|error| Failure::Usage(error.to_string()))?;
-            let session = context::meant(&client, &name)?;
+            let session = context::meant(&client, &name)
+                .map_err(|failure| of_a_file(name.as_str(), failure))?;
             ask.prompt = match ask.prompt.take() {
                 Some(prompt) if prompt != "last" => {
                     Some(checkpoint::meant(&client, &session, prompt)?)
@@ -217,6 +218,18 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             yes: options.yes,
         },
     )
+}
+
+/// Returns the failure of a name that is no session's. Where it is a file's, it
+/// says how to name a file.
+fn of_a_file(name: &str, failure: Failure) -> Failure {
+    if !matches!(failure, Failure::No(_)) || !Path::new(name).exists() {
+        return failure;
+    }
+    let name = crate::text::escaped(name, 60);
+    Failure::Usage(format!(
+        "{name} is a file; whose changes of it? Say `touchmark undo SESSION -- {name}`"
+    ))
 }
 
 pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
