@@ -131,6 +131,17 @@ impl Table {
         lines.collect()
     }
 
+    /// Returns the beginning of a line for each row: its columns, padded to
+    /// their widths, and the gap after the last one.
+    pub(crate) fn heads(self, rows: &[Vec<Cell>]) -> Vec<String> {
+        let widths = widths(rows);
+        let heads = rows.iter().map(|row| {
+            let (head, gap) = padded(row, &widths);
+            head + &" ".repeat(gap)
+        });
+        heads.collect()
+    }
+
     /// Prints the rows, as wide as the terminal is.
     pub(crate) fn print(self, rows: Vec<Vec<Cell>>) -> Outcome {
         let lines = self.lines(rows, terminal::columns());
@@ -228,7 +239,9 @@ fn total(widths: &[usize]) -> usize {
     with_gaps.saturating_sub(GAP)
 }
 
-fn line(row: &[Cell], widths: &[usize], remark: Option<Cell>, columns: Option<usize>) -> String {
+/// Returns a row's columns, and the number of blanks between them and what
+/// follows.
+fn padded(row: &[Cell], widths: &[usize]) -> (String, usize) {
     let mut line = String::new();
     // Gaps are added before the next text, so that no line ends in blanks.
     let mut gap = 0;
@@ -243,6 +256,11 @@ fn line(row: &[Cell], widths: &[usize], remark: Option<Cell>, columns: Option<us
         }
         gap += room - width(text) + GAP;
     }
+    (line, gap)
+}
+
+fn line(row: &[Cell], widths: &[usize], remark: Option<Cell>, columns: Option<usize>) -> String {
+    let (mut line, gap) = padded(row, widths);
     let Some((style, remark)) = remark.filter(|(_, text)| !text.is_empty()) else {
         return line;
     };
@@ -287,6 +305,8 @@ mod tests {
         assert_eq!(plain.lines(rows, None), ["a    bb  c", "aaa"]);
         let rows = vec![row(&["目録", "bb", ""]), row(&["e\u{301}", "b", ""])];
         assert_eq!(plain.lines(rows, None), ["目録  bb", "e\u{301}     b"]);
+        let rows = [row(&["a", "bb"]), row(&["aaa", ""])];
+        assert_eq!(plain.heads(&rows), ["a    bb  ", "aaa      "]);
         // A column without any text takes no room, one text is enough for it.
         let rows = vec![row(&["a", "", "b", "x"]), row(&["a", "", "", "y"])];
         assert_eq!(plain.lines(rows, None), ["a  b  x", "a     y"]);

@@ -834,3 +834,59 @@ fn hist12_a_line_of_a_large_file_has_its_author_and_is_undone() {
     let left = lines(&|at| if mine(at) { "mine" } else { "base" });
     assert!(on_disk(&world, "large.txt") == left);
 }
+
+/// A long file is asked for in parts. The later parts are found out with the
+/// first one, and are kept for a moment; but each part is about what the file
+/// is when it is asked for.
+#[test]
+fn hist2_a_later_part_of_a_long_blame_is_not_of_an_earlier_state() {
+    const PART: u32 = 40_000;
+    let world = World::new();
+    let lines = |of: &str| -> String {
+        let lines = (1..=2 * PART).map(|line| format!("{of} {line}\n"));
+        lines.collect()
+    };
+    world.file("long.txt", lines("base"));
+    let mut agent = world.session(AGENT);
+    agent.read("long.txt");
+    let by_agent = lines("base").replacen("base 50000\n", "agent's 50000\n", 1);
+    write(&mut agent, "long.txt", &by_agent);
+    let part = |agent: &mut Session, from: u32| {
+        let range = json!({"start": from, "end": from + PART - 1});
+        agent.ok("file/blame", json!({"path": "long.txt", "range": range}))
+    };
+    let author = |part: &Value, line: u32| {
+        let at = (line - 1) % PART;
+        text(&part["lines"][at as usize]["author"], "kind")
+    };
+
+    let first = part(&mut agent, 1);
+    assert_eq!(text(&first["lines"][0], "text"), "base 1");
+    let second = part(&mut agent, PART + 1);
+    assert_eq!(second["hash"], first["hash"]);
+    assert_eq!(second["start"], PART + 1);
+    assert_eq!(second["lines"].as_array().unwrap().len(), PART as usize);
+    assert_eq!(text(&second["lines"][0], "text"), "base 40001");
+    assert_eq!(author(&second, 50_000), "agent");
+    assert_eq!(author(&second, 50_001), "unknown");
+    // Where a client asks once more, since the last part was a whole one.
+    let none = part(&mut agent, 2 * PART + 1);
+    assert_eq!(
+        (&none["hash"], &none["lines"]),
+        (&first["hash"], &json!([]))
+    );
+
+    // The user says that the line is theirs.
+    part(&mut agent, 1);
+    out(&world, &["claim", "long.txt:50000", "--by", "you"]);
+    assert_eq!(author(&part(&mut agent, PART + 1), 50_000), "user");
+
+    // The user saves the file.
+    part(&mut agent, 1);
+    let saved = by_agent.replacen("base 50001\n", "mine 50001\n", 1);
+    user::write(&world.path("long.txt"), &saved);
+    let second = part(&mut agent, PART + 1);
+    assert_ne!(second["hash"], first["hash"]);
+    assert_eq!(text(&second["lines"][10_000], "text"), "mine 50001");
+    assert_eq!(author(&second, 50_001), "user");
+}

@@ -1,9 +1,9 @@
 //! `touchmark blame PATH`: shows who wrote each line.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
-use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::Error as ClientError;
@@ -16,7 +16,7 @@ use crate::complete;
 use crate::context::Context;
 use crate::output::Outcome;
 use crate::pager::{Page, harmless};
-use crate::style;
+use crate::style::{self, paint};
 use crate::table::{Table, View};
 use crate::text::{MAX_NAME, cut, escaped};
 use crate::trace;
@@ -187,38 +187,51 @@ fn likely_who(line: &BlameLine) -> String {
     format!("{}{mark}", who(&line.author))
 }
 
+/// The number of bytes that are written at a time.
+const WRITTEN: usize = 64 << 10;
+
+/// Returns whether two lines look the same, apart from their numbers and texts.
+fn is_alike(one: &BlameLine, other: &BlameLine) -> bool {
+    let of = |line: &BlameLine| (line.time, line.evidence, line.clock, line.command.is_some());
+    of(one) == of(other) && one.author == other.author && one.commit == other.commit
+}
+
 fn show(page: &mut Page, blame: &Blame) -> Outcome {
     let view = View::here();
     let last = blame.start as usize + blame.lines.len();
     let digits = last.to_string().len();
-    let rows: Vec<_> = blame
-        .lines
-        .iter()
-        .zip(blame.start..)
-        .map(|(line, number)| {
-            vec![
-                (style::BOLD, added_in(line)),
-                (colour(&line.author), likely_who(line)),
-                (style::DIM, view.ago(line.time)),
-                (style::DIM, format!("{number:>digits$}")),
-                (Style::new(), String::new()),
-            ]
-        })
-        .collect();
+    // A long file has few different authors.
+    let runs: Vec<&[BlameLine]> = blame.lines.chunk_by(is_alike).collect();
+    let rows = runs.iter().filter_map(|run| run.first()).map(|line| {
+        vec![
+            (style::BOLD, added_in(line)),
+            (colour(&line.author), likely_who(line)),
+            (style::DIM, view.ago(line.time)),
+        ]
+    });
     // The text of the lines is not a column of the table, since it may have any
     // width.
-    let heads = Table::new(&[]).lines(rows, None);
-    for (head, line) in heads.iter().zip(&blame.lines) {
-        let text = &line.text;
-        match page.is_terminal {
-            true => page.line(format!("{head}  {}", harmless(text)).trim_end())?,
-            false => {
-                let line = format!("{}  {text}\n", strip_str(head));
-                page.bytes(line.as_bytes())?;
+    let heads = Table::new(&[]).heads(&rows.collect::<Vec<_>>());
+    let mut written = String::new();
+    let mut number = blame.start;
+    for (head, run) in heads.iter().zip(runs) {
+        let plain = strip_str(head).to_string();
+        for line in run {
+            let text = &line.text;
+            if page.is_terminal {
+                let number = paint(style::DIM, &format!("{number:>digits$}"));
+                page.line(format!("{head}{number}  {}", harmless(text)).trim_end())?;
+            } else {
+                let _ = writeln!(written, "{plain}{number:>digits$}  {text}");
+                if written.len() >= WRITTEN {
+                    page.bytes(written.as_bytes())?;
+                    written.clear();
+                }
             }
+            number += 1;
         }
     }
-    Ok(())
+    page.bytes(written.as_bytes())
 }
 
 #[cfg(test)]

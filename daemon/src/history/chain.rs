@@ -43,6 +43,8 @@ pub(crate) struct Chain {
     pub(crate) moves: Vec<(usize, RelPath)>,
     /// The lines whose author the user has named, oldest first (ATTR-18).
     claims: Vec<Claimed>,
+    /// The current content, if it was read from disk.
+    now: Option<Arc<[u8]>>,
 }
 
 /// Lines of one version whose author the user has named.
@@ -61,6 +63,21 @@ impl Chain {
     /// # Errors
     /// Those of `file/history`.
     pub(crate) async fn of(
+        sources: Sources<'_>,
+        path: &ClientPath,
+        which: Which<'_>,
+        joins: Joins<'_>,
+    ) -> Result<Self, Error> {
+        let outline = Self::outline(sources, path, which, joins).await?;
+        outline.read(sources.log).await
+    }
+
+    /// As [`of`](Self::of), but without the contents: [`read`](Self::read)
+    /// reads them.
+    ///
+    /// # Errors
+    /// Those of `file/history`.
+    pub(crate) async fn outline(
         sources: Sources<'_>,
         path: &ClientPath,
         which: Which<'_>,
@@ -98,26 +115,49 @@ impl Chain {
         let OneFile { versions, moves } = file;
         sources.inside.looked().await?;
         let contents = Arc::clone(contents);
-        let read = aside(move || {
+        let looked = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
             let brought = brought(&contents, &versions);
-            let mut steps = steps(&contents, &versions);
-            // The current content was read from disk, so it need not be stored.
-            if let (Some(last @ Step::NotKept), Some(now)) = (steps.last_mut(), now) {
-                *last = Step::Held(now.into());
-            }
             let claims = claims(&contents, &versions);
-            (steps, versions, brought, claims)
+            (versions, brought, claims)
         });
-        let (steps, versions, brought, claims) = read.await?;
+        let (versions, brought, claims) = looked.await?;
         Ok(Self {
             versions,
-            steps,
+            steps: Vec::new(),
             brought,
             mode,
             moves,
             claims,
+            now: now.map(Arc::from),
         })
+    }
+
+    /// Reads the contents of the versions.
+    ///
+    /// # Errors
+    /// `internalError`.
+    pub(crate) async fn read(mut self, contents: &Arc<Mutex<Reader>>) -> Result<Self, Error> {
+        let contents = Arc::clone(contents);
+        aside(move || {
+            let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            self.steps = steps(&contents, &self.versions);
+            // The current content was read from disk, so it need not be stored.
+            if let (Some(last @ Step::NotKept), Some(now)) =
+                (self.steps.last_mut(), self.now.take())
+            {
+                *last = Step::Held(now);
+            }
+            self
+        })
+        .await
+    }
+
+    /// Returns a hash of all that is known of the versions. While it is the
+    /// same, an answer about the history is, too.
+    pub(crate) fn mark(&self) -> Hash {
+        let known = (&self.versions, &self.moves, &self.brought, &self.claims);
+        Hash::of(format!("{known:?}").as_bytes())
     }
 
     /// Returns the names that the file had, the newest first.
@@ -176,6 +216,7 @@ impl Chain {
             mode: None,
             moves: Vec::new(),
             claims,
+            now: None,
         })
     }
 

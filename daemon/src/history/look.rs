@@ -1,4 +1,4 @@
-//! `file/content`, `file/diff`, `file/blame`.
+//! `file/content`, `file/diff`.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,21 @@ use touchmark_engine::text::lines;
 use touchmark_proto::changes::ModifiedList;
 use touchmark_proto::files::{FileStatus, TextEncoding};
 use touchmark_proto::history::{
-    Blame, BlameLine, ContentAt, DiffHunk, FileBlame, FileContent, FileDiff, FileDifference,
-    FileDiffs, LineKind,
+    ContentAt, DiffHunk, FileContent, FileDiff, FileDifference, FileDiffs, LineKind,
 };
 use touchmark_proto::{
-    At, Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, LineCounts,
-    RelPath, State, Version, VersionKind,
+    At, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, LineCounts, RelPath, State,
+    Version, VersionKind,
 };
 
 use super::at::{Moment, Place};
 use super::chain::{self, Chain};
-use super::writers::{Writers, line};
+use super::writers::Writers;
 use super::{Past, aside, clock, spoken};
-use crate::past::committed::{Found, Wanted, committed};
 use crate::past::versions::current;
 
 /// The most lines in one answer, so that it fits into a message (LIM-1).
-const MOST_LINES: usize = 40_000;
+pub(super) const MOST_LINES: usize = 40_000;
 
 /// The most bytes of a content that fit into a message, also as base64.
 const MOST_BYTES: usize = 11 << 20;
@@ -98,104 +96,6 @@ impl Past {
             Ok((_, now, bytes, _)) if now == hash && !is_secret => Ok(bytes),
             _ => Err(self.not_kept(&version, is_secret)),
         }
-    }
-
-    /// Answers `file/blame`.
-    pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
-        let at = ask.at.unwrap_or(At::Now);
-        let meant = self.meant(&at).await?;
-        let chain = self.chain(&ask.path, &|all| meant.number(all)).await?;
-        let version = self.version(&chain.versions, &ask.path, &at).await?;
-        let step = chain
-            .versions
-            .iter()
-            .position(|one| one == version)
-            .unwrap_or(0);
-        let Some(hash) = version.hash else {
-            return Err(Error::path(
-                ErrorCode::NotFound,
-                &version.path,
-                format!("at {} there was no file", version.clock),
-            ));
-        };
-        if chain.steps[step] == Step::NotKept {
-            let is_secret = self.look(move |contents| contents.is_secret(&hash)).await?;
-            return Err(self.not_kept(version, is_secret));
-        }
-        let (path, clock) = (version.path.clone(), clock(version));
-        let (root, places) = (self.root_path(), self.places.clone());
-        aside(move || {
-            let writers = Writers::of(&chain);
-            let undos = Undos {
-                exact: ask.exact == Some(true),
-                ..Undos::default()
-            };
-            let weave = chain.weave(&undos, |_| false);
-            let all = weave.blame(step);
-            let start = ask.range.map_or(1, |range| range.start.max(1));
-            let end = ask.range.map_or(u32::MAX, |range| range.end);
-            let wanted: Vec<_> = all
-                .iter()
-                .zip(1_u32..)
-                .filter(|(_, at)| (start..=end).contains(at))
-                .take(MOST_LINES + 1)
-                .map(|((step, text), at)| (at, text, writers.of_line(*step)))
-                .collect();
-            if wanted.len() > MOST_LINES {
-                return Err(too_many(&path));
-            }
-            let unknown = wanted
-                .iter()
-                .filter(|(.., writer)| writer.author.kind == AuthorKind::Unknown)
-                .map(|(at, ..)| *at);
-            let asked = match (&chain.steps[step], chain.versions.last()) {
-                (Step::Held(content), Some(newest)) if ask.commits != Some(false) => {
-                    let unknown = Wanted {
-                        content,
-                        lines: unknown.collect(),
-                        exact: undos.exact,
-                    };
-                    committed(&root, &places, chain.names(&newest.path), unknown)
-                }
-                _ => Found::default(),
-            };
-            let lines: Vec<BlameLine> = wanted
-                .into_iter()
-                .map(|(at, text, writer)| {
-                    let (text, base64, _) = line(text);
-                    let of = asked.lines.get(&at);
-                    BlameLine {
-                        text,
-                        base64,
-                        author: of.map_or(writer.author, |(_, by)| match by {
-                            Some(session) => Author::agent(session.clone()),
-                            None => Author::COMMITTED,
-                        }),
-                        time: of.map_or(writer.version.time, |(of, _)| of.time),
-                        evidence: of.map_or(writer.evidence, |_| Evidence::Commit),
-                        commit: of.map(|(of, _)| of.commit.clone()),
-                        clock: super::clock(writer.version),
-                        edit: writer
-                            .is_known
-                            .then(|| writer.version.edit.clone())
-                            .flatten(),
-                        command: writer
-                            .is_known
-                            .then(|| writer.version.command.clone())
-                            .flatten(),
-                    }
-                })
-                .collect();
-            Ok(Blame {
-                path,
-                clock,
-                hash,
-                start,
-                lines,
-                cause: asked.cause,
-            })
-        })
-        .await?
     }
 
     /// Answers `file/diff`.
@@ -417,10 +317,7 @@ impl Past {
 /// Returns one end of a comparison: its index in the weave, its content and its
 /// clock. Before the first version there was no file, if that version created
 /// it. Else the first version's content is the oldest known one and is used.
-fn end(
-    chain: &Chain,
-    place: Place,
-) -> (Option<usize>, Option<touchmark_proto::Hash>, Option<Clock>) {
+fn end(chain: &Chain, place: Place) -> (Option<usize>, Option<Hash>, Option<Clock>) {
     let first = &chain.versions[0];
     let created = first.kind == VersionKind::Created && first.evidence != Evidence::Gap;
     match place {
@@ -497,12 +394,7 @@ fn difference(
     Ok(Some(found))
 }
 
-fn told(
-    path: RelPath,
-    clock: Option<Clock>,
-    hash: touchmark_proto::Hash,
-    bytes: &[u8],
-) -> Result<ContentAt, Error> {
+fn told(path: RelPath, clock: Option<Clock>, hash: Hash, bytes: &[u8]) -> Result<ContentAt, Error> {
     if bytes.len() > MOST_BYTES {
         return Err(Error::path(
             ErrorCode::TooLarge,
@@ -531,7 +423,7 @@ fn told(
     })
 }
 
-fn too_many(path: &RelPath) -> Error {
+pub(super) fn too_many(path: &RelPath) -> Error {
     Error::path(
         ErrorCode::TooLarge,
         path,

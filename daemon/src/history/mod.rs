@@ -4,6 +4,7 @@
 
 mod activity;
 mod at;
+mod blame;
 mod chain;
 mod log;
 mod look;
@@ -23,12 +24,13 @@ use touchmark_proto::{
 use crate::content;
 use crate::guard::Replacer;
 use crate::inside::Inside;
-use crate::past::Lineages;
 use crate::past::versions::{self, Sources, Which, alone};
+use crate::past::{Lineages, LongBlame};
 use crate::store;
 
 pub(crate) use at::checkpoint;
 pub(crate) use chain::Chain;
+pub(crate) use writers::line;
 
 /// What is needed to answer a request about earlier contents of files.
 pub(crate) struct Past {
@@ -38,6 +40,8 @@ pub(crate) struct Past {
     pub(crate) contents: Arc<Mutex<store::Reader>>,
     /// Which names stand for which files.
     pub(crate) lineages: Arc<Lineages>,
+    /// What is left of long answers of `file/blame`.
+    pub(crate) blamed: Arc<LongBlame>,
     /// Reads files from disk.
     pub(crate) files: content::Reader,
     /// Writes restored contents.
@@ -59,8 +63,19 @@ impl Past {
     /// content. For a file that was never tracked it is the only version, and
     /// has no clock ([`clock`]).
     async fn chain(&self, path: &ClientPath, which: Which<'_>) -> Result<Chain, Error> {
+        let outline = self.outline(path, which).await?;
+        self.read(outline, path).await
+    }
+
+    /// As [`chain`](Self::chain), without the contents.
+    async fn outline(&self, path: &ClientPath, which: Which<'_>) -> Result<Chain, Error> {
         let root = self.root_path();
-        let mut chain = Chain::of(self.sources(&root), path, which, &alone).await?;
+        Chain::outline(self.sources(&root), path, which, &alone).await
+    }
+
+    /// Reads the contents of a file's versions.
+    async fn read(&self, outline: Chain, path: &ClientPath) -> Result<Chain, Error> {
+        let mut chain = outline.read(&self.contents).await?;
         let newest = chain.versions.last().map(|version| version.hash);
         match newest {
             None => {

@@ -3,10 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use touchmark_engine::history::{Hunk, Kind, Step};
-use touchmark_proto::history::{DiffHunk, DiffLine, LineKind};
-use touchmark_proto::{Author, Evidence, Version};
+use touchmark_proto::history::{BlameLine, DiffHunk, DiffLine, LineKind};
+use touchmark_proto::{Author, Evidence, SessionId, Version};
 
 use super::{Chain, clock};
+use crate::past::committed::Committed;
 
 /// The author of each version, as far as it is known. A change whose content is
 /// not stored counts as part of the next newer version, whose author is then
@@ -25,6 +26,29 @@ pub(super) struct Writer<'a> {
     pub(super) author: Author,
     pub(super) evidence: Evidence,
     pub(super) is_known: bool,
+}
+
+impl Writer<'_> {
+    /// Returns what `file/blame` says about a line beside its text. `of` is the
+    /// commit that the line belongs to, with the session that a note of the
+    /// commit names.
+    pub(super) fn line(&self, of: Option<(&Committed, Option<&SessionId>)>) -> BlameLine {
+        let known = Some(self.version).filter(|_| self.is_known);
+        BlameLine {
+            text: String::new(),
+            base64: None,
+            author: of.map_or_else(
+                || self.author.clone(),
+                |(_, by)| by.map_or(Author::COMMITTED, |by| Author::agent(by.clone())),
+            ),
+            time: of.map_or(self.version.time, |(of, _)| of.time),
+            evidence: of.map_or(self.evidence, |_| Evidence::Commit),
+            commit: of.map(|(of, _)| of.commit.clone()),
+            clock: clock(self.version),
+            edit: known.and_then(|version| version.edit.clone()),
+            command: known.and_then(|version| version.command.clone()),
+        }
+    }
 }
 
 impl<'a> Writers<'a> {
@@ -111,7 +135,7 @@ impl<'a> Writers<'a> {
 
 /// Returns a line as it is sent: its text without the line feed; its bytes, if
 /// they are not UTF-8; `Some(true)` if it has no line feed.
-pub(super) fn line(bytes: &[u8]) -> (String, Option<String>, Option<bool>) {
+pub(crate) fn line(bytes: &[u8]) -> (String, Option<String>, Option<bool>) {
     let (bytes, no_newline) = match bytes.strip_suffix(b"\n") {
         Some(bytes) => (bytes, None),
         None => (bytes, Some(true)),

@@ -3,6 +3,7 @@
 //! - [`actions`]: commands, undos, restores, reviews, prompts and git's moves,
 //!   as rows of `activity/list`. [`operations`]: what git did, from its log of
 //!   `HEAD`.
+//! - [`blamed`]: who wrote the lines of one content, page by page.
 //! - [`claim`]: the user says who wrote a change. [`committed`]: which commits
 //!   lines belong to. [`notes`]: the agents that the notes of commits name.
 //! - [`unmerged`]: which files are in the middle of a merge.
@@ -32,6 +33,7 @@
 //! - [`looks`]: the queue of versions to look at.
 
 pub(crate) mod actions;
+mod blamed;
 mod blobs;
 mod claim;
 pub(crate) mod committed;
@@ -51,6 +53,7 @@ mod stashes;
 pub(crate) mod unmerged;
 pub(crate) mod versions;
 
+pub(crate) use blamed::{Blamed, LongBlame, Subject};
 pub(crate) use blobs::Blobs;
 pub(crate) use decide::Lineages;
 pub(crate) use lineage::Lineage;

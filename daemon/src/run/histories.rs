@@ -12,6 +12,7 @@ use super::say::storage;
 use crate::event::Event;
 use crate::history::Past;
 use crate::inside::Inside;
+use crate::past::LongBlame;
 
 /// The number of requests answered at the same time. Each may need a file's
 /// whole history in memory.
@@ -19,11 +20,18 @@ const AT_ONCE: usize = 2;
 
 /// The requests in progress.
 #[derive(Debug)]
-pub(super) struct Histories(Arc<Semaphore>);
+pub(super) struct Histories {
+    at_once: Arc<Semaphore>,
+    /// What is left of long answers.
+    pub(super) blamed: Arc<LongBlame>,
+}
 
 impl Default for Histories {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self {
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            blamed: Arc::default(),
+        }
     }
 }
 
@@ -31,7 +39,7 @@ impl Daemon {
     /// Answers `file/content`, `file/diff`, `file/blame`, `file/log`,
     /// `file/restore` or `activity/list`.
     pub(super) fn look_back(&mut self, request: RequestId, ask: ForShell) {
-        let (events, at_once) = (self.events.clone(), Arc::clone(&self.histories.0));
+        let (events, at_once) = (self.events.clone(), Arc::clone(&self.histories.at_once));
         let past = self.past(request);
         tokio::spawn(async move {
             // In another task, so that the client receives an answer even if
@@ -80,6 +88,7 @@ impl Daemon {
             inside: self.inside(request),
             contents,
             lineages: Arc::clone(&self.lineages),
+            blamed: Arc::clone(&self.histories.blamed),
             files: self.reader.clone(),
             root: Arc::clone(&self.hub.root),
             now: self.time.now(),

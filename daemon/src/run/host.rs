@@ -227,6 +227,7 @@ impl Daemon {
     /// Removes all stored contents, and answers after that.
     fn forget_contents(&self, request: RequestId) {
         self.journal.forget(None);
+        self.histories.blamed.forget();
         self.kept.reckon_anew();
         let events = self.events.clone();
         self.store.forget_contents(move || {

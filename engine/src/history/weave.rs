@@ -13,7 +13,8 @@ use imara_diff::Algorithm;
 use touchmark_proto::{Hash, LineRange};
 
 use super::indents::{self, Recast};
-use crate::text::align::{self, Aligned, Differences, Middle, Place};
+use crate::text::align::{Aligned, Place};
+use crate::text::differences::{self, Differences, Middle};
 use crate::text::lines;
 
 /// A version's content, as [`Weave::new`] takes it.
@@ -211,8 +212,7 @@ impl Weave {
         };
         // The last version that turned each line on and off, for carried
         // versions. A carried version counts as the version that it repeats.
-        let mut last_on: BTreeMap<Line, usize> = BTreeMap::new();
-        let mut last_off: BTreeMap<Line, usize> = BTreeMap::new();
+        let (mut last_on, mut last_off) = (Last::new(), Last::new());
         let mut now = Now {
             on: Vec::new(),
             text: None,
@@ -313,13 +313,13 @@ impl Weave {
                 weave.repeat(at, &last_on, &last_off);
             } else if undos.undos.contains(&at) && !redone {
                 // A line that an undo puts back belongs to its first author.
-                weave.repeat(at, &last_on, &BTreeMap::new());
+                weave.repeat(at, &last_on, &Last::new());
             }
             let change = &weave.changes[at];
             for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {
+                last.resize(weave.lines.len(), None);
                 for line in lines {
-                    let made = weave.made_by(at, *line);
-                    last.insert(*line, made);
+                    last[*line] = Some(weave.made_by(at, *line));
                 }
             }
         }
@@ -328,17 +328,12 @@ impl Weave {
 
     /// Notes for the lines that a carried version changed which version made the
     /// same change of them before. Lines that git brought anew have none.
-    fn repeat(
-        &mut self,
-        carried: usize,
-        last_on: &BTreeMap<Line, usize>,
-        last_off: &BTreeMap<Line, usize>,
-    ) {
+    fn repeat(&mut self, carried: usize, last_on: &Last, last_off: &Last) {
         let change = &self.changes[carried];
         for (lines, last) in [(&change.on, last_on), (&change.off, last_off)] {
             for line in lines {
-                if let Some(made) = last.get(line) {
-                    self.redone.insert((carried, *line), *made);
+                if let Some(made) = last.get(*line).copied().flatten() {
+                    self.redone.insert((carried, *line), made);
                 }
             }
         }
@@ -720,6 +715,9 @@ struct How {
     exact: bool,
 }
 
+/// For each line a version, if there is one.
+type Last = Vec<Option<usize>>;
+
 /// The file's content while its versions are processed.
 struct Now<'a> {
     on: Vec<bool>,
@@ -735,7 +733,7 @@ fn differences<'a>(old: &'a [u8], new: &'a [u8]) -> Differences<'a> {
     let split = |text: &'a [u8]| -> Vec<&'a [u8]> {
         match lines::is_binary(text) {
             true => vec![text],
-            false => align::lines(text).collect(),
+            false => differences::lines(text).collect(),
         }
     };
     Differences::all(&split(old), split(new))

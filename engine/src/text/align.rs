@@ -1,9 +1,10 @@
 //! Finds the lines that two texts have in common, in their order: in time about
 //! proportional to the texts, whatever they contain.
 
+use std::hash::Hash;
 use std::ops::Range;
 
-use imara_diff::{Algorithm, Diff, InternedInput, Token};
+use imara_diff::{Algorithm, Diff, InternedInput, Interner, Token};
 
 /// The maximum number of steps that a comparison by one of the usual algorithms
 /// may take.
@@ -21,128 +22,9 @@ const MOST_CHANGED: usize = 1_000;
 /// at least how many steps it may take.
 const STEPS: (u64, u64) = (64, 4 << 20);
 
-/// The number of bytes that are compared at once.
-const BLOCK: usize = 4_096;
-
 /// A place where two texts differ: its lines in the old and in the new one, by
 /// their indexes.
 pub(crate) type Place = (Range<usize>, Range<usize>);
-
-/// Two texts without the lines that are equal at their beginning and at their
-/// end.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Middle<'a> {
-    /// The number of equal lines at the beginning.
-    pub(crate) first: usize,
-    pub(crate) old: &'a [u8],
-    pub(crate) new: &'a [u8],
-    /// The number of equal lines at the end.
-    pub(crate) last: usize,
-}
-
-impl<'a> Middle<'a> {
-    pub(crate) fn of(old: &'a [u8], new: &'a [u8]) -> Self {
-        let mut same = same(old.chunks(BLOCK), new.chunks(BLOCK)) * BLOCK;
-        same += self::same(old.iter().skip(same), new.iter().skip(same));
-        if same < old.len().max(new.len()) {
-            // Only whole lines are equal.
-            same = memchr::memrchr(b'\n', &old[..same.min(old.len())]).map_or(0, |end| end + 1);
-        }
-        let same = same.min(old.len());
-        let first = lines(&old[..same]).count();
-        let (old, new) = (&old[same..], &new[same..]);
-        let mut same = self::same(old.rchunks(BLOCK), new.rchunks(BLOCK)) * BLOCK;
-        same = same.min(old.len()).min(new.len());
-        same += self::same(old.iter().rev().skip(same), new.iter().rev().skip(same));
-        let ends = [old, new].map(|text| text.len() - same);
-        let begins = |(text, end): (&[u8], usize)| end == 0 || text[end - 1] == b'\n';
-        if !begins((old, ends[0])) || !begins((new, ends[1])) {
-            let end = memchr::memchr(b'\n', &old[ends[0]..]);
-            same = end.map_or(0, |end| same - end - 1);
-        }
-        let (old, tail) = old.split_at(old.len() - same);
-        Self {
-            first,
-            old,
-            new: &new[..new.len() - same],
-            last: lines(tail).count(),
-        }
-    }
-}
-
-/// Returns how many of the first items are equal.
-fn same<T: PartialEq>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> usize {
-    a.zip(b).take_while(|(a, b)| a == b).count()
-}
-
-/// Returns the lines of a text, with their line ends.
-pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
-        let (line, later) = rest.split_at(end);
-        rest = later;
-        (!line.is_empty()).then_some(line)
-    })
-}
-
-/// Where two texts differ.
-#[derive(Debug)]
-pub(crate) struct Differences<'a> {
-    /// The number of lines of the old text.
-    pub(crate) old_lines: usize,
-    /// The places, in order. With each: whether its lines were compared. If not,
-    /// the old and the new ones may have lines in common.
-    pub(crate) places: Vec<(Place, bool)>,
-    /// The lines of the new text from `first` on, except for equal ones at the
-    /// end.
-    new: Vec<&'a [u8]>,
-    first: usize,
-}
-
-impl<'a> Differences<'a> {
-    pub(crate) fn of(middle: &Middle<'a>) -> Self {
-        let [old, new]: [Vec<&[u8]>; 2] =
-            [middle.old, middle.new].map(|text| lines(text).collect());
-        let first = middle.first;
-        let moved = |range: Range<usize>| range.start + first..range.end + first;
-        let places = Aligned::of(Algorithm::Histogram, &old, &new).places();
-        let places = places.into_iter();
-        Self {
-            old_lines: first + old.len() + middle.last,
-            places: places
-                .map(|((before, after), is_compared)| ((moved(before), moved(after)), is_compared))
-                .collect(),
-            new,
-            first,
-        }
-    }
-
-    /// Returns all lines of both texts as one place.
-    pub(crate) fn all(old: &[&[u8]], new: Vec<&'a [u8]>) -> Self {
-        let place = (0..old.len(), 0..new.len());
-        Self {
-            old_lines: old.len(),
-            places: vec![(place, true)],
-            new,
-            first: 0,
-        }
-    }
-
-    /// Returns lines of the new text, which are in one of the places.
-    pub(crate) fn new_lines(&self, lines: Range<usize>) -> &[&'a [u8]] {
-        &self.new[lines.start - self.first..lines.end - self.first]
-    }
-
-    /// Returns whether a line of the new text is not in the old one.
-    pub(crate) fn is_added(&self, line: usize) -> bool {
-        let next = self
-            .places
-            .partition_point(|((_, after), _)| after.end <= line);
-        let next = self.places.get(next);
-        next.is_some_and(|((_, after), _)| after.contains(&line))
-    }
-}
 
 /// The lines that two texts do not have in common.
 #[derive(Debug, Default)]
@@ -166,18 +48,23 @@ impl Aligned {
     }
 
     fn within(algorithm: Algorithm, most_lines: usize, old: &[&[u8]], new: &[&[u8]]) -> Self {
-        let mut input: InternedInput<&[u8]> = InternedInput::default();
-        input.update_before(old.iter().copied());
-        input.update_after(new.iter().copied());
+        let all = |side: &[&[u8]], is_changed| vec![is_changed; side.len()];
+        if old.is_empty() || new.is_empty() {
+            return Self {
+                removed: all(old, true),
+                added: all(new, true),
+                given_up: Vec::new(),
+            };
+        }
+        let input = interned(old.iter().copied(), new.iter().copied());
         let lines = (old.len() + new.len()) as u64;
         let mut search = Search {
             algorithm,
             most_lines,
-            before: &input.before,
-            after: &input.after,
+            input: &input,
             found: Self {
-                removed: vec![false; old.len()],
-                added: vec![false; new.len()],
+                removed: all(old, false),
+                added: all(new, false),
                 given_up: Vec::new(),
             },
             left: (lines * STEPS.0).max(STEPS.1),
@@ -228,25 +115,59 @@ impl Aligned {
 struct Search<'a> {
     algorithm: Algorithm,
     most_lines: usize,
-    before: &'a [Token],
-    after: &'a [Token],
+    input: &'a InternedInput<&'a [u8]>,
     found: Aligned,
     /// How many steps it may still take.
     left: u64,
+}
+
+/// The lines of a part of two texts.
+struct Part<'a> {
+    before: &'a [Token],
+    after: &'a [Token],
+    /// All tokens are smaller than this.
+    tokens: usize,
+}
+
+impl<'a> Part<'a> {
+    fn of<T>(input: &'a InternedInput<T>) -> Self {
+        Self {
+            before: &input.before,
+            after: &input.after,
+            tokens: input.interner.num_tokens() as usize,
+        }
+    }
+}
+
+/// Gives each different line a number.
+fn interned<T: Eq + Hash>(
+    old: impl ExactSizeIterator<Item = T>,
+    new: impl ExactSizeIterator<Item = T>,
+) -> InternedInput<T> {
+    // A table that grows hashes all of its lines again.
+    let mut input = InternedInput {
+        before: Vec::with_capacity(old.len()),
+        after: Vec::with_capacity(new.len()),
+        interner: Interner::new(old.len() + new.len()),
+    };
+    input.update_before(old);
+    input.update_after(new);
+    input
 }
 
 impl Search<'_> {
     /// Compares the lines of a part, or splits it into smaller ones, which are
     /// added to `rest`.
     fn compare(&mut self, (mut old, mut new): Place, rest: &mut Vec<Place>) {
+        let input = self.input;
         let same = |(a, b): &(&Token, &Token)| a == b;
-        let both = self.before[old.clone()]
+        let both = input.before[old.clone()]
             .iter()
-            .zip(&self.after[new.clone()]);
+            .zip(&input.after[new.clone()]);
         let first = both.take_while(same).count();
         (old.start, new.start) = (old.start + first, new.start + first);
-        let both = self.before[old.clone()].iter().rev();
-        let both = both.zip(self.after[new.clone()].iter().rev());
+        let both = input.before[old.clone()].iter().rev();
+        let both = both.zip(input.after[new.clone()].iter().rev());
         let last = both.take_while(same).count();
         (old.end, new.end) = (old.end - last, new.end - last);
         let is_one = old.len() == 1 && new.len() == 1;
@@ -255,22 +176,49 @@ impl Search<'_> {
             self.found.added[new].fill(true);
             return;
         }
-        let mut input: InternedInput<u32> = InternedInput::default();
-        input.update_before(self.before[old.clone()].iter().map(|line| line.0));
-        input.update_after(self.after[new.clone()].iter().map(|line| line.0));
-        if old.len().max(new.len()) <= self.most_lines && is_quick(&input) {
-            let diff = Diff::compute(self.algorithm, &input);
-            for (at, removed) in (0..).zip(&mut self.found.removed[old]) {
-                *removed = diff.is_removed(at);
-            }
-            for (at, added) in (0..).zip(&mut self.found.added[new]) {
-                *added = diff.is_added(at);
-            }
-            return;
+        let part = Part {
+            before: &input.before[old.clone()],
+            after: &input.after[new.clone()],
+            ..Part::of(input)
+        };
+        if old.len().max(new.len()) > self.most_lines {
+            return self.split(&part, (old, new), rest);
         }
+        if (part.before.len(), part.after.len()) == (input.before.len(), input.after.len()) {
+            return self.small(input, (old, new), rest);
+        }
+        // Fewer numbers, since several tables have a row for each.
+        let [before, after] = [part.before, part.after].map(|side| side.iter().map(|line| line.0));
+        self.small(&interned(before, after), (old, new), rest);
+    }
+
+    /// Compares the lines of a part that is short enough for one of the usual
+    /// algorithms.
+    fn small<T: Eq + Hash>(
+        &mut self,
+        input: &InternedInput<T>,
+        (old, new): Place,
+        rest: &mut Vec<Place>,
+    ) {
+        let part = Part::of(input);
+        if effort(&part) > MAX_EFFORT {
+            return self.split(&part, (old, new), rest);
+        }
+        let diff = Diff::compute(self.algorithm, input);
+        for (at, removed) in (0..).zip(&mut self.found.removed[old]) {
+            *removed = diff.is_removed(at);
+        }
+        for (at, added) in (0..).zip(&mut self.found.added[new]) {
+            *added = diff.is_added(at);
+        }
+    }
+
+    /// Splits a part at its unique lines. If it has none, compares it if few of
+    /// its lines have changed.
+    fn split(&mut self, part: &Part<'_>, (old, new): Place, rest: &mut Vec<Place>) {
         let lines = (old.len() + new.len()) as u64;
         let is_enough = self.spend(lines);
-        let unique = increasing(&unique(&input));
+        let unique = increasing(&unique(part));
         if is_enough && !unique.is_empty() {
             let (mut old_from, mut new_from) = (old.start, new.start);
             for (at, to) in unique.into_iter().chain([(old.len(), new.len())]) {
@@ -282,7 +230,7 @@ impl Search<'_> {
         }
         self.found.removed[old.clone()].fill(true);
         self.found.added[new.clone()].fill(true);
-        match is_enough.then(|| self.shortest(&input)).flatten() {
+        match is_enough.then(|| self.shortest(part)).flatten() {
             Some(pairs) => {
                 for (at, to) in pairs {
                     self.found.removed[old.start + at] = false;
@@ -296,18 +244,17 @@ impl Search<'_> {
     /// Returns the lines in common with the fewest changed ones between them
     /// (E. Myers, "An O(ND) difference algorithm"), or `None` if more than
     /// [`MOST_CHANGED`] lines that occur on both sides have changed.
-    fn shortest(&mut self, input: &InternedInput<u32>) -> Option<Vec<(usize, usize)>> {
-        let counts = input.interner.num_tokens() as usize;
+    fn shortest(&mut self, part: &Part<'_>) -> Option<Vec<(usize, usize)>> {
         let shared = |side: &[Token], other: &[Token]| -> Vec<usize> {
-            let mut occurs = vec![false; counts];
+            let mut occurs = vec![false; part.tokens];
             other.iter().for_each(|line| occurs[line.0 as usize] = true);
             (0..side.len())
                 .filter(|at| occurs[side[*at].0 as usize])
                 .collect()
         };
-        let old = shared(&input.before, &input.after);
-        let new = shared(&input.after, &input.before);
-        let is_same = |x: usize, y: usize| input.before[old[x]] == input.after[new[y]];
+        let old = shared(part.before, part.after);
+        let new = shared(part.after, part.before);
+        let is_same = |x: usize, y: usize| part.before[old[x]] == part.after[new[y]];
         let (width, height) = (old.len(), new.len());
         // A path has `x` lines of the old text and `y` of the new one behind
         // it. On a diagonal, `x - y` is the same. For each number of changes:
@@ -401,25 +348,20 @@ fn step(
     removed.max(added)
 }
 
-/// Returns whether a comparison of these lines takes a few milliseconds at most.
-fn is_quick<T>(input: &InternedInput<T>) -> bool {
-    effort(input) <= MAX_EFFORT
-}
-
 /// Returns the places in the old and in the new text of each line that is
 /// unique in both, in the old text's order.
-fn unique<T>(input: &InternedInput<T>) -> Vec<(usize, usize)> {
+fn unique(part: &Part<'_>) -> Vec<(usize, usize)> {
     let places = |side: &[Token]| {
-        let mut places = vec![(0_u32, 0_usize); input.interner.num_tokens() as usize];
+        let mut places = vec![(0_u32, 0_usize); part.tokens];
         for (at, line) in side.iter().enumerate() {
             let place = &mut places[line.0 as usize];
             *place = (place.0 + 1, at);
         }
         places
     };
-    let in_old = places(&input.before);
-    let in_new = places(&input.after);
-    let both = input.before.iter();
+    let in_old = places(part.before);
+    let in_new = places(part.after);
+    let both = part.before.iter();
     both.map(|line| (in_old[line.0 as usize], in_new[line.0 as usize]))
         .filter(|(old, new)| old.0 == 1 && new.0 == 1)
         .map(|(old, new)| (old.1, new.1))
@@ -434,20 +376,20 @@ fn unique<T>(input: &InternedInput<T>) -> Vec<(usize, usize)> {
 /// Texts that repeat the same few lines, or that have them in another order,
 /// leave none, and then every algorithm is quadratic (measured: half a minute
 /// for half a megabyte).
-fn effort<T>(input: &InternedInput<T>) -> u64 {
+fn effort(part: &Part<'_>) -> u64 {
     let occurs = |side: &[Token]| {
-        let mut occurs = vec![false; input.interner.num_tokens() as usize];
+        let mut occurs = vec![false; part.tokens];
         side.iter().for_each(|line| occurs[line.0 as usize] = true);
         occurs
     };
-    let (in_old, in_new) = (occurs(&input.before), occurs(&input.after));
+    let (in_old, in_new) = (occurs(part.before), occurs(part.after));
     // Lines that the other text does not have are set aside before the search.
-    let shared_old = running(&input.before, |line| in_new[line.0 as usize]);
-    let shared_new = running(&input.after, |line| in_old[line.0 as usize]);
+    let shared_old = running(part.before, |line| in_new[line.0 as usize]);
+    let shared_new = running(part.after, |line| in_old[line.0 as usize]);
     let mut effort = 0;
     let (mut old_from, mut new_from) = (0, 0);
-    let ends = (input.before.len(), input.after.len());
-    for (old, new) in increasing(&unique(input)).into_iter().chain([ends]) {
+    let ends = (part.before.len(), part.after.len());
+    for (old, new) in increasing(&unique(part)).into_iter().chain([ends]) {
         effort +=
             (shared_old[old] - shared_old[old_from]) * (shared_new[new] - shared_new[new_from]);
         // The last pair is the end. Nothing is looked up after it.
@@ -509,29 +451,6 @@ mod tests {
         assert_eq!(of(&[3, 2, 1]), [1]);
         assert_eq!(of(&[9, 1, 8, 2, 7, 3]), [1, 2, 3]);
         assert_eq!(of(&[0, 1, 2]), [0, 1, 2]);
-    }
-
-    #[test]
-    fn equal_lines_at_the_beginning_and_the_end_are_cut_off() {
-        let of = |old: &'static str, new: &'static str| {
-            let middle = Middle::of(old.as_bytes(), new.as_bytes());
-            let text = |bytes| std::str::from_utf8(bytes).unwrap();
-            (
-                middle.first,
-                text(middle.old),
-                text(middle.new),
-                middle.last,
-            )
-        };
-        assert_eq!(of("a\nb\nc\n", "a\nB\nc\n"), (1, "b\n", "B\n", 1));
-        assert_eq!(of("a\nb\n", "a\nb\n"), (2, "", "", 0));
-        assert_eq!(of("a\nb", "a\nb"), (2, "", "", 0));
-        assert_eq!(of("a\nb", "a\nb\n"), (1, "b", "b\n", 0));
-        assert_eq!(of("ab\nz\n", "cb\nz\n"), (0, "ab\n", "cb\n", 1));
-        assert_eq!(of("b\nz\n", "b\nb\nz\n"), (1, "", "b\n", 1));
-        assert_eq!(of("z\n", "a\nz\n"), (0, "", "a\n", 1));
-        assert_eq!(of("z\n", "az\n"), (0, "z\n", "az\n", 0));
-        assert_eq!(of("", "a\n"), (0, "", "a\n", 0));
     }
 
     fn compared(old: &[String], new: &[String]) -> Aligned {
@@ -627,10 +546,10 @@ mod tests {
     }
 
     fn unique_in(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
-        let mut input: InternedInput<&[u8]> = InternedInput::default();
-        input.update_before(old.iter().copied());
-        input.update_after(new.iter().copied());
-        unique(&input)
+        unique(&Part::of(&interned(
+            old.iter().copied(),
+            new.iter().copied(),
+        )))
     }
 
     /// Returns the length of the longest common subsequence, slowly.

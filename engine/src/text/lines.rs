@@ -3,7 +3,7 @@
 
 use touchmark_proto::{LineCounts, LineRange};
 
-use super::align::{Differences, Middle};
+use super::differences::{Differences, Middle};
 use crate::effect::TextPair;
 use crate::tracker::carry::{Difference, Hunk};
 

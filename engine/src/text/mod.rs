@@ -4,6 +4,7 @@
 
 pub(crate) mod align;
 pub mod cut;
+pub(crate) mod differences;
 pub mod lines;
 pub mod quotes;
 pub mod replace;

@@ -1,0 +1,165 @@
+//! `file/blame`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use touchmark_engine::history::{Step, Undos};
+use touchmark_proto::history::{Blame, FileBlame};
+use touchmark_proto::{At, AuthorKind, Error, ErrorCode, Hash, LineRange, Places};
+
+use super::chain::Chain;
+use super::look::{MOST_LINES, too_many};
+use super::writers::{Writer, Writers};
+use super::{Past, aside, clock};
+use crate::past::committed::{Found, Wanted, committed};
+use crate::past::{Blamed, Subject};
+
+/// All lines of a file.
+const ALL: LineRange = LineRange {
+    start: 1,
+    end: u32::MAX,
+};
+
+impl Past {
+    /// Answers `file/blame`.
+    pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
+        let at = ask.at.clone().unwrap_or(At::Now);
+        let meant = self.meant(&at).await?;
+        let mut chain = self.outline(&ask.path, &|all| meant.number(all)).await?;
+        let is_tracked = !chain.versions.is_empty();
+        if !is_tracked {
+            // Its only version is on disk.
+            chain = self.read(chain, &ask.path).await?;
+        }
+        let range = ask.range.unwrap_or(ALL);
+        let (from, to) = (range.start.max(1), range.end);
+        // As many lines as fit one answer: the rest is asked for next.
+        let goes_on = to.saturating_sub(from) as usize == MOST_LINES - 1;
+        let of = goes_on.then(|| Subject::new(&ask, &chain));
+        let rest = of.as_ref().and_then(|of| self.blamed.take(of, from));
+        if let Some(rest) = rest {
+            return Ok(self.part(rest, (from, to), of));
+        }
+        if is_tracked {
+            chain = self.read(chain, &ask.path).await?;
+        }
+        let version = self.version(&chain.versions, &ask.path, &at).await?;
+        let step = chain
+            .versions
+            .iter()
+            .position(|one| one == version)
+            .unwrap_or(0);
+        let Some(hash) = version.hash else {
+            return Err(Error::path(
+                ErrorCode::NotFound,
+                &version.path,
+                format!("at {} there was no file", version.clock),
+            ));
+        };
+        if chain.steps[step] == Step::NotKept {
+            let is_secret = self.look(move |contents| contents.is_secret(&hash)).await?;
+            return Err(self.not_kept(version, is_secret));
+        }
+        let (root, places) = (self.root_path(), self.places.clone());
+        let all = aside(move || {
+            let asked = Asked {
+                step,
+                hash,
+                lines: (from, if goes_on { u32::MAX } else { to }),
+                exact: ask.exact == Some(true),
+                commits: ask.commits != Some(false),
+            };
+            blamed(&chain, &asked, &root, &places)
+        });
+        let all = all.await?;
+        if !goes_on && all.lines.len() > MOST_LINES {
+            return Err(too_many(&all.path));
+        }
+        Ok(self.part(Arc::new(all), (from, to), of))
+    }
+
+    /// Returns one answer about lines, and keeps those after them for the next
+    /// one about `of`.
+    fn part(&self, all: Arc<Blamed>, (from, to): (u32, u32), of: Option<Subject>) -> Blame {
+        let (blame, is_last) = all.part(from, to);
+        if let Some(of) = of.filter(|_| !is_last) {
+            self.blamed.keep(of, to, all);
+        }
+        blame
+    }
+}
+
+/// What is asked about the authors of lines.
+struct Asked {
+    /// The index of the version, and the hash of its content.
+    step: usize,
+    hash: Hash,
+    /// The numbers of the first and of the last line.
+    lines: (u32, u32),
+    /// [`FileBlame::exact`].
+    exact: bool,
+    /// [`FileBlame::commits`].
+    commits: bool,
+}
+
+/// Finds out who wrote lines.
+fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed {
+    let writers = Writers::of(chain);
+    let undos = Undos {
+        exact: asked.exact,
+        ..Undos::default()
+    };
+    let weave = chain.weave(&undos, |_| false);
+    let all = weave.blame(asked.step);
+    let (from, to) = asked.lines;
+    let wanted = all
+        .iter()
+        .zip(1_u32..)
+        .skip(from as usize - 1)
+        .take((to as usize + 1).saturating_sub(from as usize));
+    // The authors of versions, each once.
+    let mut known: HashMap<usize, Writer<'_>> = HashMap::new();
+    let mut unknown = Vec::new();
+    for ((step, _), at) in wanted.clone() {
+        let writer = known.entry(*step).or_insert_with(|| writers.of_line(*step));
+        if writer.author.kind == AuthorKind::Unknown {
+            unknown.push(at);
+        }
+    }
+    let found = match (&chain.steps[asked.step], chain.versions.last()) {
+        (Step::Held(content), Some(newest)) if asked.commits => {
+            let unknown = Wanted {
+                content,
+                lines: unknown,
+                exact: asked.exact,
+            };
+            committed(root, places, chain.names(&newest.path), unknown)
+        }
+        _ => Found::default(),
+    };
+    let version = &chain.versions[asked.step];
+    let mut blamed = Blamed {
+        path: version.path.clone(),
+        clock: clock(version),
+        hash: asked.hash,
+        cause: found.cause,
+        start: from,
+        last: u32::try_from(all.len()).unwrap_or(u32::MAX),
+        text: Vec::new(),
+        lines: Vec::new(),
+        authors: Vec::new(),
+    };
+    let mut last = None;
+    for ((step, text), at) in wanted {
+        let of = found.lines.get(&at);
+        if last != Some((step, of)) {
+            last = Some((step, of));
+            if let Some(writer) = known.get(step) {
+                blamed.author(writer.line(of.map(|(of, by)| (&**of, by.as_ref()))));
+            }
+        }
+        blamed.line(text);
+    }
+    blamed
+}

@@ -1,0 +1,174 @@
+//! Who wrote the lines of one content, and the rest of a long answer.
+//!
+//! A long file does not fit into one answer of `file/blame`. A client that asks
+//! for as many lines as fit asks for those after them next. All of them are
+//! found out at once, and the rest is kept until it is asked for.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use touchmark_proto::history::{Blame, BlameLine, FileBlame};
+use touchmark_proto::{Clock, Hash, RelPath};
+
+use crate::history::{Chain, line};
+
+/// How long the rest is kept after it was last asked for.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The most bytes that are kept. A larger rest is found out anew.
+const MOST: usize = 64 << 20;
+
+/// Who wrote lines of one content, up to its last one.
+#[derive(Debug)]
+pub(crate) struct Blamed {
+    pub(crate) path: RelPath,
+    pub(crate) clock: Option<Clock>,
+    pub(crate) hash: Hash,
+    /// Why git did not say which commits lines belong to; `None` if it did.
+    pub(crate) cause: Option<String>,
+    /// The number of the first line.
+    pub(crate) start: u32,
+    /// The number of the last line of the content.
+    pub(crate) last: u32,
+    /// The texts of the lines, one after the other.
+    pub(crate) text: Vec<u8>,
+    /// For each line, where its text ends, and the index of its author.
+    pub(crate) lines: Vec<(usize, u32)>,
+    /// What is said about lines, beside their texts.
+    pub(crate) authors: Vec<BlameLine>,
+}
+
+impl Blamed {
+    /// Adds what is said about the next lines, beside their texts.
+    pub(crate) fn author(&mut self, by: BlameLine) {
+        self.authors.push(by);
+    }
+
+    /// Adds a line.
+    pub(crate) fn line(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+        let by = u32::try_from(self.authors.len().saturating_sub(1));
+        self.lines.push((self.text.len(), by.unwrap_or(u32::MAX)));
+    }
+
+    /// Returns the answer about some lines. Also returns whether it shows that
+    /// there are none after them, as it has fewer than were asked for.
+    pub(crate) fn part(&self, from: u32, to: u32) -> (Blame, bool) {
+        let skipped = from.saturating_sub(self.start) as usize;
+        let count = (to as usize + 1).saturating_sub(from as usize);
+        let before = skipped.checked_sub(1).and_then(|at| self.lines.get(at));
+        let mut begin = before.map_or(0, |(end, _)| *end);
+        let lines = self.lines.iter().skip(skipped).take(count);
+        let lines: Vec<BlameLine> = lines
+            .filter_map(|(end, by)| {
+                let text = self.text.get(begin..*end)?;
+                begin = *end;
+                let (text, base64, _) = line(text);
+                Some(BlameLine {
+                    text,
+                    base64,
+                    ..self.authors.get(*by as usize)?.clone()
+                })
+            })
+            .collect();
+        let blame = Blame {
+            path: self.path.clone(),
+            clock: self.clock,
+            hash: self.hash,
+            start: from,
+            lines,
+            cause: self.cause.clone(),
+        };
+        (blame, to > self.last)
+    }
+
+    /// Returns about how many bytes of memory this takes.
+    fn size(&self) -> usize {
+        let lines = self.lines.capacity() * size_of::<(usize, u32)>();
+        // With the texts of names and ids.
+        let authors = self.authors.capacity() * 2 * size_of::<BlameLine>();
+        self.text.capacity() + lines + authors
+    }
+}
+
+/// What an answer is about. While it is the same, an answer is the rest of the
+/// one before it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    ask: FileBlame,
+    /// [`Chain::mark`].
+    chain: Hash,
+}
+
+impl Subject {
+    pub(crate) fn new(ask: &FileBlame, chain: &Chain) -> Self {
+        Self {
+            ask: FileBlame {
+                range: None,
+                ..ask.clone()
+            },
+            chain: chain.mark(),
+        }
+    }
+}
+
+/// The rest of the last long answer, until it was not asked for for
+/// [`KEPT`].
+#[derive(Debug, Default)]
+pub(crate) struct LongBlame(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    rest: Option<Rest>,
+    /// How often something was kept.
+    times: u64,
+}
+
+#[derive(Debug)]
+struct Rest {
+    of: Subject,
+    /// The number of the next line.
+    next: u32,
+    blamed: Arc<Blamed>,
+}
+
+impl LongBlame {
+    /// Takes what is kept if it is the rest, from this line on, of an answer
+    /// about the same.
+    pub(crate) fn take(&self, of: &Subject, from: u32) -> Option<Arc<Blamed>> {
+        let rest = &mut self.kept().rest;
+        let taken = rest.take_if(|rest| rest.next == from && rest.of == *of);
+        taken.map(|rest| rest.blamed)
+    }
+
+    /// Keeps the rest of an answer, whose last line was `to`.
+    pub(crate) fn keep(self: &Arc<Self>, of: Subject, to: u32, blamed: Arc<Blamed>) {
+        if blamed.size() > MOST {
+            return;
+        }
+        let times = {
+            let mut kept = self.kept();
+            let next = to.saturating_add(1);
+            kept.rest = Some(Rest { of, next, blamed });
+            kept.times += 1;
+            kept.times
+        };
+        let all = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            let mut kept = all.kept();
+            if kept.times == times {
+                kept.rest = None;
+            }
+        });
+    }
+
+    /// Drops what is kept.
+    pub(crate) fn forget(&self) {
+        self.kept().rest = None;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
