@@ -209,10 +209,11 @@ impl Weave {
             replaced_by: BTreeSet::new(),
             hunks: 0,
         };
-        // The last version that turned each line on and off, for carried
-        // versions. A carried version counts as the version that it repeats.
-        let mut last_on: BTreeMap<Line, usize> = BTreeMap::new();
-        let mut last_off: BTreeMap<Line, usize> = BTreeMap::new();
+        // The versions that turned each line on and off, for carried versions. A
+        // carried version counts as the version that it repeats. What an undo
+        // has taken back is not repeated.
+        let mut last_on = Makers::new();
+        let mut last_off = Makers::new();
         let mut now = Now {
             on: Vec::new(),
             text: None,
@@ -309,17 +310,25 @@ impl Weave {
                 weave.redo(undo, at);
                 taken_back.insert(undo);
             }
+            let is_undo = undos.undos.contains(&at) && !redone;
             if is_carried {
                 weave.repeat(at, &last_on, &last_off);
-            } else if undos.undos.contains(&at) && !redone {
+            } else if is_undo {
                 // A line that an undo puts back belongs to its first author.
-                weave.repeat(at, &last_on, &BTreeMap::new());
+                weave.repeat(at, &last_on, &Makers::new());
             }
             let change = &weave.changes[at];
-            for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {
+            for (lines, to) in [(&change.on, true), (&change.off, false)] {
+                let (same, other) = match to {
+                    true => (&mut last_on, &mut last_off),
+                    false => (&mut last_off, &mut last_on),
+                };
                 for line in lines {
+                    if is_undo && let Some(makers) = other.get_mut(line) {
+                        makers.pop();
+                    }
                     let made = weave.made_by(at, *line);
-                    last.insert(*line, made);
+                    same.entry(*line).or_default().push(made);
                 }
             }
         }
@@ -328,16 +337,11 @@ impl Weave {
 
     /// Notes for the lines that a carried version changed which version made the
     /// same change of them before. Lines that git brought anew have none.
-    fn repeat(
-        &mut self,
-        carried: usize,
-        last_on: &BTreeMap<Line, usize>,
-        last_off: &BTreeMap<Line, usize>,
-    ) {
+    fn repeat(&mut self, carried: usize, last_on: &Makers, last_off: &Makers) {
         let change = &self.changes[carried];
         for (lines, last) in [(&change.on, last_on), (&change.off, last_off)] {
             for line in lines {
-                if let Some(made) = last.get(line) {
+                if let Some(made) = last.get(line).and_then(|makers| makers.last()) {
                     self.redone.insert((carried, *line), *made);
                 }
             }
@@ -706,6 +710,9 @@ impl Weave {
         compared.collect()
     }
 }
+
+/// For each line, the versions that turned it on, or off, the oldest first.
+type Makers = BTreeMap<Line, Vec<usize>>;
 
 /// How a version is compared with the one before it.
 #[derive(Clone, Copy)]
