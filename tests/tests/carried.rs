@@ -326,6 +326,27 @@ fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
     }
 }
 
+/// The daemon looks at the pop when the switch has brought the same content.
+#[test]
+fn hist8_a_switch_after_an_agents_pop_takes_no_line_of_the_users() {
+    let world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    let mine = base().replace("line 20\n", "line 20 mine\n");
+    world.file("f", &mine);
+    agent.sync();
+    sh(&world, "git stash -q -u");
+    command(&world, &mut agent, "git stash pop -q");
+    sh(&world, "git commit -qam mine && git switch -q up");
+    agent.sync();
+    sh(&world, "git switch -q main");
+    agent.sync();
+    assert_eq!(on_disk(&world, "f"), Some(mine.clone()));
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), Some(mine), "{undone}");
+}
+
 #[test]
 fn hist8_a_removal_that_a_rebase_stopped_at_is_still_the_agents() {
     let world = World::new();

@@ -96,13 +96,22 @@ impl Known {
     /// brought back against a removal, and without what an undo has taken back.
     pub fn settled(&self) -> Vec<&Mark> {
         let mut settled: Vec<&Mark> = Vec::new();
+        // The removal against which git brought the line. Going back, git takes
+        // the line away again by that removal.
+        let mut passed = None;
         for mark in &self.marks {
+            let removal = passed.take().filter(|_| mark.way == Way::Carried);
+            if let Some(removal) = removal {
+                settled.push(removal);
+                continue;
+            }
             let is_back = match mark.way {
                 Way::Carried => mark.on && !settled.is_empty(),
                 Way::Undone(_) => settled.len() > 1,
                 Way::Hand | Way::Decided | Way::Wiped => false,
             };
             match is_back {
+                true if mark.way == Way::Carried => passed = settled.pop(),
                 true => drop(settled.pop()),
                 false => settled.push(mark),
             }
