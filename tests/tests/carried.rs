@@ -325,6 +325,72 @@ fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
 
 /// The daemon ends right after it has recorded the merge, before it has looked at
 /// the versions.
+/// In each case git stops at a conflict. The look in between has its files.
+#[test]
+fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
+    for way in ["merge", "cherry-pick"] {
+        let world = World::new();
+        world.file("g", base());
+        repository(&world);
+        sh(
+            &world,
+            "git checkout -q up && sed -i 's/^line 2$/line 2 upstream/' g f && echo new > new \
+             && git add -A && git commit -qm more && git checkout -q main \
+             && sed -i 's/^line 2$/line 2 main/' f && git commit -qam main",
+        );
+        let mine = on_disk(&world, "f");
+        let mut agent = world.session("a");
+        agent.read("f");
+        agent.read("g");
+        command(&world, &mut agent, &format!("! git {way} up"));
+        assert_eq!(blamed(&mut agent, "g"), "", "{way}");
+        assert!(on_disk(&world, "new").is_some(), "{way}");
+        command(&world, &mut agent, &format!("git {way} --abort"));
+        assert_eq!(on_disk(&world, "new"), None, "{way}");
+        let undone = undo(&mut agent);
+        assert_eq!(on_disk(&world, "new"), None, "{way}: {undone}");
+        assert_eq!(on_disk(&world, "g"), Some(base()), "{way}: {undone}");
+        assert_eq!(on_disk(&world, "f"), mine, "{way}: {undone}");
+    }
+}
+
+/// The daemon looks at the pop when the switch has brought the same content.
+#[test]
+fn hist8_a_switch_after_an_agents_pop_takes_no_line_of_the_users() {
+    let world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    let mine = base().replace("line 20\n", "line 20 mine\n");
+    world.file("f", &mine);
+    agent.sync();
+    sh(&world, "git stash -q -u");
+    command(&world, &mut agent, "git stash pop -q");
+    sh(&world, "git commit -qam mine && git switch -q up");
+    agent.sync();
+    sh(&world, "git switch -q main");
+    agent.sync();
+    assert_eq!(on_disk(&world, "f"), Some(mine.clone()));
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), Some(mine), "{undone}");
+}
+
+#[test]
+fn hist8_a_removal_that_a_rebase_stopped_at_is_still_the_agents() {
+    let world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    command(&world, &mut agent, "git rm -q f && git commit -qm removed");
+    command(&world, &mut agent, "! git rebase -q up");
+    assert_eq!(on_disk(&world, "f"), Some(upstream(&base())));
+    assert_eq!(blamed(&mut agent, "f"), "");
+    command(&world, &mut agent, "git rebase --abort");
+    assert_eq!(on_disk(&world, "f"), None);
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), Some(base()), "{undone}");
+}
+
 #[test]
 fn hist8_what_an_ended_daemon_had_not_looked_at_is_looked_at() {
     let mut world = World::new();
@@ -516,6 +582,33 @@ fn rev2_a_commit_that_is_made_again_keeps_nothing_unseen() {
         past_this_second();
         command(&world, &mut agent, way);
         assert_eq!(queue(&mut agent), left, "{way}");
+    }
+}
+
+#[test]
+fn rev2_the_first_commit_of_a_repository_may_be_an_agents() {
+    // Whether the user has made a first commit before.
+    for (is_again, way) in [
+        (
+            false,
+            "git init -q -b main && git add -A && git commit -qm first",
+        ),
+        (true, "git commit -q -a --amend -m again"),
+    ] {
+        let world = World::new();
+        world.file("f", base());
+        if is_again {
+            sh(
+                &world,
+                "git init -q -b main && git add -A && git commit -qm first",
+            );
+            past_this_second();
+        }
+        let mut agent = world.session("a");
+        agent.read("f");
+        write(&mut agent, "f", &by_agent(&base()));
+        command(&world, &mut agent, way);
+        assert_eq!(queue(&mut agent), [QUEUED], "{way}");
     }
 }
 

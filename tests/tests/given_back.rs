@@ -114,6 +114,9 @@ fn undo_gives_back_what_one_author_did() {
             played.failures.len(),
             since.elapsed().as_secs_f64()
         );
+        for (seed, failure) in &played.failures {
+            println!("  seed {seed}: {:?}", failure.wrong.kind);
+        }
         scripts.extend(examples(groups, &played));
     }
     assert!(scripts.is_empty(), "{}", scripts.join("\n\n"));

@@ -853,7 +853,8 @@ fn hist2_a_later_part_of_a_long_blame_is_not_of_an_earlier_state() {
     write(&mut agent, "long.txt", &by_agent);
     let part = |agent: &mut Session, from: u32| {
         let range = json!({"start": from, "end": from + PART - 1});
-        agent.ok("file/blame", json!({"path": "long.txt", "range": range}))
+        let ask = json!({"path": "long.txt", "range": range});
+        agent.client.ok("file/blame", ask)
     };
     let author = |part: &Value, line: u32| {
         let at = (line - 1) % PART;

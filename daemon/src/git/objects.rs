@@ -57,8 +57,8 @@ pub(crate) struct Commit {
     pub(crate) id: String,
     /// The committer's time, in seconds.
     pub(crate) time: Millis,
-    /// The id of the first parent.
-    pub(crate) parent: String,
+    /// The id of the first parent; `None` for a first commit.
+    pub(crate) parent: Option<String>,
     /// The ids of the other parents.
     pub(crate) merged: Vec<String>,
     /// The author, with the time when the commit was made first. It stays the
@@ -95,7 +95,7 @@ impl Objects {
         })
     }
 
-    /// Returns a commit; `None` if it has no parent, or cannot be read.
+    /// Returns a commit; `None` if it cannot be read.
     pub(crate) fn commit(&mut self, name: &str) -> Option<Commit> {
         let Some(Object::Whole(id, commit)) = self.object(name.as_bytes()) else {
             return None;
@@ -108,7 +108,7 @@ impl Objects {
         Some(Commit {
             id,
             time,
-            parent: field("parent ")?.to_owned(),
+            parent: field("parent ").map(str::to_owned),
             merged: parents.skip(1).map(str::to_owned).collect(),
             author: field("author ")?.to_owned(),
         })

@@ -1,6 +1,6 @@
 //! Decides whether git brought the content of a version (HIST-8).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::Path;
@@ -201,6 +201,10 @@ impl Job {
             && (place.in_index(path) == Some(content.id)
                 || place.is_merged(path, &content.id, content.since))
         {
+            place.waits_with(path, content.id);
+            return Some(Carriage::Carried);
+        }
+        if lost.is_some_and(|lost| place.calls_off(path, lost, Some(content.id))) {
             return Some(Carriage::Carried);
         }
         let moves = self.moves(place, content.since);
@@ -217,7 +221,8 @@ impl Job {
             let is_clean = lost.is_none()
                 || moves.iter().any(|(_, changed)| {
                     ids(changed).is_some_and(|(before, after)| lost == before || lost == after)
-                });
+                })
+                || lost.is_some_and(|lost| self.was_committed(place, path, &lost));
             return Some(match Kind::of(one) {
                 Kind::Switch if !is_clean => Carriage::Wiped,
                 _ => Carriage::Carried,
@@ -230,6 +235,17 @@ impl Job {
                     && (is_conflict(&content.bytes) || !place.is_reverted(content.since));
                 is_merged.then_some(Carriage::Carried)
             })
+    }
+
+    /// Returns whether one of the last commits of `HEAD` has this blob at the path.
+    fn was_committed(&self, place: &mut Place, path: &[u8], lost: &ObjectId) -> bool {
+        let last = place.moves.iter().rev().take(MOST_MOVES);
+        let ends = last.flat_map(|one| [one.of.before.clone(), Some(one.of.id.clone())]);
+        let commits: BTreeSet<String> = ends.flatten().collect();
+        commits.iter().any(|commit| {
+            let held = place.blob_at(commit, path);
+            held.is_some_and(|(id, _)| id == *lost)
+        })
     }
 
     /// Returns what a stash did, if one has the content, or the content before.
@@ -284,7 +300,8 @@ impl Job {
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it anew, which may take a filter's
         // time.
-        if newest.is_some_and(|(before, _)| before == Some(old)) {
+        if newest.is_some_and(|(before, _)| before == Some(old)) || place.calls_off(path, old, None)
+        {
             return Some(Carriage::Carried);
         }
         self.stashed(place, path, None, Some(old), time)

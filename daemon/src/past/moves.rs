@@ -70,6 +70,12 @@ pub(super) fn timed(
     all
 }
 
+/// Returns the last move that went to another commit.
+pub(super) fn last(moves: &[Timed]) -> Option<&Move> {
+    let mut moves = moves.iter().rev().map(|one| &one.of);
+    moves.find(|one| one.before.as_ref() != Some(&one.id))
+}
+
 /// The blobs of one move, by path relative to the repository's top: the old and
 /// the new one; `None` for no file.
 pub(super) type Changed = HashMap<Vec<u8>, (Option<ObjectId>, Option<ObjectId>)>;

@@ -1,6 +1,6 @@
 //! One repository, and what is cached of it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::Metadata;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,9 @@ pub(super) struct Place {
     /// The files that the newest moves changed, by the commits before and
     /// after.
     changed: VecDeque<(Ends, Option<Arc<Changed>>)>,
+    /// What an operation has brought that waited for the user: the paths with
+    /// their blobs. `HEAD` was not moved since.
+    waiting: HashSet<(Vec<u8>, ObjectId)>,
     /// When the index was written, and the index if it was understood.
     index: Option<(Nanos, Option<GitIndex>)>,
     /// A git process that prints objects; it ends after each batch of looks.
@@ -92,6 +95,7 @@ impl Place {
             moves: Vec::new(),
             logged: None,
             changed: VecDeque::new(),
+            waiting: HashSet::new(),
             index: None,
             objects: None,
             has_settled: false,
@@ -120,7 +124,11 @@ impl Place {
             // Git may have written a move since the first look at the stamp.
             let changed = stamp().map_or(0, |(_, time)| time);
             let blobs = &self.blobs;
+            let last = moves::last(&self.moves).cloned();
             self.moves = moves::timed(&self.moves, found, changed, |one| blobs.made(one));
+            if moves::last(&self.moves) != last.as_ref() {
+                self.waiting.clear();
+            }
             self.logged = logged;
         }
     }
@@ -142,6 +150,9 @@ impl Place {
         let files = self.changed.iter().flat_map(|(_, changed)| changed);
         if files.map(|changed| changed.len()).sum::<usize>() > MOST_KEPT {
             self.changed.clear();
+        }
+        if self.waiting.len() > MOST_KEPT {
+            self.waiting.clear();
         }
         self.has_settled = false;
         self.searched = None;
@@ -204,6 +215,24 @@ impl Place {
     pub(super) fn is_between(&self) -> bool {
         let waiting = self.tree.waiting();
         waiting.is_some_and(|operation| operation != Waiting::Revert)
+    }
+
+    /// Notes what an operation has brought that waits for the user.
+    pub(super) fn waits_with(&mut self, path: &[u8], id: ObjectId) {
+        self.waiting.insert((path.to_owned(), id));
+    }
+
+    /// Returns whether an operation that waited for the user was called off, so
+    /// that a file went from the blob that it had brought (`old`) to that of
+    /// `HEAD`; `None` for no file. `git merge --abort` logs a reset, and `HEAD`
+    /// stays where it is.
+    pub(super) fn calls_off(&mut self, path: &[u8], old: ObjectId, new: Option<ObjectId>) -> bool {
+        if !self.waiting.contains(&(path.to_owned(), old)) || self.is_between() {
+            return false;
+        }
+        // Git must be able to tell what `HEAD` does not have.
+        let known = self.object(b"HEAD").is_some();
+        known && self.blob_at("HEAD", path).map(|(id, _)| id) == new
     }
 
     /// Returns whether a revert has stopped in the middle, or has ended since

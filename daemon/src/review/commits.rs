@@ -40,8 +40,8 @@ pub(super) struct Commits {
 struct Made {
     id: String,
     /// The commit that it was made from: the first parent, or the commit that it
-    /// amends.
-    base: String,
+    /// amends. `None` for a first commit.
+    base: Option<String>,
     /// The commits that it merges.
     merged: Vec<String>,
     is_agents: bool,
@@ -82,7 +82,7 @@ impl Commits {
         let moves = &moves[moves.len().saturating_sub(MOST_MOVES)..];
         let times = Times::of(&tree, moves, commands);
         let made = made(&mut git, moves, &times);
-        let pairs: Vec<(String, String)> = made
+        let pairs: Vec<(String, Option<String>)> = made
             .iter()
             .map(|made| (made.id.clone(), made.base.clone()))
             .collect();
@@ -155,9 +155,10 @@ impl Commits {
         let mut carried = Vec::new();
         for at in touched {
             let made = &self.made[*at];
-            for base in std::iter::once(&made.base).chain(&made.merged) {
+            let bases = std::iter::once(made.base.as_ref());
+            for base in bases.chain(made.merged.iter().map(Some)) {
                 carried.push(steps.len());
-                steps.push(git.file(base, path));
+                steps.push(base.map_or(Step::Absent, |base| git.file(base, path)));
                 is_agents.push(false);
             }
             if made.is_again || !made.merged.is_empty() || !made.is_agents {
@@ -195,7 +196,7 @@ impl Deletions {
                 break;
             }
             self.looked += 1;
-            self.next = Some(commit.parent.clone());
+            self.next.clone_from(&commit.parent);
             if !self.times.is_agents(&commit) {
                 commits.push((commit.id, commit.parent));
                 times.push(time);
@@ -220,15 +221,15 @@ fn made(git: &mut Objects, moves: &[Move], times: &Times) -> Vec<Made> {
         return Vec::new();
     };
     let mut walked = Vec::new();
-    let mut next = "HEAD".to_owned();
-    for _ in 0..MOST_COMMITS {
+    let mut next = Some("HEAD".to_owned());
+    while let Some(name) = next.filter(|_| walked.len() < MOST_COMMITS) {
         let Some(commit) = git
-            .commit(&next)
+            .commit(&name)
             .filter(|commit| times.made(commit).1 >= oldest)
         else {
             break;
         };
-        next.clone_from(&commit.parent);
+        next = commit.parent.clone();
         walked.push(commit);
     }
     walked.reverse();
@@ -276,7 +277,7 @@ fn made(git: &mut Objects, moves: &[Move], times: &Times) -> Vec<Made> {
         let (commit, amends) = &all[at];
         Made {
             id: commit.id.clone(),
-            base: amends.map_or_else(|| commit.parent.clone(), Clone::clone),
+            base: amends.or(commit.parent.as_ref()).cloned(),
             merged: commit.merged.clone(),
             is_agents: is_agents(at),
             is_again: again[at].is_some(),
@@ -286,23 +287,26 @@ fn made(git: &mut Objects, moves: &[Move], times: &Times) -> Vec<Made> {
 }
 
 /// Returns the indexes of the commits that changed each file, each commit
-/// compared with the given parent; `None` if git fails. `only` selects changes,
-/// as options of git's.
+/// compared with the given parent, or with nothing; `None` if git fails. `only`
+/// selects changes, as options of git's.
 fn changed(
     tree: &WorkTree,
     root: &Path,
-    commits: &[(String, String)],
+    commits: &[(String, Option<String>)],
     only: &[&str],
 ) -> Option<HashMap<Vec<u8>, Vec<usize>>> {
     let asked: String = commits
         .iter()
-        .map(|(commit, parent)| format!("{commit} {parent}\n"))
+        .map(|(commit, parent)| match parent {
+            Some(parent) => format!("{commit} {parent}\n"),
+            None => format!("{commit}\n"),
+        })
         .collect();
     let git = tree
         .git(root)
         .ok()?
         .args(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames"])
-        .args(["--relative", "--no-ext-diff"])
+        .args(["--root", "--relative", "--no-ext-diff"])
         .args(only.iter().copied());
     let printed = git.input(asked).printed()?;
     let mut touched: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();

@@ -6,6 +6,7 @@ mod hunks;
 mod indents;
 mod kept;
 pub mod lineage;
+mod makers;
 mod review;
 mod spared;
 mod survival;

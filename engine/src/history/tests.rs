@@ -723,6 +723,59 @@ fn a_version_that_was_undone_is_not_the_one_that_is_repeated() {
     assert_eq!(left(&versions, &[3], &[2]).0, base);
 }
 
+#[test]
+fn a_stash_does_not_repeat_what_an_undo_has_taken_back() {
+    let (base, mine) = ("aa\nbb\ncc\n", "aa\nmine\ncc\n");
+    // One agent resets the file and is undone; the stash of another one takes
+    // the user's line away, which the first one did not do again.
+    let steps = [base, mine, base, mine, base].map(held);
+    let undos = Undos {
+        undos: vec![3],
+        carried: vec![4],
+        ..Undos::default()
+    };
+    let weave = Weave::with_undos(&steps, &undos);
+    let found = weave.without(|step| step == 2);
+    assert_eq!(found.bytes.unwrap(), base.as_bytes());
+}
+
+#[test]
+fn a_line_that_the_author_removed_and_put_back_is_not_the_authors() {
+    let base = "a1\nb2\nc3\n";
+    // The agent's edit, its stash of it, the user's edit, and another stash.
+    let versions = [base, "a1\nagent\nc3\n", base, "a1\nmine\nc3\n", base];
+    let left = (Some(base.to_owned()), vec![]);
+    assert_eq!(without_carried(&versions, &[4], &[1, 2]), left);
+    // Without the agent's stash alone, its edit is there.
+    let edited = Some("a1\nagent\nc3\n".to_owned());
+    assert_eq!(without_carried(&versions, &[4], &[2]).0, edited);
+}
+
+#[test]
+fn an_undo_takes_only_its_authors_changes_back() {
+    let (base, mine) = ("a1\nb2\nc3\nd4\n", "mine\nb2\nc3\nd4\n");
+    // Two agents reset what the user wrote before. The undo of the first one
+    // gives a content that there was before the second one.
+    let versions = [base, mine, base, "a1\nb2\nc3\nmore\n", base, mine];
+    assert_eq!(left(&versions, &[5], &[4]).0, "mine\nb2\nc3\nmore\n");
+    assert_eq!(left(&versions, &[5], &[2]).0, mine);
+}
+
+#[test]
+fn a_removed_file_that_git_brought_and_took_away_comes_back() {
+    let base = "a1\nb2\n";
+    // A rebase that stopped at the agent's removal, and was called off.
+    let versions = [base, "", "a1\nb2\nc3\n", ""];
+    let back = Some(base.to_owned());
+    assert_eq!(without_carried(&versions, &[2, 3], &[1]).0, back);
+    // The user has removed it since.
+    let versions = [base, "", "a1\nb2\nc3\n", "", base, ""];
+    assert_eq!(without_carried(&versions, &[2, 3, 4], &[1]).0, None);
+    // Git took away a file of which the agent had removed a line.
+    let versions = [base, "a1\n", ""];
+    assert_eq!(without_carried(&versions, &[2], &[1]).0, None);
+}
+
 /// A generator of numbers that is the same in each run.
 struct Dice(u64);
 

@@ -13,6 +13,7 @@ use imara_diff::Algorithm;
 use touchmark_proto::{Hash, LineRange};
 
 use super::indents::{self, Recast};
+use super::makers::Makers;
 use crate::text::align::{Aligned, Place};
 use crate::text::differences::{self, Differences, Middle};
 use crate::text::lines;
@@ -210,9 +211,10 @@ impl Weave {
             replaced_by: BTreeSet::new(),
             hunks: 0,
         };
-        // The last version that turned each line on and off, for carried
-        // versions. A carried version counts as the version that it repeats.
-        let (mut last_on, mut last_off) = (Last::new(), Last::new());
+        // The versions that turned each line on and off, for carried versions. A
+        // carried version counts as the version that it repeats. What an undo
+        // has taken back is not repeated.
+        let (mut last_on, mut last_off) = (Makers::default(), Makers::default());
         let mut now = Now {
             on: Vec::new(),
             text: None,
@@ -309,17 +311,24 @@ impl Weave {
                 weave.redo(undo, at);
                 taken_back.insert(undo);
             }
+            let is_undo = undos.undos.contains(&at) && !redone;
             if is_carried {
                 weave.repeat(at, &last_on, &last_off);
-            } else if undos.undos.contains(&at) && !redone {
+            } else if is_undo {
                 // A line that an undo puts back belongs to its first author.
-                weave.repeat(at, &last_on, &Last::new());
+                weave.repeat(at, &last_on, &Makers::default());
             }
             let change = &weave.changes[at];
-            for (lines, last) in [(&change.on, &mut last_on), (&change.off, &mut last_off)] {
-                last.resize(weave.lines.len(), None);
+            for (lines, to) in [(&change.on, true), (&change.off, false)] {
+                let (same, other) = match to {
+                    true => (&mut last_on, &mut last_off),
+                    false => (&mut last_off, &mut last_on),
+                };
                 for line in lines {
-                    last[*line] = Some(weave.made_by(at, *line));
+                    if is_undo {
+                        other.pop(*line);
+                    }
+                    same.push(*line, weave.made_by(at, *line));
                 }
             }
         }
@@ -328,11 +337,11 @@ impl Weave {
 
     /// Notes for the lines that a carried version changed which version made the
     /// same change of them before. Lines that git brought anew have none.
-    fn repeat(&mut self, carried: usize, last_on: &Last, last_off: &Last) {
+    fn repeat(&mut self, carried: usize, last_on: &Makers, last_off: &Makers) {
         let change = &self.changes[carried];
         for (lines, last) in [(&change.on, last_on), (&change.off, last_off)] {
             for line in lines {
-                if let Some(made) = last.get(*line).copied().flatten() {
+                if let Some(made) = last.newest(*line) {
                     self.redone.insert((carried, *line), made);
                 }
             }
@@ -714,9 +723,6 @@ struct How {
     /// [`Undos::exact`].
     exact: bool,
 }
-
-/// For each line a version, if there is one.
-type Last = Vec<Option<usize>>;
 
 /// The file's content while its versions are processed.
 struct Now<'a> {

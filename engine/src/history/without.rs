@@ -142,20 +142,38 @@ impl Weave {
             now[line] &= !asked.contains(&self.author_of(entry.step, line));
         }
         let mut hunks = 0;
+        // The version that removed the file last. If git brings the file, and
+        // takes it away again, it stays removed by that version.
+        let mut removed_by = None;
         for (at, change) in self.changes.iter().enumerate() {
             let is_asked = asked.contains(&at);
+            let is_carried = self.carried.contains(&at);
+            let existed = at.checked_sub(1).is_some_and(|at| self.changes[at].exists);
+            removed_by = match change.exists {
+                _ if is_carried => removed_by,
+                true => None,
+                false if existed => Some(at),
+                false => removed_by,
+            };
+            let is_removed_again =
+                is_carried && !change.exists && removed_by.is_some_and(|by| asked.contains(&by));
             match &change.what {
                 What::Nothing => {}
-                What::Restored(_) if is_asked && !self.carried.contains(&at) => hunks += 1,
-                What::Restored(_) if self.carried.contains(&at) => {
-                    // What was undone before it stays undone.
+                What::Restored(_) if is_asked && !is_carried => hunks += 1,
+                What::Restored(_) if is_carried || self.undos.contains(&at) => {
+                    // What was undone before it stays undone. An undo takes back
+                    // the changes of its author, not all since that content.
                     for part in self.line_parts(at, change) {
                         let is_meant = asked.contains(&part.step);
-                        if !is_meant || kept.stays(&part) {
+                        let mut on = part.on.iter();
+                        if !is_meant
+                            || kept.stays(&part)
+                            || on.any(|line| self.had_removed(part.step, *line, asked))
+                        {
                             state.turn(&part, None);
                         }
                     }
-                    state.exists = change.exists;
+                    state.exists = change.exists || is_removed_again && state.exists;
                 }
                 What::Restored(of) => {
                     if let Some(then) = states.get(of) {
@@ -165,7 +183,6 @@ impl Weave {
                         // Who removes the file means all of it.
                         (state.exists, state.on) = (false, vec![false; self.lines.len()]);
                     }
-                    let existed = at.checked_sub(1).is_some_and(|at| self.changes[at].exists);
                     if change.exists && !existed && self.decides(at, asked) {
                         // The file was made again. Lines that its author left
                         // out do not come back.
@@ -191,8 +208,13 @@ impl Weave {
                             state.turn(part, meant(part).then_some(&now[..]));
                         }
                     }
+                    for line in change.on.iter().filter(|_| is_carried) {
+                        let made = self.made_by(at, *line);
+                        let is_meant = made < at && asked.contains(&made);
+                        state.on[*line] |= is_meant && self.had_removed(made, *line, asked);
+                    }
                     if !is_asked {
-                        state.exists = change.exists;
+                        state.exists = change.exists || is_removed_again && state.exists;
                     }
                     if !is_asked && !change.exists && self.decides(at, asked) {
                         // Lines that are missing from a file when it is removed
@@ -206,6 +228,33 @@ impl Weave {
             }
         }
         (state, hunks)
+    }
+
+    /// Returns whether a version to be undone has only put a line back that
+    /// another one of them had removed: without them the line would have been
+    /// there.
+    fn had_removed(&self, made: usize, line: Line, asked: &BTreeSet<usize>) -> bool {
+        let last = |before: usize, of: fn(&Change) -> &[Line]| {
+            let mut earlier = (0..before).rev();
+            let at = earlier.find(|at| of(&self.changes[*at]).binary_search(&line).is_ok())?;
+            Some((at, self.made_by(at, line)))
+        };
+        let mut at = made.min(self.changes.len());
+        loop {
+            let Some((off, by)) = last(at, |change| &change.off) else {
+                return false;
+            };
+            let Some((_, on)) = last(off, |change| &change.on) else {
+                return false;
+            };
+            if !asked.contains(&by) {
+                return false;
+            }
+            if !asked.contains(&self.author_of(on, line)) {
+                return true;
+            }
+            at = on;
+        }
     }
 
     /// Turns off lines that only versions to be undone have added, and that are

@@ -31,7 +31,7 @@ pub fn may_come_back_as_likely(
 /// command of the chosen author, comes back, since it may be the user's. It is
 /// listed then.
 pub fn may_come_back_since_it_may_be_anothers(known: &Known, whom: Who) -> bool {
-    let last = known.last();
+    let last = known.removal();
     let is_removed = last.is_some_and(|mark| !mark.on && mark.who.is_of(whom));
     known.window.is_some() && is_removed
 }
@@ -45,7 +45,11 @@ pub fn may_go_since_it_was_brought_back(known: &Known, whom: Who) -> bool {
         .is_some_and(|mark| mark.on && mark.who.is_of(whom));
     let by_git =
         was_carried_back(known) && known.marks.last().is_some_and(|mark| mark.who.is_of(whom));
-    (by_hand && known.marks.len() > 1) || by_git
+    // What was done since was carried away, or undone.
+    let settled = known.settled();
+    let is_on = |mark: &&Mark| mark.on && mark.who.is_of(whom);
+    let earlier = settled.len() > 1 && settled.last().is_some_and(is_on);
+    (by_hand && known.marks.len() > 1) || by_git || earlier
 }
 
 /// UNDO-1 and step 2.3 differ in what a save means that puts back what an undo
@@ -72,8 +76,9 @@ pub fn was_typed_again(known: &Known, whom: Who) -> bool {
 /// one had removed it, and the chosen author has put it back and removed it.
 pub fn was_there_only_by(known: &Known, whom: Who) -> bool {
     let counts = |mark: &&Mark| !matches!(mark.way, Way::Carried | Way::Wiped);
-    let is_own = known.last().is_some_and(|mark| mark.who.is_of(whom));
-    let mut earlier = known.marks.iter().rev().filter(counts);
+    let is_own = known.removal().is_some_and(|mark| mark.who.is_of(whom));
+    let settled = known.settled();
+    let mut earlier = settled.into_iter().rev().filter(counts);
     let before = earlier.find(|mark| !mark.who.is_of(whom));
     is_own && before.is_some_and(|mark| !mark.on)
 }
@@ -85,7 +90,7 @@ pub fn may_stay_away_with_its_file(truth: &Truth, known: &Known, whom: Who) -> b
     let Some(life) = truth.files.get(&known.file) else {
         return false;
     };
-    let since = known.last().map_or(0, |mark| mark.step);
+    let since = known.removal().map_or(0, |mark| mark.step);
     let mut removals = life.removals.iter();
     removals.any(|(step, who)| *step > since && !who.is_of(whom))
         || life.removed.is_some_and(|(_, way)| way == Way::Carried)
@@ -94,7 +99,7 @@ pub fn may_stay_away_with_its_file(truth: &Truth, known: &Known, whom: Who) -> b
 /// UNDO-2, HIST-8: where git has put another content in the place of all that a
 /// change has added, nothing of the change is left to undo.
 pub fn may_stay_away_since_git_went_elsewhere(truth: &Truth, known: &Known) -> bool {
-    let Some(mark) = known.last() else {
+    let Some(mark) = known.removal() else {
         return false;
     };
     let (at, who) = (mark.step, mark.who);
@@ -118,7 +123,7 @@ pub fn may_stay_away_since_git_went_elsewhere(truth: &Truth, known: &Known) -> b
 /// UNDO-1, UNDO-9: another author has taken the file back to an earlier content
 /// since the line was removed; the file counts as that content.
 pub fn may_stay_away_since_a_return(truth: &Truth, known: &Known, whom: Who) -> bool {
-    let Some(mark) = known.last() else {
+    let Some(mark) = known.removal() else {
         return false;
     };
     let is_return = |other: &Mark| {
@@ -130,6 +135,16 @@ pub fn may_stay_away_since_a_return(truth: &Truth, known: &Known, whom: Who) -> 
         .values()
         .filter(|other| other.file == known.file);
     of_file.any(|other| other.marks.iter().any(is_return))
+}
+
+/// UNDO-1: an undo takes back all that its author did, also lines that somebody
+/// else had removed before. They do not come back with who had removed them.
+pub fn may_stay_away_since_its_author_was_undone(truth: &Truth, known: &Known) -> bool {
+    let Some(mark) = known.removal() else {
+        return false;
+    };
+    let mut undone = truth.undone.iter();
+    undone.any(|(step, whom, _)| *step > mark.step && known.by.is_of(*whom))
 }
 
 /// UNDO-1, UNDO-9: a line of the chosen author that another author had put back

@@ -150,6 +150,7 @@ impl Play {
         self.undos += 1;
         let number = self.undos;
         let way = Way::Undone(number);
+        self.truth.undone.push((self.truth.step, whom, number));
         self.truth
             .observe(now, Act::of(Who::User, way), &BTreeSet::new());
         let Some(id) = answer["undo"].as_str().filter(|_| redo) else {

@@ -77,7 +77,7 @@ impl Undo<'_> {
                 true => Expect::Goes,
             };
         }
-        match known.last() {
+        match known.removal() {
             _ if is_own && allow::was_put_back_by_another(known, self.whom) => Expect::Either,
             _ if is_own && allow::may_come_back_since_it_may_be_anothers(known, self.whom) => {
                 Expect::ComesBackTold
@@ -88,6 +88,7 @@ impl Undo<'_> {
                 match allow::may_stay_away_with_its_file(self.truth, known, self.whom)
                     || allow::may_stay_away_since_git_went_elsewhere(self.truth, known)
                     || allow::may_stay_away_since_a_return(self.truth, known, self.whom)
+                    || allow::may_stay_away_since_its_author_was_undone(self.truth, known)
                     || known.is_beside_claimed
                 {
                     true => Expect::Either,

@@ -92,6 +92,44 @@ impl Known {
         }
     }
 
+    /// Returns the events that count for a line that is away: without what git
+    /// brought back against a removal, and without what an undo has taken back.
+    pub fn settled(&self) -> Vec<&Mark> {
+        let mut settled: Vec<&Mark> = Vec::new();
+        // The removal against which git brought the line. Going back, git takes
+        // the line away again by that removal.
+        let mut passed = None;
+        for mark in &self.marks {
+            let removal = passed.take().filter(|_| mark.way == Way::Carried);
+            if let Some(removal) = removal {
+                settled.push(removal);
+                continue;
+            }
+            let is_back = match mark.way {
+                Way::Carried => mark.on && !settled.is_empty(),
+                Way::Undone(_) => settled.len() > 1,
+                Way::Hand | Way::Decided | Way::Wiped => false,
+            };
+            match is_back {
+                true if mark.way == Way::Carried => passed = settled.pop(),
+                true => drop(settled.pop()),
+                false => settled.push(mark),
+            }
+        }
+        settled
+    }
+
+    /// Returns the event that removed a line: carrying does not, except the
+    /// destruction of uncommitted work.
+    pub fn removal(&self) -> Option<&Mark> {
+        let settled = self.settled();
+        let counts = |mark: &&&Mark| mark.way != Way::Carried;
+        let is_wiped = settled.last().is_some_and(|last| last.way == Way::Wiped);
+        let mut counted = settled.iter().rev().filter(counts);
+        let last = counted.find(|mark| is_wiped || mark.way != Way::Wiped);
+        last.copied()
+    }
+
     fn at_last(&self) -> Option<usize> {
         let counts = |mark: &Mark| !matches!(mark.way, Way::Carried | Way::Wiped);
         self.marks.iter().rposition(counts)
@@ -143,6 +181,8 @@ pub struct Truth {
     pub names: BTreeMap<String, u32>,
     /// All files.
     pub files: BTreeMap<u32, Life>,
+    /// The undos that were not taken back: the step, the author, and the number.
+    pub undone: Vec<(usize, Who, u32)>,
     /// The number of the present step.
     pub step: usize,
 }
@@ -366,6 +406,8 @@ impl Truth {
             let removal = known.marks.last();
             let accepted = match act.way {
                 Way::Carried => kept_before,
+                // A later commit of the user's may not have it any more.
+                Way::Undone(_) if kept_before != Kept::No => Kept::Maybe,
                 Way::Undone(_) => removal.map_or(Kept::No, |removal| removal.kept_before),
                 Way::Hand | Way::Decided | Way::Wiped => Kept::No,
             };
@@ -389,6 +431,7 @@ impl Truth {
     /// again as they were before the undo. What the user had accepted stays
     /// accepted.
     pub fn redone(&mut self, undo: u32, redo: u32) {
+        self.undone.retain(|(.., number)| *number != undo);
         for known in self.lines.values_mut() {
             let ways: Vec<Way> = known.marks.iter().map(|mark| mark.way).collect();
             if ways.ends_with(&[Way::Undone(undo), Way::Undone(redo)]) {
