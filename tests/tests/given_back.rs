@@ -57,6 +57,8 @@ fn played(groups: Groups, from: u64, count: u64) -> Played {
                     let (failure, judged) = shrink::run(&shrink::steps(seed, groups), groups);
                     undos.fetch_add(u64::from(judged), Ordering::Relaxed);
                     if let Some(failure) = failure {
+                        let what = failure.wrong.what.lines().next().unwrap_or_default();
+                        println!("{}, seed {seed}: {what}", groups.name());
                         failures.lock().unwrap().insert(seed, failure);
                     }
                 }

@@ -131,6 +131,7 @@ impl Play {
     /// A merge that may conflict, and its resolution (step 2.5).
     pub(super) fn clash(&mut self, who: Who, undo: Option<Who>, resolve: Resolve, by: Who) -> Done {
         self.commit(who, "git add -A && git commit -q -m before");
+        let committed = self.committed();
         self.in_window(who);
         self.stage.run(who, "git merge -q --no-edit clash");
         let unmerged = self.is_unmerged();
@@ -141,7 +142,7 @@ impl Play {
                 window,
                 ..Act::of(who, way)
             },
-            &self.committed(),
+            &committed,
         );
         if unmerged.is_empty() {
             return Ok(());

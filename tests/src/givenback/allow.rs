@@ -28,12 +28,13 @@ pub fn may_come_back_as_likely(
 }
 
 /// UNDO-7: what was typed in a window, and was then removed by an edit or a
-/// command of the chosen author, comes back, since it may be the user's. It is
-/// listed then.
+/// command of the chosen author, comes back, since it may be the user's. So does
+/// what cannot be distinguished from other authors' lines, since contents are
+/// lost (UNDO-2). It is listed then.
 pub fn may_come_back_since_it_may_be_anothers(known: &Known, whom: Who) -> bool {
     let last = known.removal();
     let is_removed = last.is_some_and(|mark| !mark.on && mark.who.is_of(whom));
-    known.window.is_some() && is_removed
+    (known.window.is_some() || may_be_indistinguishable(known)) && is_removed
 }
 
 /// UNDO-1, steps 1.2 and 2.3: a line of another author that had been removed and
@@ -73,8 +74,13 @@ pub fn was_typed_again(known: &Known, whom: Who) -> bool {
 }
 
 /// UNDO-1: a line that is not in the file without the chosen author: another
-/// one had removed it, and the chosen author has put it back and removed it.
+/// one had removed it, and the chosen author has put it back and removed it. Not
+/// if git had brought it back for another one, as a side of a conflict.
 pub fn was_there_only_by(known: &Known, whom: Who) -> bool {
+    let before = known.marks.len().checked_sub(2).map(|at| &known.marks[at]);
+    if before.is_some_and(|mark| mark.on && mark.way == Way::Carried && !mark.who.is_of(whom)) {
+        return false;
+    }
     let counts = |mark: &&Mark| !matches!(mark.way, Way::Carried | Way::Wiped);
     let is_own = known.removal().is_some_and(|mark| mark.who.is_of(whom));
     let settled = known.settled();

@@ -53,7 +53,7 @@ pub const FEATURES: &[(Feature, Runs, &str)] = &[
     ),
     (
         Feature::Kills,
-        Runs::Off,
+        Runs::Alone,
         "kill -9, saves while no daemon runs, forgetting of contents",
     ),
     (

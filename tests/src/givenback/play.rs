@@ -341,6 +341,11 @@ impl Play {
             Step::MoveDown { file, name } => {
                 self.stage.end(false);
                 self.moves(Who::User, file, name, false);
+                let moved = self.truth.names.get(NAMES[name % NAMES.len()]);
+                if let Some(life) = moved.and_then(|file| self.truth.files.get_mut(file)) {
+                    // HIST-9: after a gap it is not known who has written.
+                    life.untracked = true;
+                }
                 self.stage.start();
             }
             Step::Git { who, file, git } => self.git(who, file, git),
