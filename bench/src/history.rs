@@ -38,13 +38,21 @@ const SWITCHED: usize = 7_000;
 
 const LONG: &str = "long.txt";
 
+/// The number of lines of a very long file, and how many commits there are for
+/// each one that changes it.
+const MOST_LINES: usize = 200_000;
+const SELDOM: usize = 50;
+
+const LONGEST: &str = "longest.txt";
+
 pub(crate) fn part(options: &Options) -> Result<Part> {
     let mut part = Part::new(
         "The past of a repository",
         format!(
             "A repository of {} files and {} commits, in which an agent and a user have worked in \
              turns since the last commits. Each commit changes 10 lines of a file of {} lines and \
-             3 other files; of every tenth one, the agent has written the lines. Then the agent \
+             3 other files; of every tenth one, the agent has written the lines. Every {SELDOM}th \
+             changes 10 lines of a file of {} lines. Then the agent \
              changes {CHANGED} files, which are not committed. Git's commands are the peers, each \
              a process of its own. `blame` and `log` are commands of touchmark's too; \
              `review/list` is a request, after one more file was changed. The last rows are of \
@@ -54,6 +62,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
             units::count(FILES),
             COMMITS,
             units::count(LINES),
+            units::count(MOST_LINES),
             units::count(SWITCHED),
         ),
     );
@@ -70,6 +79,20 @@ fn long(commit: usize) -> String {
         let last = Some(line % COMMITS).filter(|one| *one <= commit);
         let last = last.unwrap_or(0);
         let _ = writeln!(text, "line {line} of the long file, as of {last}");
+    }
+    text
+}
+
+/// Returns the text of the longest file after this number of commits.
+fn longest(lines: usize, commit: usize) -> String {
+    let mut text = String::new();
+    let part = lines / 10;
+    for line in 0..lines {
+        let last = match line % part / SELDOM {
+            at if line % SELDOM == 0 && at * SELDOM <= commit => at * SELDOM,
+            _ => 0,
+        };
+        let _ = writeln!(text, "line {line} of the longest, as of {last}");
     }
     text
 }
@@ -98,16 +121,21 @@ fn asked(options: &Options, part: &mut Part) -> Result<()> {
     progress(&format!("a repository of {commits} commits"));
     let world = World::new(&options.binary, files)?;
     let root = &world.tree.root;
+    let most_lines = options.pick(MOST_LINES / 4, MOST_LINES);
     fs::write(root.join(LONG), long(0))?;
+    fs::write(root.join(LONGEST), longest(most_lines, 0))?;
     git(&world, &["init", "--quiet"])?;
     git(&world, &["add", "--all"])?;
     git(&world, &["commit", "--quiet", "--message", "all files"])?;
     let (_daemon, client) = world.start()?;
     let session = session("bench")?;
-    world.read(&client, &session, &[LONG.to_owned()])?;
+    world.read(&client, &session, &[LONG.to_owned(), LONGEST.to_owned()])?;
     for commit in 1..=commits {
         let write = || -> Result<()> {
             fs::write(root.join(LONG), long(commit))?;
+            if commit % SELDOM == 0 {
+                fs::write(root.join(LONGEST), longest(most_lines, commit))?;
+            }
             for n in 0..3 {
                 let file = &world.tree.files[(commit * 3 + n) % files];
                 fs::write(file, format!("file {n} as of {commit}\n").repeat(20))?;
@@ -138,22 +166,33 @@ fn asked(options: &Options, part: &mut Part) -> Result<()> {
         (0..changed).try_for_each(|file| change(0, file))
     })?;
 
-    let mut measured: [Samples; 6] = Default::default();
+    let mut measured: [Samples; 8] = Default::default();
     let rounds = options.pick(3, 15);
     for round in 0..=rounds {
         progress(&format!(
             "the past of a repository, round {round} of {rounds}"
         ));
         by_agent(&client, &session, || change(round + 1, round % changed))?;
-        let mut unused: [Samples; 6] = Default::default();
+        let mut unused: [Samples; 8] = Default::default();
         let kept = if round == 0 {
             &mut unused
         } else {
             &mut measured
         };
-        let [blame, git_blame, review, git_diff, log, git_log] = kept;
+        let [
+            blame,
+            git_blame,
+            most,
+            git_most,
+            review,
+            git_diff,
+            log,
+            git_log,
+        ] = kept;
         git_blame.time(|| git(&world, &["blame", LONG]))?;
         blame.time(|| touchmark(&world, &["blame", LONG]))?;
+        git_most.time(|| git(&world, &["blame", LONGEST]))?;
+        most.time(|| touchmark(&world, &["blame", LONGEST]))?;
         git_diff.time(|| git(&world, &["diff"]))?;
         let queue = review.time(|| client.call(ReviewList::default()))?;
         ensure!(
@@ -164,7 +203,16 @@ fn asked(options: &Options, part: &mut Part) -> Result<()> {
         git_log.time(|| git(&world, &["log", "--stat"]))?;
         log.time(|| touchmark(&world, &["log"]))?;
     }
-    let [blame, git_blame, review, git_diff, log, git_log] = &measured;
+    let [
+        blame,
+        git_blame,
+        most,
+        git_most,
+        review,
+        git_diff,
+        log,
+        git_log,
+    ] = &measured;
     let said = |samples: &Samples| units::duration(samples.p50());
     for (name, goal, (what, took), (peer, peers)) in [
         (
@@ -172,6 +220,12 @@ fn asked(options: &Options, part: &mut Part) -> Result<()> {
             1.2,
             ("touchmark blame", blame),
             ("git blame", git_blame),
+        ),
+        (
+            "blame of 200,000 lines",
+            1.2,
+            ("touchmark blame, 200,000 lines", most),
+            ("git blame, 200,000 lines", git_most),
         ),
         (
             "review/list, 200 changed files",

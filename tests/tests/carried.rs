@@ -609,6 +609,10 @@ fn rev2_the_first_commit_of_a_repository_may_be_an_agents() {
         write(&mut agent, "f", &by_agent(&base()));
         command(&world, &mut agent, way);
         assert_eq!(queue(&mut agent), [QUEUED], "{way}");
+        // The user had the file, whoever committed it.
+        command(&world, &mut agent, "rm f");
+        let gone = format!("f {}>", base().replace('\n', "|"));
+        assert_eq!(queue(&mut agent), [gone], "{way}");
     }
 }
 

@@ -340,7 +340,7 @@ fn rev3_modes_and_links_are_kept_and_undone() {
     symlink("kept", world.path("link")).unwrap();
     user::git(world.workspace(), &["init", "-q"]);
     user::git(world.workspace(), &["add", "."]);
-    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    by_user(&world, &["commit", "-q", "-m", "first"]);
     let params = json!({"label": "chmod and ln", "scope": "workspace"});
     let begun = agent.ok("command/begin", params);
     for name in ["kept", "undone", "committed"] {

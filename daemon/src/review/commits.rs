@@ -135,6 +135,14 @@ impl Commits {
         found.is_some_and(|time| *time >= since)
     }
 
+    /// Returns the user's committed content of a file that had these names, the
+    /// newest first.
+    pub(super) fn committed_of(&mut self, names: &[RelPath]) -> Step {
+        let mut found = names.iter().map(|name| self.committed(name));
+        let found = found.find(|step| *step != Step::Absent);
+        found.unwrap_or(Step::Absent)
+    }
+
     /// Returns the user's committed content of a file. `NotKept` if there is no
     /// commit, or if the content is too large to compare.
     pub(super) fn committed(&mut self, path: &RelPath) -> Step {
@@ -168,6 +176,7 @@ impl Commits {
             is_agents.push(made.is_agents);
         }
         carried.push(steps.len());
+        let is_gone = head == Step::Absent;
         steps.push(head);
         let undos = Undos {
             carried,
@@ -175,9 +184,15 @@ impl Commits {
         };
         let weave = Weave::with_undos(&steps, &undos);
         let without = weave.without(|at| is_agents.get(at) == Some(&true));
-        without
-            .bytes
-            .map_or(Step::Absent, |bytes| Step::Held(Arc::from(bytes)))
+        // An agent's first commit may have files that the user had: what the
+        // user has committed of them is not known.
+        let first = touched.first().map(|at| &self.made[*at]);
+        let is_known = !first.is_some_and(|made| made.is_agents && made.base.is_none());
+        match without.bytes {
+            Some(bytes) => Step::Held(Arc::from(bytes)),
+            None if is_known || is_gone => Step::Absent,
+            None => Step::NotKept,
+        }
     }
 }
 

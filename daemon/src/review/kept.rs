@@ -160,6 +160,11 @@ impl Kept {
         self.state().seen.get(path).cloned()
     }
 
+    /// Returns whether a queue of the file was computed.
+    pub(super) fn has_seen(&self, path: &RelPath) -> bool {
+        self.state().seen.contains_key(path)
+    }
+
     pub(super) fn set_seen(&self, path: &RelPath, seen: Seen) {
         self.state().seen.insert(path.clone(), seen);
     }

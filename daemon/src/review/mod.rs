@@ -3,6 +3,7 @@
 mod commits;
 mod kept;
 mod settled;
+mod state;
 mod times;
 mod whole;
 
@@ -15,15 +16,12 @@ use touchmark_engine::text::lines;
 use touchmark_engine::{Fact, Hunk};
 use touchmark_proto::commands::CommandList;
 use touchmark_proto::daemon::Sync;
-use touchmark_proto::files::FileSnapshot;
 use touchmark_proto::review::{
     ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewKept, ReviewList, ReviewNamed,
     ReviewUndo,
 };
 use touchmark_proto::undo::Undone;
-use touchmark_proto::{
-    Author, AuthorKind, ClientPath, Error, ErrorCode, Hash, RelPath, SessionId, Version,
-};
+use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Hash, RelPath, SessionId, Version};
 
 use crate::guard::Name;
 use crate::history::Chain;
@@ -31,7 +29,7 @@ use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
 use commits::Commits;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
-use settled::Written;
+use state::committed_states;
 use whole::Whole;
 
 /// The default number of rows in a list (LIM-2).
@@ -85,24 +83,31 @@ impl Undoer {
         let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
         let mut rows = 0;
-        'files: for (path, versions) in &written {
-            let is_meant = |below: &Vec<RelPath>| below.iter().any(|one| is_below(path, one));
-            if !below.as_ref().is_none_or(is_meant) {
+        let is_meant = |path: &RelPath| {
+            let mut below = below.iter().flatten();
+            ask.paths.is_none() || below.any(|one| is_below(path, one))
+        };
+        let meant = written.iter().filter(|(path, _)| is_meant(path));
+        let names = meant.map(|(path, _)| (path.clone(), lineage.names(path)));
+        let states = committed_states(&commits, names.collect()).await?;
+        let mut now = self.now_of_seen(states.keys()).await?;
+        'files: for (path, committed) in &states {
+            let Some(versions) = written.get(path) else {
                 continue;
-            }
-            let committed = self.committed(&commits, &lineage.names(path)).await;
-            let moment = self.moment(path, versions, &committed, &commits).await?;
+            };
+            let moment = self.moment(path, versions, committed, &commits).await?;
             if self.kept.is_done(path, &moment) {
                 continue;
             }
             // Whether the user has committed the file's current content.
-            let is_committed = match (&committed, versions.hash) {
-                (Step::Held(bytes), Some(hash)) => Hash::of(bytes) == hash,
-                _ => false,
-            };
+            let is_committed = matches!(committed, Some(hash @ Some(_)) if *hash == versions.hash);
             let told = match is_committed && !versions.has_modes {
                 true => Ok((Vec::new(), None)),
-                false => self.told(path, &commits, &moment, versions.has_modes).await,
+                false => {
+                    let now = now.remove(path);
+                    self.told(path, &commits, &moment, versions.has_modes, now)
+                        .await
+                }
             };
             // A file that cannot be read does not prevent the review of the
             // others.
@@ -141,47 +146,22 @@ impl Undoer {
         Ok(listed)
     }
 
-    /// Returns the state that the file's queue is computed from.
-    async fn moment(
-        &self,
-        path: &RelPath,
-        versions: &Written,
-        committed: &Step,
-        commits: &Committed,
-    ) -> Result<Moment, Error> {
-        let mut committed = word(committed);
-        if versions.has_modes {
-            let (commits, path) = (Arc::clone(commits), path.clone());
-            let mode = aside(move || {
-                let commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-                commits.mode(&path)
-            });
-            if let Some(mode) = mode.await? {
-                committed = format!("{committed} {mode}");
-            }
-        }
-        Ok(Moment {
-            newest: versions.newest,
-            committed,
-        })
-    }
-
     /// Returns the rows of a file's queue. Returns the previous rows if nothing
     /// has changed since. `has_modes`: whether there may be changes that have
-    /// no lines.
+    /// no lines. `now`: the hash of the file's current content, if it is known.
     async fn told(
         &self,
         path: &RelPath,
         commits: &Committed,
         moment: &Moment,
         has_modes: bool,
+        now: Option<Option<Hash>>,
     ) -> Result<(Vec<ReviewHunk>, Option<ReviewFile>), Error> {
         let kept = self.kept.count(path);
-        let client = ClientPath::from(path);
         if !has_modes
             && let Some(seen) = self.kept.seen(path)
             && (&seen.moment, seen.kept) == (moment, kept)
-            && self.inside.ask(FileSnapshot { path: client }).await?.hash == seen.now
+            && now == Some(seen.now)
         {
             return Ok((seen.hunks, None));
         }
@@ -416,10 +396,7 @@ impl Undoer {
         let (commits, names) = (Arc::clone(commits), names.to_vec());
         let read = aside(move || {
             let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut found = names.iter().map(|name| commits.committed(name));
-            found
-                .find(|step| *step != Step::Absent)
-                .unwrap_or(Step::Absent)
+            commits.committed_of(&names)
         });
         read.await.unwrap_or(Step::NotKept)
     }
@@ -430,16 +407,6 @@ impl Undoer {
 async fn aside<T: Send + 'static>(reckon: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     let reckoned = tokio::task::spawn_blocking(reckon).await;
     reckoned.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
-}
-
-/// Returns a file's committed content as one word: its hash, `absent`, or
-/// `nothing`.
-fn word(committed: &Step) -> String {
-    match committed {
-        Step::NotKept => "nothing".into(),
-        Step::Absent => "absent".into(),
-        Step::Held(bytes) => Hash::of(bytes).to_string(),
-    }
 }
 
 impl Queued {

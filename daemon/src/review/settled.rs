@@ -7,6 +7,7 @@ use touchmark_engine::Fact;
 use touchmark_proto::{AuthorKind, Error, FileMode, Hash, RelPath};
 
 use super::aside;
+use super::state::hash_of;
 use crate::past::Lineage;
 use crate::undo::Undoer;
 
@@ -106,6 +107,7 @@ impl Undoer {
             let moment = match written.get(&path) {
                 Some(file) => {
                     let committed = self.committed(&commits, &lineage.names(&path)).await;
+                    let committed = hash_of(&committed);
                     Some(self.moment(&path, file, &committed, &commits).await?)
                 }
                 None => None,
