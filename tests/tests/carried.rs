@@ -71,15 +71,28 @@ fn write(agent: &mut Session, path: &str, text: &str) {
 
 /// Runs a command of the agent.
 fn command(world: &World, agent: &mut Session, line: &str) {
-    let begun = agent.ok(
-        "command/begin",
-        json!({"label": line, "scope": "workspace"}),
-    );
+    let command = begun(agent, line);
     sh(world, line);
-    let command = &begun["command"];
-    agent
-        .client
-        .ok("command/end", json!({"command": command, "exit": 0}));
+    ended(agent, command);
+}
+
+/// Runs a command of the agent. The daemon stands still until the command ends.
+fn unseen_command(world: &mut World, agent: &mut Session, line: &str) {
+    let command = begun(agent, line);
+    let stopped = Stopped::new(world.pid());
+    sh(world, line);
+    drop(stopped);
+    ended(agent, command);
+}
+
+fn begun(agent: &mut Session, line: &str) -> Value {
+    let params = json!({"label": line, "scope": "workspace"});
+    agent.ok("command/begin", params)["command"].clone()
+}
+
+fn ended(agent: &mut Session, command: Value) {
+    let params = json!({"command": command, "exit": 0});
+    agent.client.ok("command/end", params);
 }
 
 /// Returns the lines that blame attributes to the agent.
@@ -324,13 +337,12 @@ fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
     }
 }
 
-/// The daemon ends right after it has recorded the merge, before it has looked at
-/// the versions.
-/// In each case git stops at a conflict. The look in between has its files.
+/// In each case git stops at a conflict. The daemon looks when git has ended: what
+/// it sees while git works does not tell yet that the operation waits.
 #[test]
 fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
     for way in ["merge", "cherry-pick"] {
-        let world = World::new();
+        let mut world = World::new();
         world.file("g", base());
         repository(&world);
         sh(
@@ -343,10 +355,10 @@ fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
         let mut agent = world.session("a");
         agent.read("f");
         agent.read("g");
-        command(&world, &mut agent, &format!("! git {way} up"));
+        unseen_command(&mut world, &mut agent, &format!("! git {way} up"));
         assert_eq!(blamed(&mut agent, "g"), "", "{way}");
         assert!(on_disk(&world, "new").is_some(), "{way}");
-        command(&world, &mut agent, &format!("git {way} --abort"));
+        unseen_command(&mut world, &mut agent, &format!("git {way} --abort"));
         assert_eq!(on_disk(&world, "new"), None, "{way}");
         let undone = undo(&mut agent);
         assert_eq!(on_disk(&world, "new"), None, "{way}: {undone}");
@@ -392,6 +404,8 @@ fn hist8_a_removal_that_a_rebase_stopped_at_is_still_the_agents() {
     assert_eq!(on_disk(&world, "f"), Some(base()), "{undone}");
 }
 
+/// The daemon ends right after it has recorded the merge, before it has looked at
+/// the versions.
 #[test]
 fn hist8_what_an_ended_daemon_had_not_looked_at_is_looked_at() {
     let mut world = World::new();
