@@ -91,8 +91,8 @@ impl Blamed {
     }
 }
 
-/// What an answer is about. While it is the same, an answer is the rest of the
-/// one before it.
+/// The file, the request and the state of its history that lines were found out
+/// for. Only a request with an equal subject gets the lines that were kept.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     ask: FileBlame,
@@ -133,8 +133,8 @@ struct Rest {
 }
 
 impl LongBlame {
-    /// Takes what is kept if it is the rest, from this line on, of an answer
-    /// about the same.
+    /// Takes the lines that were kept. `None` unless they have this subject and
+    /// begin with the line `from`.
     pub(crate) fn take(&self, of: &Subject, from: u32) -> Option<Arc<Blamed>> {
         let rest = &mut self.kept().rest;
         let taken = rest.take_if(|rest| rest.next == from && rest.of == *of);

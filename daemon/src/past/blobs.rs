@@ -4,6 +4,7 @@
 //! count, and no file is mapped into memory.
 
 use std::fs::{File, Metadata};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -125,8 +126,9 @@ impl Blobs {
     }
 
     /// Returns the objects that have a file of their own in the repository and
-    /// were stored in this span of time: the newest 2,000, the newest first.
-    pub(super) fn stored(&self, from: Nanos, to: Nanos) -> Vec<ObjectId> {
+    /// were stored in this span of time, with the time of each: the newest 2,000,
+    /// the newest first.
+    pub(super) fn stored(&self, span: &RangeInclusive<Nanos>) -> Vec<(Nanos, ObjectId)> {
         let own = self.stores.first().map(|store| &store.directory);
         let directories = own
             .into_iter()
@@ -135,13 +137,13 @@ impl Blobs {
         for (first, directory) in directories {
             // A directory changes when an object gets into it.
             let stat = directory.symlink_metadata();
-            if !stat.is_ok_and(|stat| stat.is_dir() && changed(&stat) >= from) {
+            if !stat.is_ok_and(|stat| stat.is_dir() && changed(&stat) >= *span.start()) {
                 continue;
             }
             for entry in directory.read_dir().into_iter().flatten().flatten() {
                 let stored = entry.metadata().ok().filter(Metadata::is_file);
                 let stored = stored.map(|found| created(&found));
-                let Some(time) = stored.filter(|time| (from..=to).contains(time)) else {
+                let Some(time) = stored.filter(|time| span.contains(time)) else {
                     continue;
                 };
                 let name = entry.file_name();
@@ -152,7 +154,7 @@ impl Blobs {
         }
         found.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         found.truncate(MOST_LOOSE);
-        found.into_iter().map(|(_, id)| id).collect()
+        found
     }
 
     /// Returns since when the repository has a blob at the latest; `None` if it

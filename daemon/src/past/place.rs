@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use touchmark_proto::{Places, native};
 
@@ -44,6 +44,9 @@ const MOST_OBJECT: u64 = 64 << 20;
 /// The most bytes of the log of `HEAD` that are read.
 const MOST_LOG: u64 = 1 << 20;
 
+/// The commits of stashes, each with the time when git made it.
+type Made = Arc<[(Nanos, String)]>;
+
 /// The commits before and after a move of `HEAD`.
 type Ends = (String, String);
 
@@ -70,9 +73,9 @@ pub(super) struct Place {
     objects: Option<Objects>,
     /// Whether [`settle`](Self::settle) has waited in this batch of looks.
     has_settled: bool,
-    /// The span of time in which stashes were searched in this batch, and whether
-    /// there were any.
-    searched: Option<(RangeInclusive<Nanos>, bool)>,
+    /// The span of time in which stashes were searched in this batch, and those
+    /// that git made in it.
+    searched: Option<(RangeInclusive<Nanos>, Made)>,
 }
 
 impl std::fmt::Debug for Place {
@@ -161,20 +164,32 @@ impl Place {
     /// Remembers the stashes that git made in this span of time, also those that
     /// it does not list. Returns whether there are any.
     pub(super) fn has_stashed(&mut self, from: Nanos, to: Nanos) -> bool {
-        let known = self.searched.as_ref();
-        if let Some((_, found)) =
-            known.filter(|(span, _)| span.contains(&from) && span.contains(&to))
-        {
-            return *found;
-        }
-        let mut found = false;
-        for id in self.blobs.stored(from, to).into_iter().rev() {
-            if self.is_stash(&id) {
-                self.stashes.remember(id.digits());
-                found = true;
+        let mut is_any = false;
+        for (time, id) in self.stashes_since(from, to).iter().rev() {
+            if (from..=to).contains(time) {
+                self.stashes.remember(id.clone());
+                is_any = true;
             }
         }
-        self.searched = Some((from..=to, found));
+        is_any
+    }
+
+    /// Returns the stashes that git has made since a time, with the time of each,
+    /// the newest first. They are searched once in a batch, up to the present:
+    /// each version has a later time than the one before it.
+    fn stashes_since(&mut self, from: Nanos, to: Nanos) -> Made {
+        let is_known = |span: &RangeInclusive<Nanos>| span.contains(&from) && span.contains(&to);
+        if let Some((_, found)) = self.searched.as_ref().filter(|(span, _)| is_known(span)) {
+            return Arc::clone(found);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(to, |now| Nanos::try_from(now.as_nanos()).unwrap_or(to));
+        let span = from..=now.max(to);
+        let mut stored = self.blobs.stored(&span);
+        stored.retain(|(_, id)| self.is_stash(id));
+        let found = stored.into_iter().map(|(time, id)| (time, id.digits()));
+        let found: Made = found.collect();
+        self.searched = Some((span, Arc::clone(&found)));
         found
     }
 
