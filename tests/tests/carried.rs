@@ -371,7 +371,7 @@ fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
 /// tells any more that there was a merge.
 #[test]
 fn hist8_what_a_command_brings_and_calls_off_was_never_there() {
-    let mut world = World::new();
+    let world = World::new();
     world.file("g", base());
     repository(&world);
     sh(
@@ -386,6 +386,23 @@ fn hist8_what_a_command_brings_and_calls_off_was_never_there() {
     assert_eq!(on_disk(&world, "g"), Some(base()), "{undone}");
     assert_eq!(on_disk(&world, "f"), None, "{undone}");
     assert_eq!(on_disk(&world, "other"), None, "{undone}");
+}
+
+#[test]
+fn hist8_a_stash_takes_a_removal_away_and_brings_it_back() {
+    let world = World::new();
+    repository(&world);
+    let (mut agent, mut other) = (world.session("a"), world.session("b"));
+    agent.read("f");
+    command(&world, &mut agent, "rm f");
+    command(&world, &mut other, "git stash -q");
+    assert_eq!(on_disk(&world, "f"), Some(base()));
+    command(&world, &mut other, "git stash pop -q");
+    assert_eq!(on_disk(&world, "f"), None);
+    let undone = other.client.ok("undo", json!({"session": "b"}));
+    assert_eq!(on_disk(&world, "f"), None, "{undone}");
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), Some(base()), "{undone}");
 }
 
 /// The daemon looks at the pop when the switch has brought the same content.

@@ -210,7 +210,7 @@ impl Job {
 
     /// Returns what git did, if a move of `HEAD`, a stash or a merge explains
     /// the content. `lost` is the blob of the content before; `None` if nothing
-    /// of it was destroyed.
+    /// of it was destroyed, or for no file.
     fn explained(
         &self,
         place: &mut Place,
@@ -297,10 +297,18 @@ impl Job {
             if new.is_some_and(|new| stashed.contains(&new) && base != Some(new)) {
                 return Some(Carriage::Carried);
             }
-            if old.is_some_and(|old| stashed.contains(&old))
-                && base == new
-                && place.stashes.takes(&stash, path)
+            // A stash without the file takes its removal away, and brings it back.
+            if new.is_none()
+                && is_near
+                && stashed.is_empty()
+                && base == old
+                && place.stashes.has_taken(&stash, path)
+                && place.is_stored(&stash, time)
             {
+                return Some(Carriage::Carried);
+            }
+            let has_old = old.map_or(stashed.is_empty(), |old| stashed.contains(&old));
+            if has_old && base == new && place.stashes.takes(&stash, path, self.n) {
                 return Some(Carriage::Wiped);
             }
         }

@@ -271,6 +271,13 @@ impl Place {
         self.merged().is_some_and(|merged| time <= merged) && self.tree.waiting().is_none()
     }
 
+    /// Returns whether git had an object at that time.
+    pub(super) fn is_stored(&mut self, id: &str, time: Nanos) -> bool {
+        let id = ObjectId::from_digits(id);
+        let stored = id.and_then(|id| self.blobs.since(&id, time));
+        stored.is_some_and(|stored| stored < time)
+    }
+
     /// Returns the id that git gives to this content here.
     pub(super) fn id_of(&self, bytes: &[u8]) -> ObjectId {
         ObjectId::of_file(self.is_sha256, bytes)
