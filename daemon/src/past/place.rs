@@ -307,8 +307,9 @@ impl Place {
         }
     }
 
-    /// Returns whether git's last merge wrote this blob at the path, and not
-    /// before that time. What was written later is no part of it.
+    /// Returns whether git's last merge wrote this blob at the path. `time` is
+    /// when the file was written: if that was after the merge, someone else wrote
+    /// it.
     pub(super) fn is_merged(&mut self, path: &[u8], id: &ObjectId, time: Nanos) -> bool {
         self.merged().is_some_and(|merged| time <= merged)
             && self

@@ -278,6 +278,8 @@ impl Undoer {
             log: &self.log,
             lineages: &self.lineages,
             root: &self.root,
+            // What an undo writes is computed from what is on disk.
+            verifies: true,
         }
     }
 
