@@ -32,6 +32,7 @@ mod editors_neovim;
 mod editors_vscode;
 mod edits;
 mod edits_beside_users;
+mod elsewhere;
 mod fleet;
 mod fleet_export;
 mod floods;

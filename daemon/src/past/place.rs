@@ -353,7 +353,7 @@ impl Place {
 
 /// Returns the top directory of the repository that a file is in, and the
 /// file's path in it. It may be above the workspace.
-pub(super) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
+pub(crate) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
     let above = file.ancestors().skip(1);
     let top = above
         .take_while(|above| above.file_name().is_none_or(|name| name != ".git"))
