@@ -55,7 +55,10 @@ fn undo12_lines_in_a_stash_and_on_another_branch_are_named() {
     assert_eq!(row["text"], AGENTS);
     // Another stash comes before it.
     world.file("f", format!("mine\n{}", base()));
-    sh(&world, "git stash -q && git rev-parse --short=7 topic > .git/tip");
+    sh(
+        &world,
+        "git stash -q && git rev-parse --short=7 topic > .git/tip",
+    );
     let said = world.run(&["undo", "a", "--yes"]);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let tip = on_disk(&world, ".git/tip").unwrap();
@@ -86,7 +89,11 @@ fn undo12_what_is_committed_is_named_with_the_commit_that_is_checked_out() {
     // Lines that stay in the file are named nowhere, nor are those of others.
     sh(&world, "git switch -q --detach");
     agent.sync();
-    write(&mut agent, "f", &by_agent(&base()).replace("line 20b agent\n", ""));
+    write(
+        &mut agent,
+        "f",
+        &by_agent(&base()).replace("line 20b agent\n", ""),
+    );
     world.file("f", base());
     agent.sync();
     let undone = undo(&mut agent);

@@ -177,7 +177,9 @@ impl Elsewhere {
         let mut tips = Vec::new();
         let stashes = moves_in(&tree.common.join("logs/refs/stash"), MOST_LISTED);
         if stashes.len() > MOST_STASHES {
-            self.limit(&format!("only the newest {MOST_STASHES} stashes were searched"));
+            self.limit(&format!(
+                "only the newest {MOST_STASHES} stashes were searched"
+            ));
         }
         for (number, stash) in (0..).zip(stashes.into_iter().rev().take(MOST_STASHES)) {
             let tip = |id, has_parent| Tip {
@@ -215,7 +217,9 @@ impl Elsewhere {
             });
         }
         if others.next().is_some() {
-            self.limit(&format!("only the newest {MOST_BRANCHES} branches were searched"));
+            self.limit(&format!(
+                "only the newest {MOST_BRANCHES} branches were searched"
+            ));
         }
         Some(tips)
     }
@@ -253,7 +257,10 @@ impl Sought {
         }
         let after = plan.after.as_deref().unwrap_or_default();
         let stays: BTreeSet<&[u8]> = lines(after).map(<[u8]>::trim_ascii).collect();
-        let gone = plan.own.iter().filter(|line| !stays.contains(line.trim_ascii()));
+        let gone = plan
+            .own
+            .iter()
+            .filter(|line| !stays.contains(line.trim_ascii()));
         let gone: Vec<Arc<[u8]>> = gone.cloned().collect();
         (!gone.is_empty()).then(|| Self {
             path: plan.path.clone(),
@@ -313,7 +320,10 @@ fn differing(
     for (.., own) in named {
         git = git.arg(&*native::name(own));
     }
-    let printed = git.within(left(until), MOST_LISTED).input(asked).printed()?;
+    let printed = git
+        .within(left(until), MOST_LISTED)
+        .input(asked)
+        .printed()?;
     let mut blobs = Blobs::new();
     let mut of = None;
     let mut fields = printed.split(|byte| *byte == 0);

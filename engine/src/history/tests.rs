@@ -896,7 +896,10 @@ fn a_decision_stays_one_after_an_undo_and_a_redo() {
 
 #[test]
 fn lines_are_only_by_versions_that_alone_wrote_them() {
-    let steps = ["user 1\nboth 2\n", "agent 3\nuser 1\n  both 2\n{\nagent 3\nboth 2\n"];
+    let steps = [
+        "user 1\nboth 2\n",
+        "agent 3\nuser 1\n  both 2\n{\nagent 3\nboth 2\n",
+    ];
     let steps = [steps[0], steps[1], "user 1\nuser 4\n"].map(held);
     let weave = Weave::new(&steps);
     let by = |step: usize| {
