@@ -6,8 +6,7 @@ use touchmark_tests::worktrees::beside;
 use touchmark_tests::{World, text};
 
 use super::carried::{
-    base, blamed, by_agent, command, on_disk, queue, repository, sh, undo,
-    write,
+    base, blamed, by_agent, command, on_disk, queue, repository, sh, undo, write,
 };
 
 #[test]
