@@ -228,6 +228,9 @@ impl Job {
         if lost.is_some_and(|lost| place.calls_off(path, lost, Some(content.id))) {
             return Some(Carriage::Carried);
         }
+        if self.fact.before.is_none() && place.is_taken_in(path, &content.id, content.since) {
+            return Some(Carriage::Carried);
+        }
         let moves = self.moves(place, content.since);
         let ids = |one: &Option<Arc<Changed>>| {
             let changed = one.as_ref()?;
@@ -329,7 +332,9 @@ impl Job {
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it anew, which may take a filter's
         // time.
-        if newest.is_some_and(|(before, _)| before == Some(old)) || place.calls_off(path, old, None)
+        if newest.is_some_and(|(before, _)| before == Some(old))
+            || place.calls_off(path, old, None)
+            || place.is_left_out(path, &old)
         {
             return Some(Carriage::Carried);
         }

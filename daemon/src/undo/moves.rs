@@ -163,7 +163,7 @@ async fn come_back(
     chosen: &Chosen,
 ) -> Result<(), Error> {
     let undos = undoer.journal.recorded().among(&chain.versions);
-    let (chain, without) = plan::without(chain, &undos, chosen).await?;
+    let (chain, without, _) = plan::without(chain, &undos, chosen).await?;
     let mode = chain.mode_without(&undos, |at| plan::is_meant(&chain, chosen, at));
     plan.after = without.bytes.map(Arc::from);
     plan.mode = mode.or(plan.mode);
