@@ -382,10 +382,11 @@ fn hist8_what_a_command_brings_and_calls_off_was_never_there() {
     let mut agent = world.session("a");
     agent.read("g");
     command(&world, &mut agent, "git merge -q up || git merge --abort");
-    let undone = undo(&mut agent);
-    assert_eq!(on_disk(&world, "g"), Some(base()), "{undone}");
-    assert_eq!(on_disk(&world, "f"), None, "{undone}");
-    assert_eq!(on_disk(&world, "other"), None, "{undone}");
+    // Nothing is to be undone if the daemon saw nothing of it.
+    let undone = agent.client.call("undo", json!({"session": "a"}));
+    assert_eq!(on_disk(&world, "g"), Some(base()), "{undone:?}");
+    assert_eq!(on_disk(&world, "f"), None, "{undone:?}");
+    assert_eq!(on_disk(&world, "other"), None, "{undone:?}");
 }
 
 #[test]
