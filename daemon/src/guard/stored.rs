@@ -108,10 +108,12 @@ pub struct Replacer {
     umask: Umask,
     /// Returns whether a content was once met as a secret.
     is_secret: Arc<dyn Fn(&Hash) -> bool + Send + Sync>,
-    /// Returns the user to whom the last file with a name belonged, if that is
-    /// another one than the daemon's.
-    owner: Arc<dyn Fn(&RelPath) -> Option<u32> + Send + Sync>,
+    owner: Arc<Owner>,
 }
+
+/// Returns the user to whom the last file with a name belonged; `None` if that is
+/// the daemon's, or is not known.
+type Owner = dyn Fn(&RelPath) -> Option<u32> + Send + Sync;
 
 impl Stored {
     /// The proof for a name without a file: nothing is replaced.

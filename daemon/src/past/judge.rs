@@ -10,7 +10,7 @@ use touchmark_engine::{Carriage, Fact, VersionFact};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath};
 
 use super::blobs::{Nanos, SECOND, written};
-use super::moves::{Changed, Kind};
+use super::moves::{Changed, Kind, Timed};
 use super::place::Place;
 use crate::git::index::ObjectId;
 use crate::store::Reader;
@@ -231,7 +231,7 @@ impl Job {
         if self.fact.before.is_none() && place.is_taken_in(path, &content.id, content.since) {
             return Some(Carriage::Carried);
         }
-        let moves = self.moves(place, content.since);
+        let moves = self.moves(place, content.since, None);
         let ids = |one: &Option<Arc<Changed>>| {
             let changed = one.as_ref()?;
             changed.get(path).copied()
@@ -322,12 +322,12 @@ impl Job {
     /// nothing. `old` is the blob of its last content.
     fn removed(&self, place: &mut Place, path: &[u8], old: ObjectId) -> Option<Carriage> {
         let time = Nanos::from(self.time) * MILLISECOND;
-        let from = match self.fact.evidence {
+        let (from, seen) = match self.fact.evidence {
             // The daemon did not see when.
-            Evidence::Gap => 0,
-            _ => time - SETTLING,
+            Evidence::Gap => (0, None),
+            _ => (time - SETTLING, Some(time)),
         };
-        let moves = self.moves(place, from);
+        let moves = self.moves(place, from, seen);
         let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it anew, which may take a filter's
@@ -342,9 +342,13 @@ impl Job {
     }
 
     /// Returns the moves from one whole state to another that may have written
-    /// a file at this time.
-    fn moves(&self, place: &mut Place, time: Nanos) -> Moves {
-        let all = place.moves.iter().rev().take(MOST_MOVES).rev();
+    /// a file at this time. `seen` is when the file was seen so, if it is known:
+    /// what came after a later commit did not write it.
+    fn moves(&self, place: &mut Place, time: Nanos, seen: Option<Nanos>) -> Moves {
+        let is_later = |one: &&Timed| one.stored.zip(seen).is_some_and(|(at, seen)| at > seen);
+        let last = place.moves.iter().position(|one| is_later(&one));
+        let count = last.map_or(place.moves.len(), |last| last + 1);
+        let all = place.moves[..count].iter().rev().take(MOST_MOVES).rev();
         let since: Vec<Move> = all
             // Git writes the log of HEAD after the files.
             .filter(|one| one.logged >= time && Kind::of(&one.of) != Kind::Other)

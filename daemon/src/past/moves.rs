@@ -27,6 +27,9 @@ pub(super) struct Timed {
     pub(super) of: Move,
     /// When it was logged at the latest. Git has written the files before.
     pub(super) logged: Nanos,
+    /// When the commit was stored that it made; `None` if it made none, or if
+    /// that is not known.
+    pub(super) stored: Option<Nanos>,
 }
 
 impl Timed {
@@ -59,7 +62,11 @@ pub(super) fn timed(
     let last = found.len().saturating_sub(1);
     for (place, of) in found.into_iter().enumerate().skip(old).rev() {
         let stored = stored(&of);
-        let mut one = Timed { of, logged: until };
+        let mut one = Timed {
+            of,
+            logged: until,
+            stored,
+        };
         // The last one was logged when the log was changed.
         if place != last {
             one.logged = one.made().1.max(first);
