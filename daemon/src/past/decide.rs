@@ -2,12 +2,13 @@
 //! for each burst of changes, and recorded: the contents that it rests on may be
 //! forgotten later.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::lineage::{Begins, Change, Gone, Name, decide};
 use touchmark_engine::{Fact, Record};
-use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
+use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind, native};
 
 use super::Lineage;
 use crate::inside::Inside;
@@ -38,6 +39,7 @@ const PAGE: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Lineages {
     time: Timeline,
+    root: PathBuf,
     /// Locked during a look.
     pub(super) known: tokio::sync::Mutex<Known>,
 }
@@ -50,9 +52,15 @@ pub(super) struct Known {
     upto: Option<u64>,
     /// Up to this version, all was decided by earlier looks, and is recorded.
     recorded: u64,
-    /// The facts by which a file was found that nobody saw leave, the oldest
-    /// first.
-    found: Vec<u64>,
+    /// The files that were found which nobody saw leave, the oldest first.
+    found: Vec<Found>,
+    /// How many of them are noted.
+    arrived: usize,
+    /// The names under which they were found, and that have no version. So
+    /// nothing says when such a file leaves.
+    places: BTreeSet<RelPath>,
+    /// The names whose file is gone, and whose removal is no command's.
+    left: BTreeSet<RelPath>,
     names: HashMap<RelPath, Last>,
     /// The names with versions in the newest burst, if that is not over yet.
     recent: HashMap<RelPath, Last>,
@@ -79,6 +87,17 @@ pub(super) struct Last {
     /// Whether it was made outside of all command windows. So nothing has looked
     /// where the file went.
     pub(super) is_outside: bool,
+    /// Whether the name was looked at, and has no version.
+    pub(super) is_first: bool,
+}
+
+/// The fact by which a file was found.
+#[derive(Clone, Debug)]
+struct Found {
+    n: u64,
+    time: Millis,
+    path: RelPath,
+    from: Option<RelPath>,
 }
 
 /// A version, as far as it is needed here.
@@ -93,12 +112,15 @@ struct Row {
     hash: Option<Hash>,
     command: Option<u64>,
     is_outside: bool,
+    /// Whether it is no version, but what was found at a name.
+    is_first: bool,
 }
 
 impl Lineages {
-    pub(crate) fn new(time: Timeline) -> Self {
+    pub(crate) fn new(time: Timeline, root: PathBuf) -> Self {
         Self {
             time,
+            root,
             known: tokio::sync::Mutex::default(),
         }
     }
@@ -138,16 +160,17 @@ impl Lineages {
         let mut known = self.known.lock().await;
         let (log, now) = (Arc::clone(log), self.time.now());
         let mut taken = std::mem::take(&mut *known);
+        let root = self.root.clone();
         let look = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = taken.look(&log, now, settles);
+            let found = taken.look(&log, &root, now, settles);
             (taken, found)
         });
         let (taken, found) = look
             .await
             .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
         *known = taken;
-        let Found { lineage, facts } = found?;
+        let Look { lineage, facts } = found?;
         inside.record(facts);
         Ok(lineage)
     }
@@ -160,7 +183,7 @@ impl Lineages {
 }
 
 /// The result of a look.
-struct Found {
+struct Look {
     lineage: Arc<Lineage>,
     /// What was decided by it for completed bursts.
     facts: Vec<Fact>,
@@ -186,7 +209,13 @@ impl Known {
         };
     }
 
-    fn look(&mut self, log: &Reader, now: Millis, settles: bool) -> Result<Found, Error> {
+    fn look(
+        &mut self,
+        log: &Reader,
+        root: &Path,
+        now: Millis,
+        settles: bool,
+    ) -> Result<Look, Error> {
         if self.upto.is_none() {
             for record in log.lineages()? {
                 let Fact::Lineage {
@@ -201,7 +230,12 @@ impl Known {
                 // What was found without a version decides no burst, but ends it.
                 match version {
                     Some(version) => self.recorded = self.recorded.max(version),
-                    None => self.found.push(record.n),
+                    None => self.found.push(Found {
+                        n: record.n,
+                        time: record.time,
+                        path: path.clone(),
+                        from: from.clone(),
+                    }),
                 }
                 let version = version.unwrap_or(record.n);
                 Arc::make_mut(&mut self.lineage).add(Begins {
@@ -217,26 +251,35 @@ impl Known {
         let mut rows: VecDeque<Row> = VecDeque::new();
         let mut read = self.upto.unwrap_or_default();
         loop {
-            let page = log.versions_from(read, PAGE)?;
+            let page = log.changes_from(read, PAGE)?;
             let is_all = page.len() < PAGE;
             read = page.last().map_or(read, |last| last.n);
             rows.extend(page.into_iter().filter_map(Row::of));
             // The last burst may continue on the next page.
-            while let Some((burst, end)) =
-                burst(&rows, &self.found).filter(|(burst, _)| is_all || *burst < rows.len())
+            while let Some((burst, end)) = self
+                .burst(&rows)
+                .filter(|(burst, _)| is_all || *burst < rows.len())
             {
+                self.arrive(rows.front().map_or(0, |front| front.n));
+                let burst = self.split(log, root, &rows.make_contiguous()[..burst]);
                 let all: Vec<Row> = rows.drain(..burst).collect();
-                let decided = self.decide(log, &all);
-                if !settles && is_all && rows.is_empty() && end.saturating_add(BURST) > now {
+                let decided = self.decide(log, root, &all);
+                let last = all.last().map_or(0, |last| last.n);
+                let is_over = self.found.last().is_some_and(|found| found.n > last);
+                let is_newest = is_all && rows.is_empty() && !is_over;
+                if !settles && is_newest && end.saturating_add(BURST) > now {
                     // It is not over yet.
-                    for row in &all {
+                    for row in all {
+                        if row.is_first && !self.is_new(&row) {
+                            continue;
+                        }
                         let last = row.last(self.last(&row.path));
                         self.recent.insert(row.path.clone(), last);
                     }
                     let mut lineage = (*self.lineage).clone();
                     decided.into_iter().for_each(|one| lineage.add(one));
                     let lineage = Arc::new(lineage);
-                    return Ok(Found { lineage, facts });
+                    return Ok(Look { lineage, facts });
                 }
                 for begins in decided {
                     facts.push(fact(&begins));
@@ -248,22 +291,128 @@ impl Known {
                 break;
             }
         }
+        self.arrive(u64::MAX);
         self.upto = Some(read);
         let lineage = Arc::clone(&self.lineage);
-        Ok(Found { lineage, facts })
+        Ok(Look { lineage, facts })
+    }
+
+    /// Returns how many of the rows the first burst has, and when the last of
+    /// them was made; `None` if there are no rows. It ends where a file was found
+    /// at the latest, and where everything was decided by an earlier look. What
+    /// was found at names makes a burst no longer.
+    fn burst(&self, rows: &VecDeque<Row>) -> Option<(usize, Millis)> {
+        let front = rows.front()?;
+        let found = self.found.partition_point(|found| found.n < front.n);
+        let end = self.found.get(found).map_or(u64::MAX, |found| found.n);
+        let end = match front.n <= self.recorded {
+            true => end.min(self.recorded),
+            false => end,
+        };
+        let begun = rows.iter().find(|row| !row.is_first);
+        let begun = begun.filter(|row| row.time <= front.time.saturating_add(SOON));
+        let first = begun.unwrap_or(front).time;
+        let mut last = first;
+        let mut command = None;
+        let is_in = |row: &&Row| {
+            // A burst has at most one command.
+            if row
+                .command
+                .is_some_and(|own| *command.get_or_insert(own) != own)
+            {
+                return false;
+            }
+            if row.n > end {
+                return false;
+            }
+            let is_in = row.time <= first.saturating_add(BURST)
+                || row.time <= last.saturating_add(SOON)
+                    && row.time <= first.saturating_add(LONGEST);
+            if is_in && !row.is_first {
+                last = row.time;
+            }
+            is_in
+        };
+        let count = rows.iter().take_while(is_in).count();
+        Some((count, rows.get(count.checked_sub(1)?)?.time))
+    }
+
+    /// Notes the files that were found before fact `n`: each is at its new name
+    /// as it was at the earlier one.
+    fn arrive(&mut self, n: u64) {
+        while let Some(found) = self.found.get(self.arrived).filter(|found| found.n < n) {
+            self.arrived += 1;
+            let content = found.from.as_ref().and_then(|from| self.names.get(from));
+            let content = content.and_then(|last| last.content);
+            if self.names.get(&found.path).is_none_or(|last| !last.is_there) {
+                self.places.insert(found.path.clone());
+                let last = Last {
+                    n: found.n,
+                    time: found.time,
+                    was_there: found.time,
+                    command: None,
+                    content,
+                    is_there: true,
+                    is_outside: true,
+                    is_first: true,
+                };
+                self.names.insert(found.path.clone(), last);
+            }
+        }
+    }
+
+    /// Returns where a burst ends because a file was found in it under a new
+    /// name: after the row that found it.
+    fn split(&self, log: &Reader, root: &Path, rows: &[Row]) -> usize {
+        for (at, row) in rows.iter().enumerate() {
+            let is_end = row.is_first && rows.get(at + 1).is_none_or(|next| !next.is_first);
+            if is_end && at + 1 < rows.len() {
+                let decided = self.decide(log, root, &rows[..=at]);
+                let is_found = |begins: &Begins| {
+                    let mut firsts = rows[..=at].iter().filter(|row| row.is_first);
+                    begins.from.is_some() && firsts.any(|row| row.n == begins.version)
+                };
+                if decided.iter().any(is_found) {
+                    return at + 1;
+                }
+            }
+        }
+        rows.len()
+    }
+
+    /// Returns whether something was found at a name at which nothing was known
+    /// to be.
+    fn is_new(&self, row: &Row) -> bool {
+        row.is_first && self.names.get(&row.path).is_none_or(|last| !last.is_there)
     }
 
     /// Decides one burst.
-    fn decide(&self, log: &Reader, rows: &[Row]) -> Vec<Begins> {
+    fn decide(&self, log: &Reader, root: &Path, rows: &[Row]) -> Vec<Begins> {
         let Some(last) = rows.last() else {
             return Vec::new();
         };
         if last.n <= self.recorded {
             return Vec::new();
         }
+        let own: HashSet<&RelPath> = {
+            let versions = rows.iter().filter(|row| !row.is_first || self.is_new(row));
+            versions.map(|row| &row.path).collect()
+        };
+        let gone = self.gone_before(rows, &own, root);
+        let has_gone = !gone.is_empty() || rows.iter().any(|row| row.hash.is_none());
         let mut places: HashMap<&RelPath, usize> = HashMap::new();
         let mut names: Vec<Name> = Vec::new();
         for row in rows {
+            if row.is_first {
+                // Nothing else tells when the file came.
+                let is_there = places.get(&row.path).is_some_and(|at| {
+                    let last = names[*at].versions.last();
+                    last.is_some_and(|last| last.hash.is_some())
+                });
+                if !has_gone || !self.is_new(row) || is_there {
+                    continue;
+                }
+            }
             let at = *places.entry(&row.path).or_insert_with(|| {
                 names.push(self.name(row));
                 names.len() - 1
@@ -296,7 +445,6 @@ impl Known {
         }
         let is_free =
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
-        let gone = self.gone_before(rows, &places);
         // Most bursts are edits in place.
         let has_begun = |name: &Name| self.lineage.begin(&name.path, u64::MAX).is_some();
         if gone.is_empty() && !names.iter().any(|name| is_free(name) || has_begun(name)) {
@@ -365,11 +513,12 @@ impl Known {
     }
 
     /// Returns the files that were gone before the burst, and may have been moved
-    /// in it: they were removed by the same command, or a rename names them.
-    fn gone_before(&self, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
+    /// in it: they were removed by the same command, or a rename names them; or
+    /// nobody has seen where they went.
+    fn gone_before(&self, rows: &[Row], own: &HashSet<&RelPath>, root: &Path) -> Vec<Gone> {
         let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
-        let gone = self.gone.iter().filter(|path| !own.contains_key(path));
-        gone.filter_map(|path| {
+        let gone = self.gone.iter().filter(|path| !own.contains(path));
+        let near = gone.filter_map(|path| {
             let last = self.names.get(path).filter(|last| !last.is_there)?;
             let is_near = last.command.is_some_and(of_burst)
                 || rows.iter().any(|row| row.from.as_ref() == Some(path));
@@ -379,16 +528,47 @@ impl Known {
                 ends: last.n,
                 command: last.command,
             })
-        })
-        .collect()
+        });
+        let mut all: Vec<Gone> = near.collect();
+        let unseen = |path: &RelPath| {
+            let last = self.names.get(path)?;
+            let is_other = !own.contains(path) && !self.lineage.has_left(path);
+            is_other.then_some(Gone {
+                path: path.clone(),
+                last: last.content?,
+                ends: last.n + u64::from(last.is_there),
+                command: None,
+            })
+        };
+        if rows.iter().any(|row| self.is_new(row)) {
+            all.extend(self.left.iter().filter_map(unseen));
+        }
+        if rows.iter().any(|row| row.is_outside && row.hash.is_some()) {
+            let is_away = |path: &&RelPath| {
+                let place = root.join(native::name(path.as_bytes()));
+                place.symlink_metadata().is_err()
+            };
+            all.extend(self.places.iter().filter(is_away).filter_map(unseen));
+        }
+        all.sort_by(|one, other| one.path.cmp(&other.path));
+        all.dedup_by(|one, other| one.path == other.path);
+        all
     }
 
     /// Notes the versions of a burst that is decided.
     fn note(&mut self, rows: &[Row]) {
         for row in rows {
+            if row.is_first && !self.is_new(row) {
+                continue;
+            }
             let last = row.last(self.names.get(&row.path));
+            self.places.remove(&row.path);
+            self.left.remove(&row.path);
             if !last.is_there {
                 self.gone.push_back(row.path.clone());
+                if last.is_outside {
+                    self.left.insert(row.path.clone());
+                }
             }
             if row.from.is_some() {
                 self.renamed.push_back(row.clone());
@@ -427,13 +607,29 @@ impl Row {
             },
             is_there: self.hash.is_some(),
             is_outside: self.is_outside,
+            is_first: self.is_first,
         }
     }
 
-    /// Returns a version; `None` for a correction.
+    /// Returns a version, or what was found at a name; `None` for a correction.
     fn of(record: Record) -> Option<Self> {
-        let Fact::Version(fact) = record.fact else {
-            return None;
+        let fact = match record.fact {
+            Fact::Version(fact) => fact,
+            Fact::Baseline { path, held, .. } => {
+                return held.hash.is_some().then(|| Self {
+                    n: record.n,
+                    time: record.time,
+                    path,
+                    kind: VersionKind::Created,
+                    from: None,
+                    before: None,
+                    hash: held.hash,
+                    command: None,
+                    is_outside: true,
+                    is_first: true,
+                });
+            }
+            _ => return None,
         };
         fact.amends.is_none().then(|| Self {
             n: record.n,
@@ -445,39 +641,9 @@ impl Row {
             hash: fact.held.hash,
             command: fact.command,
             is_outside: fact.command.is_none(),
+            is_first: false,
         })
     }
-}
-
-/// Returns how many of the versions the first burst has, and when the last of
-/// them was made; `None` if there are no versions. It ends at the first of the
-/// facts in `found` at the latest.
-fn burst(rows: &VecDeque<Row>, found: &[u64]) -> Option<(usize, Millis)> {
-    let front = rows.front()?;
-    let end = found.get(found.partition_point(|found| *found < front.n));
-    let first = front.time;
-    let mut last = first;
-    let mut command = None;
-    let is_in = |row: &&Row| {
-        // A burst has at most one command.
-        if row
-            .command
-            .is_some_and(|own| *command.get_or_insert(own) != own)
-        {
-            return false;
-        }
-        if end.is_some_and(|end| *end < row.n) {
-            return false;
-        }
-        let is_in = row.time <= first.saturating_add(BURST)
-            || row.time <= last.saturating_add(SOON) && row.time <= first.saturating_add(LONGEST);
-        if is_in {
-            last = row.time;
-        }
-        is_in
-    };
-    let count = rows.iter().take_while(is_in).count();
-    Some((count, rows.get(count.checked_sub(1)?)?.time))
 }
 
 fn fact(begins: &Begins) -> Fact {

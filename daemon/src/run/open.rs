@@ -188,7 +188,7 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
-        let lineages = Arc::new(Lineages::new(time.clone()));
+        let lineages = Arc::new(Lineages::new(time.clone(), workspace.clone()));
         let looks = Looks::new(workspace.clone(), places.clone(), engine.state().n);
         let mut daemon = Self {
             time,

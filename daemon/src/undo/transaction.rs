@@ -6,11 +6,14 @@
 
 use std::sync::Arc;
 
-use touchmark_engine::{Fact, WriteOutcome};
+use touchmark_engine::{Fact, Held, VersionFact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
+use touchmark_proto::files::FileHistory;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
+use touchmark_proto::{
+    Author, ClientPath, Error, ErrorCode, Evidence, FileMode, Hash, Millis, RelPath, VersionKind,
+};
 
 use super::journal::{Bytes, Journal, failed, name};
 use super::plan::{Plan, is_link};
@@ -112,6 +115,20 @@ impl<'u> Transaction<'u> {
         // to an unknown author. An entry that stays is ended by the next start.
         let inside = &self.undoer.inside;
         let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
+        // A removal is recorded at once only where somebody asks: it may be the
+        // middle of a save.
+        for file in entry.files.iter().filter(|file| file.to.is_some()) {
+            let ask = FileHistory {
+                path: (&file.path).into(),
+                before: None,
+                limit: Some(1),
+                sync: None,
+                verify: None,
+            };
+            if let Err(error) = inside.ask(ask).await {
+                tracing::debug!("an earlier name: {error}");
+            }
+        }
         if !inside.ask(Sync {}).await.is_err_and(ends) {
             failpoint::pass("undo: about to record whose changes they were");
             inside.record(entry.facts());
@@ -226,9 +243,13 @@ impl<'u> Transaction<'u> {
     }
 
     /// Reports the written content as the user's, who requested it. A change of
-    /// the mode alone writes no content, so the content stays its author's.
+    /// the mode alone writes no content, so the content stays its author's. Nor
+    /// is a removal seen where the name is no session's.
     async fn report(&self, at: usize) {
         let plan = &self.plans[at];
+        if let (Some(before), None) = (plan.base, &plan.after) {
+            return self.undoer.inside.record(vec![removal(&plan.path, before)]);
+        }
         let written = plan.after.as_ref().map(|bytes| Hash::of(bytes));
         if let Some(hash) = written.filter(|hash| plan.base != Some(*hash)) {
             report(self.undoer, &plan.path, hash).await;
@@ -247,6 +268,15 @@ async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
     if let Err(error) = undoer.inside.ask(saved).await {
         tracing::debug!(%path, "an undo of {path} is not told: {error}");
     }
+}
+
+/// Returns the version by which a file is gone.
+fn removal(path: &RelPath, before: Hash) -> Fact {
+    let (kind, by) = (VersionKind::Deleted, Author::USER);
+    Fact::Version(VersionFact {
+        before: Some(before),
+        ..VersionFact::new(path.clone(), kind, Held::ABSENT, by, Evidence::Unmarked)
+    })
 }
 
 /// A change of one file.

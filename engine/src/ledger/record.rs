@@ -652,10 +652,12 @@ impl Fact {
 
     /// Returns whether the shell may record the fact by
     /// [`Input::Outcome`](crate::Input::Outcome): a result that the engine
-    /// takes no part in.
+    /// takes no part in. A removal counts if the name is not tracked.
     pub fn is_outcome(&self) -> bool {
         match self {
-            Self::Version(version) => version.evidence == Evidence::Claimed,
+            Self::Version(version) => {
+                version.evidence == Evidence::Claimed || version.kind == VersionKind::Deleted
+            }
             _ => matches!(
                 self,
                 Self::Refused { .. }
