@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::lineage::{Begins, Change, Gone, Name, decide};
 use touchmark_engine::{Fact, Record};
-use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind, native};
+use touchmark_proto::{Error, ErrorCode, Evidence, Hash, Millis, RelPath, VersionKind, native};
 
 use super::Lineage;
 use crate::inside::Inside;
@@ -56,8 +56,9 @@ pub(super) struct Known {
     found: Vec<Found>,
     /// How many of them are noted.
     arrived: usize,
-    /// The names under which they were found, and that have no version. So
-    /// nothing says when such a file leaves.
+    /// The names under which files were found, or to which an event has moved
+    /// them, and which no session may have used since. So nothing may say when
+    /// such a file leaves.
     places: BTreeSet<RelPath>,
     /// The names whose file is gone, and whose removal is no command's.
     left: BTreeSet<RelPath>,
@@ -114,6 +115,10 @@ struct Row {
     is_outside: bool,
     /// Whether it is no version, but what was found at a name.
     is_first: bool,
+    /// Whether it was there before the command with whose versions it is
+    /// recorded.
+    is_earlier: bool,
+    is_declared: bool,
 }
 
 impl Lineages {
@@ -261,14 +266,22 @@ impl Known {
                 .filter(|(burst, _)| is_all || *burst < rows.len())
             {
                 self.arrive(rows.front().map_or(0, |front| front.n));
-                let burst = self.split(log, root, &rows.make_contiguous()[..burst]);
+                let all = &mut rows.make_contiguous()[..burst];
+                // What was there before a command is known at its end.
+                let first = all.iter().position(|row| row.command.is_some());
+                if let Some(first) = first {
+                    all[first..].sort_by_key(|row| !row.is_earlier);
+                }
+                let burst = self.split(log, root, all);
                 let all: Vec<Row> = rows.drain(..burst).collect();
                 let decided = self.decide(log, root, &all);
-                let last = all.last().map_or(0, |last| last.n);
+                let last = all.iter().map(|row| row.n).max().unwrap_or_default();
                 let is_over = self.found.last().is_some_and(|found| found.n > last);
                 let is_newest = is_all && rows.is_empty() && !is_over;
                 if !settles && is_newest && end.saturating_add(BURST) > now {
-                    // It is not over yet.
+                    // It is not over yet. All of its rows are read again.
+                    let first = all.iter().map(|row| row.n).min();
+                    self.upto = first.map(|first| first - 1).or(self.upto);
                     for row in all {
                         if row.is_first && !self.is_new(&row) {
                             continue;
@@ -361,19 +374,43 @@ impl Known {
         }
     }
 
-    /// Returns where a burst ends because a file was found in it under a new
-    /// name: after the row that found it.
+    /// Returns where a burst ends because a file has moved on in it: after the
+    /// row that found the file under a new name, and before a row with which
+    /// it leaves a name under which it was changed or made.
     fn split(&self, log: &Reader, root: &Path, rows: &[Row]) -> usize {
-        for (at, row) in rows.iter().enumerate() {
-            let is_end = row.is_first && rows.get(at + 1).is_none_or(|next| !next.is_first);
-            if is_end && at + 1 < rows.len() {
-                let decided = self.decide(log, root, &rows[..=at]);
+        for (at, row) in rows.iter().enumerate().skip(1) {
+            let (earlier, last) = (&rows[..at], &rows[at - 1]);
+            if last.is_first && !row.is_first {
                 let is_found = |begins: &Begins| {
-                    let mut firsts = rows[..=at].iter().filter(|row| row.is_first);
+                    let mut firsts = earlier.iter().filter(|row| row.is_first);
                     begins.from.is_some() && firsts.any(|row| row.n == begins.version)
                 };
-                if decided.iter().any(is_found) {
-                    return at + 1;
+                if self.decide(log, root, earlier).iter().any(is_found) {
+                    return at;
+                }
+            }
+            // What a session has declared is no step of a save.
+            let first = of(earlier, &last.path).find(|other| other.hash.is_some());
+            let is_made = |first: &Row| first.is_declared && first.kind == VersionKind::Created;
+            if last.is_declared && last.hash.is_some() && first.is_some_and(is_made) {
+                let goes_on = |other: &Row| other.path != last.path && other.hash == last.hash;
+                if rows[at..].iter().any(goes_on) {
+                    return at;
+                }
+            }
+            if row.hash.is_none() || row.is_first {
+                continue;
+            }
+            // A backup is not changed.
+            if of(earlier, &row.path).next_back().is_some_and(|last| last.hash.is_none()) {
+                let is_away = |begins: &Begins| {
+                    let from = begins.from.as_ref().map(|(from, _)| from);
+                    let mut contents = of(earlier, &begins.path).filter_map(|other| other.hash);
+                    let first = contents.next();
+                    from == Some(&row.path) && contents.any(|other| Some(other) != first)
+                };
+                if self.decide(log, root, earlier).iter().any(is_away) {
+                    return at;
                 }
             }
         }
@@ -383,15 +420,19 @@ impl Known {
     /// Returns whether something was found at a name at which nothing was known
     /// to be.
     fn is_new(&self, row: &Row) -> bool {
-        row.is_first && self.names.get(&row.path).is_none_or(|last| !last.is_there)
+        let last = self.names.get(&row.path);
+        row.is_first && last.is_none_or(|last| !self.is_at(&row.path, last))
+    }
+
+    /// Returns whether a name has a file, as far as is known. Of a name that has
+    /// no version nothing says that its file has left.
+    fn is_at(&self, name: &RelPath, last: &Last) -> bool {
+        last.is_there && !(last.is_first && self.lineage.has_left(name))
     }
 
     /// Decides one burst.
     fn decide(&self, log: &Reader, root: &Path, rows: &[Row]) -> Vec<Begins> {
-        let Some(last) = rows.last() else {
-            return Vec::new();
-        };
-        if last.n <= self.recorded {
+        if rows.iter().all(|row| row.n <= self.recorded) {
             return Vec::new();
         }
         let own: HashSet<&RelPath> = {
@@ -402,14 +443,14 @@ impl Known {
         let has_gone = !gone.is_empty() || rows.iter().any(|row| row.hash.is_none());
         let mut places: HashMap<&RelPath, usize> = HashMap::new();
         let mut names: Vec<Name> = Vec::new();
-        for row in rows {
+        for (nth, row) in rows.iter().enumerate() {
             if row.is_first {
                 // Nothing else tells when the file came.
-                let is_there = places.get(&row.path).is_some_and(|at| {
-                    let last = names[*at].versions.last();
-                    last.is_some_and(|last| last.hash.is_some())
-                });
-                if !has_gone || !self.is_new(row) || is_there {
+                let is_there = of(&rows[..nth], &row.path).next_back();
+                let is_there = is_there.is_some_and(|last| last.hash.is_some());
+                // One that leaves again was there before.
+                let leaves = of(&rows[nth..], &row.path).any(|other| other.hash.is_none());
+                if !has_gone || !self.is_new(row) || is_there || leaves {
                     continue;
                 }
             }
@@ -488,7 +529,8 @@ impl Known {
             earlier: before.or_else(|| last?.content),
             is_there,
             was_moved: last
-                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path)),
+                .is_some_and(|last| !self.is_at(&first.path, last))
+                && self.lineage.has_left(&first.path),
             versions: Vec::new(),
             known: Vec::new(),
         }
@@ -540,15 +582,38 @@ impl Known {
                 command: None,
             })
         };
-        if rows.iter().any(|row| self.is_new(row)) {
-            all.extend(self.left.iter().filter_map(unseen));
+        let new: Vec<&Row> = rows.iter().filter(|row| self.is_new(row)).collect();
+        if !new.is_empty() {
+            let is_near = |path: &&RelPath| {
+                let last = self.names.get(*path);
+                last.is_some_and(|last| {
+                    let is_alike = |row: &&Row| {
+                        row.hash == last.content
+                            || row.path.file_name() == path.file_name()
+                            || row.time <= last.time.saturating_add(GONE)
+                    };
+                    new.iter().any(is_alike)
+                })
+            };
+            all.extend(self.left.iter().filter(is_near).filter_map(unseen));
         }
         if rows.iter().any(|row| row.is_outside && row.hash.is_some()) {
-            let is_away = |path: &&RelPath| {
+            let is_away = |path: &RelPath| {
                 let place = root.join(native::name(path.as_bytes()));
                 place.symlink_metadata().is_err()
             };
-            all.extend(self.places.iter().filter(is_away).filter_map(unseen));
+            let places = self.places.iter().filter(|path| is_away(path));
+            all.extend(places.filter_map(unseen));
+            let came = rows.iter().filter(|row| row.from.is_some());
+            all.extend(came.filter_map(|came| {
+                let last = of(rows, &came.path).next_back()?;
+                is_away(&came.path).then_some(Gone {
+                    path: came.path.clone(),
+                    last: last.hash?,
+                    ends: last.n + 1,
+                    command: None,
+                })
+            }));
         }
         all.sort_by(|one, other| one.path.cmp(&other.path));
         all.dedup_by(|one, other| one.path == other.path);
@@ -573,6 +638,11 @@ impl Known {
             if row.from.is_some() {
                 self.renamed.push_back(row.clone());
             }
+            // If a session does not use the name, nothing says when the file
+            // leaves it.
+            if last.is_there && row.from.is_some() {
+                self.places.insert(row.path.clone());
+            }
             self.names.insert(row.path.clone(), last);
         }
         let now = rows.last().map_or(0, |last| last.time);
@@ -586,9 +656,8 @@ impl Known {
         while self.renamed.front().is_some_and(is_old) {
             self.renamed.pop_front();
         }
-        if let Some(last) = rows.last() {
-            self.upto = Some(last.n);
-        }
+        let last = rows.iter().map(|row| row.n).max();
+        self.upto = self.upto.max(last);
     }
 }
 
@@ -615,7 +684,12 @@ impl Row {
     fn of(record: Record) -> Option<Self> {
         let fact = match record.fact {
             Fact::Version(fact) => fact,
-            Fact::Baseline { path, held, .. } => {
+            Fact::Baseline {
+                path,
+                held,
+                untracked,
+                ..
+            } => {
                 return held.hash.is_some().then(|| Self {
                     n: record.n,
                     time: record.time,
@@ -627,6 +701,8 @@ impl Row {
                     command: None,
                     is_outside: true,
                     is_first: true,
+                    is_earlier: untracked,
+                    is_declared: false,
                 });
             }
             _ => return None,
@@ -642,8 +718,15 @@ impl Row {
             command: fact.command,
             is_outside: fact.command.is_none(),
             is_first: false,
+            is_earlier: false,
+            is_declared: fact.evidence == Evidence::Declared,
         })
     }
+}
+
+/// Returns the rows of one name.
+fn of<'r>(rows: &'r [Row], path: &'r RelPath) -> impl DoubleEndedIterator<Item = &'r Row> {
+    rows.iter().filter(move |row| row.path == *path)
 }
 
 fn fact(begins: &Begins) -> Fact {

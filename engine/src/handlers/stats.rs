@@ -1,7 +1,7 @@
 //! `stats`: how much was saved.
 
 use touchmark_proto::daemon::{Savings, Stats};
-use touchmark_proto::{Error, ErrorCode, Evidence, Reply, Request, SessionId};
+use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
 use super::context::Context;
 use super::done;
@@ -44,13 +44,6 @@ impl Context<'_> {
     /// Records results of the shell ([`Fact::is_outcome`]).
     pub(crate) fn outcomes(&mut self, facts: Vec<Fact>) {
         for fact in facts.into_iter().filter(Fact::is_outcome) {
-            // What happens to a tracked file is read.
-            if let Fact::Version(removal) = &fact
-                && removal.evidence != Evidence::Claimed
-                && self.state().paths.contains_key(&removal.path)
-            {
-                continue;
-            }
             // A refusal alone does not make a session known.
             let acted = fact.session();
             if acted.is_none_or(|session| self.state().sessions.contains_key(session)) {

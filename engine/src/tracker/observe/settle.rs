@@ -9,7 +9,7 @@ use crate::ledger::record::{Fact, Held};
 use crate::requests::scope::Scope;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
 use crate::view::View;
-use touchmark_proto::RelPath;
+use touchmark_proto::{Evidence, RelPath};
 
 impl Engine {
     /// Records the absences, copies and unclosed contents that an answer with
@@ -182,6 +182,17 @@ impl View<'_> {
     /// deadline (ATTR-5).
     fn may_return(&self, path: &RelPath) -> bool {
         matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
+    }
+
+    /// Returns whether a fact is a removal that is recorded when the name is
+    /// read, since a session uses it.
+    pub(crate) fn is_read(&self, fact: &Fact) -> bool {
+        let Fact::Version(removal) = fact else {
+            return false;
+        };
+        removal.evidence != Evidence::Claimed
+            && self.state.paths.contains_key(&removal.path)
+            && !self.is_unnamed_copy(&removal.path)
     }
 
     /// Returns whether a path is tracked only because a rename copied what
