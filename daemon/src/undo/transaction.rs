@@ -243,11 +243,11 @@ impl<'u> Transaction<'u> {
     }
 
     /// Reports the written content as the user's, who requested it. A change of
-    /// the mode alone writes no content, so the content stays its author's. Nor
-    /// is a removal seen where the name is no session's.
+    /// the mode alone writes no content, so the content stays its author's. That
+    /// a file has left a name that no session uses is seen nowhere else.
     async fn report(&self, at: usize) {
         let plan = &self.plans[at];
-        if let (Some(before), None) = (plan.base, &plan.after) {
+        if let (Some(before), Some(_)) = (plan.base, &plan.to) {
             return self.undoer.inside.record(vec![removal(&plan.path, before)]);
         }
         let written = plan.after.as_ref().map(|bytes| Hash::of(bytes));
