@@ -367,6 +367,27 @@ fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
     }
 }
 
+/// The daemon may see what the merge brings, and decides about it when nothing
+/// tells any more that there was a merge.
+#[test]
+fn hist8_what_a_command_brings_and_calls_off_was_never_there() {
+    let mut world = World::new();
+    world.file("g", base());
+    repository(&world);
+    sh(
+        &world,
+        "git checkout -q up && sed -i 's/^line 2$/line 2 upstream/' g && git commit -qam more \
+         && git checkout -q main && git rm -q f && git commit -qm main",
+    );
+    let mut agent = world.session("a");
+    agent.read("g");
+    command(&world, &mut agent, "git merge -q up || git merge --abort");
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "g"), Some(base()), "{undone}");
+    assert_eq!(on_disk(&world, "f"), None, "{undone}");
+    assert_eq!(on_disk(&world, "other"), None, "{undone}");
+}
+
 /// The daemon looks at the pop when the switch has brought the same content.
 #[test]
 fn hist8_a_switch_after_an_agents_pop_takes_no_line_of_the_users() {

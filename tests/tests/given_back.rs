@@ -7,7 +7,8 @@
 //! (`All`: of all groups that are on), `TOUCHMARK_SEED=N` only that one,
 //! `TOUCHMARK_ONLY=3,7,9` only these of its steps, `TOUCHMARK_SEEDS=N` so many,
 //! beginning with `TOUCHMARK_FROM`. `TOUCHMARK_IGNORE=Blame` passes over
-//! differences of that kind. `TOUCHMARK_REPORT=1` runs every group and
+//! differences of that kind. `TOUCHMARK_TRACE=1` prints what the daemon has
+//! decided in each step. `TOUCHMARK_REPORT=1` runs every group and
 //! prints how many of its sessions fail, with one example of each kind.
 
 use std::collections::BTreeMap;

@@ -328,12 +328,14 @@ impl Chain {
         let mixed = (0..self.versions.len()).filter(|at| self.is_mixed(*at));
         let claims: Vec<Claim> = self.claims.iter().map(|one| one.lines.clone()).collect();
         let brought = self.brought.iter();
-        let carried = brought.filter(|(at, how)| match how {
-            Carriage::Carried | Carriage::Wiped => !asked(**at),
-            Carriage::TakenBack | Carriage::Unclear => false,
-        });
+        let is_carrying = |how| matches!(how, Carriage::Carried | Carriage::Wiped);
+        let (own, carried): (Vec<_>, Vec<_>) = brought
+            .filter(|(_, how)| is_carrying(**how))
+            .partition(|(at, _)| asked(**at));
+        let wiped = own.into_iter().filter(|(_, how)| **how == Carriage::Wiped);
         let undos = Undos {
-            carried: carried.map(|(at, _)| *at).collect(),
+            carried: carried.into_iter().map(|(at, _)| *at).collect(),
+            wiped: wiped.map(|(at, _)| *at).collect(),
             ..undos.clone()
         };
         Weave::with_undos(&self.steps, &undos)

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use touchmark_engine::{Carriage, VersionFact};
+use touchmark_engine::{Carriage, Fact, VersionFact};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath};
 
 use super::blobs::{Nanos, SECOND, written};
@@ -79,7 +79,10 @@ impl Job {
         let before = before.as_deref();
         let Some(hash) = self.fact.held.hash else {
             let old = place.id_of(before?);
-            return self.removed(place, path, old);
+            return match self.removed(place, path, old) {
+                None if self.calls_off_at_once(place, log, old) => Some(Carriage::Carried),
+                how => how,
+            };
         };
         if let Some(content) = self.content(place, log, file, path, &hash) {
             return Some(self.brought(place, log, path, before, &content));
@@ -115,7 +118,8 @@ impl Job {
         if let Some(how) = self.explained(place, path, content, lost) {
             return how;
         }
-        if self.is_put_together(place, log, path, content) {
+        let is_called_off = lost.is_some_and(|lost| self.calls_off_at_once(place, log, lost));
+        if is_called_off || self.is_put_together(place, log, path, content) {
             return Carriage::Carried;
         }
         match content.is_older {
@@ -185,6 +189,23 @@ impl Job {
             id,
             is_older: (stored < since).then_some(true),
         })
+    }
+
+    /// Returns whether a command has brought a content (`old`) that git had, and
+    /// then the one before it again, as `git merge x || git merge --abort` does.
+    /// Nothing tells of that merge afterwards.
+    fn calls_off_at_once(&self, place: &mut Place, log: &Reader, old: ObjectId) -> bool {
+        let last = log.history(&self.fact.path, Some(self.n), 1);
+        let Some(Fact::Version(brought)) = last.ok().and_then(|mut last| Some(last.pop()?.fact))
+        else {
+            return false;
+        };
+        let is_back = self.fact.command.is_some()
+            && brought.command == self.fact.command
+            && brought.before == self.fact.held.hash;
+        let written = Nanos::from(brought.held.mtime_ms) * MILLISECOND;
+        let stored = place.blobs.since(&old, written).filter(|_| is_back);
+        stored.is_some_and(|stored| stored < written + MILLISECOND)
     }
 
     /// Returns what git did, if a move of `HEAD`, a stash or a merge explains
@@ -368,8 +389,8 @@ impl Job {
         let earlier = log.history(&self.fact.path, Some(self.n), MOST_VERSIONS);
         for record in earlier.unwrap_or_default() {
             let hash = match &record.fact {
-                touchmark_engine::Fact::Version(version) => version.held.hash,
-                touchmark_engine::Fact::Baseline { held, .. } => held.hash,
+                Fact::Version(version) => version.held.hash,
+                Fact::Baseline { held, .. } => held.hash,
                 _ => None,
             };
             if let Some(bytes) = hash.and_then(|hash| self::content(log, &hash)) {

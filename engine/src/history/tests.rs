@@ -534,6 +534,23 @@ fn a_file_that_git_took_away_and_brought_back_is_its_authors() {
 }
 
 #[test]
+fn a_stash_that_was_popped_takes_nothing_away_any_more() {
+    // One agent's line; another agent stashes it, merges and pops; the user goes
+    // to a branch without the line.
+    let (base, agent) = ("a\nb\nc\none\ntwo\nthree\n", "a\nb\nc\nred\ngreen\nblue\n");
+    let [merged, other] = [agent, base].map(|text| format!("up\n{text}"));
+    let versions = [base, agent, base, &merged, &other];
+    let undos = Undos {
+        carried: vec![3, 4],
+        wiped: [2].into(),
+        ..Undos::default()
+    };
+    let weave = Weave::with_undos(&versions.map(held), &undos);
+    let found = weave.without(|step| step == 2);
+    assert_eq!(found.bytes.unwrap(), other.as_bytes());
+}
+
+#[test]
 fn a_content_has_nothing_of_what_an_undo_had_taken_back() {
     // An agent replaces two lines, and another one its line. Both are undone,
     // which gives the committed content, and done again.

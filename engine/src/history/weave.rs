@@ -47,6 +47,10 @@ pub struct Undos {
     /// content, as a switch, a merge or a stash does (HIST-8). They change
     /// nobody's lines and decide nothing.
     pub carried: Vec<usize>,
+    /// The indexes of versions in which git destroyed a content that no commit
+    /// has, as a stash does, and which count as changes of who ran it. A carried
+    /// version that brings the lines back ends that, as the stash's return does.
+    pub wiped: BTreeSet<usize>,
     /// Lines that differ in white space alone are different lines. Without it,
     /// they are the same line, which keeps its author (HIST-10).
     pub exact: bool,
@@ -320,12 +324,14 @@ impl Weave {
             }
             let change = &weave.changes[at];
             for (lines, to) in [(&change.on, true), (&change.off, false)] {
+                let is_wiped =
+                    |made: Option<usize>| made.is_some_and(|at| undos.wiped.contains(&at));
                 let (same, other) = match to {
                     true => (&mut last_on, &mut last_off),
                     false => (&mut last_off, &mut last_on),
                 };
                 for line in lines {
-                    if is_undo {
+                    if is_undo || is_carried && is_wiped(other.newest(*line)) {
                         other.pop(*line);
                     }
                     same.push(*line, weave.made_by(at, *line));

@@ -41,7 +41,9 @@ pub fn run(steps: &[(usize, Step)], groups: Groups) -> (Option<Failure>, u32) {
         let mut play = Play::new(steps, groups);
         for (n, (number, step)) in steps.iter().enumerate() {
             at = n;
-            if let Err(wrong) = play.step(*number, step) {
+            let done = play.step(*number, step);
+            play.trace(*number, step);
+            if let Err(wrong) = done {
                 return (Some(Failure { at, wrong }), play.judged);
             }
         }

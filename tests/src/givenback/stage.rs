@@ -22,6 +22,8 @@ pub struct Stage {
     calls: u32,
     /// The seconds in which commands of agents ran.
     pub windows: Vec<u64>,
+    /// How much of the daemon's log was printed, in bytes.
+    traced: usize,
 }
 
 /// What a program did.
@@ -41,7 +43,22 @@ pub fn second() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
+/// Returns whether the daemon's decisions are printed: `TOUCHMARK_TRACE` is set.
+fn is_traced() -> bool {
+    std::env::var_os("TOUCHMARK_TRACE").is_some()
+}
+
 impl Stage {
+    /// Prints what the daemon has logged in a step, if that is asked for.
+    pub fn trace(&mut self, step: &str) {
+        if !is_traced() {
+            return;
+        }
+        let log = self.world.said();
+        println!("{step}\n{}", log.get(self.traced..).unwrap_or_default());
+        self.traced = log.len();
+    }
+
     /// Creates a workspace with these files, in a commit, and a daemon. Agent A
     /// has read the files, as far as `tracked`.
     pub fn new(files: &[(String, String)], prepare: &str, tracked: bool) -> Self {
@@ -54,11 +71,15 @@ impl Stage {
         let mut stage = Self {
             world: {
                 world.set_env("TOUCHMARK_HOOK_MS", "30000");
+                if is_traced() {
+                    world.set_env("TOUCHMARK_LOG", "touchmark_daemon=debug");
+                }
                 world
             },
             client: None,
             calls: 0,
             windows: Vec::new(),
+            traced: 0,
         };
         stage.sh(prepare);
         stage.start();
