@@ -2,14 +2,17 @@
 //! for each burst of changes, and recorded: the contents that it rests on may be
 //! forgotten later.
 
+mod bursts;
+
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_engine::history::lineage::{Begins, Change, Gone, Name, decide};
-use touchmark_engine::{Fact, Record};
-use touchmark_proto::{Error, ErrorCode, Evidence, Hash, Millis, RelPath, VersionKind, native};
+use touchmark_engine::Fact;
+use touchmark_engine::history::lineage::{Begins, Change, Name, decide};
+use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
 
+use self::bursts::{Row, of};
 use super::Lineage;
 use crate::inside::Inside;
 use crate::store::Reader;
@@ -17,10 +20,6 @@ use crate::time::Timeline;
 
 /// The length of a burst of changes, in milliseconds.
 const BURST: Millis = 2_000;
-
-/// A version that follows so soon after another one is part of its burst, in
-/// milliseconds: the two halves of a rename are recorded one after the other.
-const SOON: Millis = 250;
 
 /// The longest burst, in milliseconds.
 const LONGEST: Millis = 10_000;
@@ -99,26 +98,6 @@ struct Found {
     time: Millis,
     path: RelPath,
     from: Option<RelPath>,
-}
-
-/// A version, as far as it is needed here.
-#[derive(Clone, Debug)]
-struct Row {
-    n: u64,
-    time: Millis,
-    path: RelPath,
-    kind: VersionKind,
-    from: Option<RelPath>,
-    before: Option<Hash>,
-    hash: Option<Hash>,
-    command: Option<u64>,
-    is_outside: bool,
-    /// Whether it is no version, but what was found at a name.
-    is_first: bool,
-    /// Whether it was there before the command with whose versions it is
-    /// recorded.
-    is_earlier: bool,
-    is_declared: bool,
 }
 
 impl Lineages {
@@ -310,46 +289,6 @@ impl Known {
         Ok(Look { lineage, facts })
     }
 
-    /// Returns how many of the rows the first burst has, and when the last of
-    /// them was made; `None` if there are no rows. It ends where a file was found
-    /// at the latest, and where everything was decided by an earlier look. What
-    /// was found at names makes a burst no longer.
-    fn burst(&self, rows: &VecDeque<Row>) -> Option<(usize, Millis)> {
-        let front = rows.front()?;
-        let found = self.found.partition_point(|found| found.n < front.n);
-        let end = self.found.get(found).map_or(u64::MAX, |found| found.n);
-        let end = match front.n <= self.recorded {
-            true => end.min(self.recorded),
-            false => end,
-        };
-        let begun = rows.iter().find(|row| !row.is_first);
-        let begun = begun.filter(|row| row.time <= front.time.saturating_add(SOON));
-        let first = begun.unwrap_or(front).time;
-        let mut last = first;
-        let mut command = None;
-        let is_in = |row: &&Row| {
-            // A burst has at most one command.
-            if row
-                .command
-                .is_some_and(|own| *command.get_or_insert(own) != own)
-            {
-                return false;
-            }
-            if row.n > end {
-                return false;
-            }
-            let is_in = row.time <= first.saturating_add(BURST)
-                || row.time <= last.saturating_add(SOON)
-                    && row.time <= first.saturating_add(LONGEST);
-            if is_in && !row.is_first {
-                last = row.time;
-            }
-            is_in
-        };
-        let count = rows.iter().take_while(is_in).count();
-        Some((count, rows.get(count.checked_sub(1)?)?.time))
-    }
-
     /// Notes the files that were found before fact `n`: each is at its new name
     /// as it was at the earlier one.
     fn arrive(&mut self, n: u64) {
@@ -357,7 +296,11 @@ impl Known {
             self.arrived += 1;
             let content = found.from.as_ref().and_then(|from| self.names.get(from));
             let content = content.and_then(|last| last.content);
-            if self.names.get(&found.path).is_none_or(|last| !last.is_there) {
+            if self
+                .names
+                .get(&found.path)
+                .is_none_or(|last| !last.is_there)
+            {
                 self.places.insert(found.path.clone());
                 let last = Last {
                     n: found.n,
@@ -372,62 +315,6 @@ impl Known {
                 self.names.insert(found.path.clone(), last);
             }
         }
-    }
-
-    /// Returns where a burst ends because a file has moved on in it: after the
-    /// row that found the file under a new name, and before a row with which
-    /// it leaves a name under which it was changed or made.
-    fn split(&self, log: &Reader, root: &Path, rows: &[Row]) -> usize {
-        for (at, row) in rows.iter().enumerate().skip(1) {
-            let (earlier, last) = (&rows[..at], &rows[at - 1]);
-            if last.is_first && !row.is_first {
-                let is_found = |begins: &Begins| {
-                    let mut firsts = earlier.iter().filter(|row| row.is_first);
-                    begins.from.is_some() && firsts.any(|row| row.n == begins.version)
-                };
-                if self.decide(log, root, earlier).iter().any(is_found) {
-                    return at;
-                }
-            }
-            // What a session has declared is no step of a save.
-            let first = of(earlier, &last.path).find(|other| other.hash.is_some());
-            let is_made = |first: &Row| first.is_declared && first.kind == VersionKind::Created;
-            if last.is_declared && last.hash.is_some() && first.is_some_and(is_made) {
-                let goes_on = |other: &Row| other.path != last.path && other.hash == last.hash;
-                if rows[at..].iter().any(goes_on) {
-                    return at;
-                }
-            }
-            if row.hash.is_none() || row.is_first {
-                continue;
-            }
-            // A backup is not changed.
-            if of(earlier, &row.path).next_back().is_some_and(|last| last.hash.is_none()) {
-                let is_away = |begins: &Begins| {
-                    let from = begins.from.as_ref().map(|(from, _)| from);
-                    let mut contents = of(earlier, &begins.path).filter_map(|other| other.hash);
-                    let first = contents.next();
-                    from == Some(&row.path) && contents.any(|other| Some(other) != first)
-                };
-                if self.decide(log, root, earlier).iter().any(is_away) {
-                    return at;
-                }
-            }
-        }
-        rows.len()
-    }
-
-    /// Returns whether something was found at a name at which nothing was known
-    /// to be.
-    fn is_new(&self, row: &Row) -> bool {
-        let last = self.names.get(&row.path);
-        row.is_first && last.is_none_or(|last| !self.is_at(&row.path, last))
-    }
-
-    /// Returns whether a name has a file, as far as is known. Of a name that has
-    /// no version nothing says that its file has left.
-    fn is_at(&self, name: &RelPath, last: &Last) -> bool {
-        last.is_there && !(last.is_first && self.lineage.has_left(name))
     }
 
     /// Decides one burst.
@@ -528,8 +415,7 @@ impl Known {
             path: first.path.clone(),
             earlier: before.or_else(|| last?.content),
             is_there,
-            was_moved: last
-                .is_some_and(|last| !self.is_at(&first.path, last))
+            was_moved: last.is_some_and(|last| !self.is_at(&first.path, last))
                 && self.lineage.has_left(&first.path),
             versions: Vec::new(),
             known: Vec::new(),
@@ -552,72 +438,6 @@ impl Known {
             (place.name == *name).then_some((hash, place.over))
         });
         contents.collect()
-    }
-
-    /// Returns the files that were gone before the burst, and may have been moved
-    /// in it: they were removed by the same command, or a rename names them; or
-    /// nobody has seen where they went.
-    fn gone_before(&self, rows: &[Row], own: &HashSet<&RelPath>, root: &Path) -> Vec<Gone> {
-        let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
-        let gone = self.gone.iter().filter(|path| !own.contains(path));
-        let near = gone.filter_map(|path| {
-            let last = self.names.get(path).filter(|last| !last.is_there)?;
-            let is_near = last.command.is_some_and(of_burst)
-                || rows.iter().any(|row| row.from.as_ref() == Some(path));
-            (is_near && !self.lineage.has_left(path)).then_some(Gone {
-                path: path.clone(),
-                last: last.content?,
-                ends: last.n,
-                command: last.command,
-            })
-        });
-        let mut all: Vec<Gone> = near.collect();
-        let unseen = |path: &RelPath| {
-            let last = self.names.get(path)?;
-            let is_other = !own.contains(path) && !self.lineage.has_left(path);
-            is_other.then_some(Gone {
-                path: path.clone(),
-                last: last.content?,
-                ends: last.n + u64::from(last.is_there),
-                command: None,
-            })
-        };
-        let new: Vec<&Row> = rows.iter().filter(|row| self.is_new(row)).collect();
-        if !new.is_empty() {
-            let is_near = |path: &&RelPath| {
-                let last = self.names.get(*path);
-                last.is_some_and(|last| {
-                    let is_alike = |row: &&Row| {
-                        row.hash == last.content
-                            || row.path.file_name() == path.file_name()
-                            || row.time <= last.time.saturating_add(GONE)
-                    };
-                    new.iter().any(is_alike)
-                })
-            };
-            all.extend(self.left.iter().filter(is_near).filter_map(unseen));
-        }
-        if rows.iter().any(|row| row.is_outside && row.hash.is_some()) {
-            let is_away = |path: &RelPath| {
-                let place = root.join(native::name(path.as_bytes()));
-                place.symlink_metadata().is_err()
-            };
-            let places = self.places.iter().filter(|path| is_away(path));
-            all.extend(places.filter_map(unseen));
-            let came = rows.iter().filter(|row| row.from.is_some());
-            all.extend(came.filter_map(|came| {
-                let last = of(rows, &came.path).next_back()?;
-                is_away(&came.path).then_some(Gone {
-                    path: came.path.clone(),
-                    last: last.hash?,
-                    ends: last.n + 1,
-                    command: None,
-                })
-            }));
-        }
-        all.sort_by(|one, other| one.path.cmp(&other.path));
-        all.dedup_by(|one, other| one.path == other.path);
-        all
     }
 
     /// Notes the versions of a burst that is decided.
@@ -659,74 +479,6 @@ impl Known {
         let last = rows.iter().map(|row| row.n).max();
         self.upto = self.upto.max(last);
     }
-}
-
-impl Row {
-    /// Returns what is known of the name after this version, given what was
-    /// known before.
-    fn last(&self, before: Option<&Last>) -> Last {
-        Last {
-            n: self.n,
-            time: self.time,
-            command: self.command,
-            content: self.hash.or(self.before).or_else(|| before?.content),
-            was_there: match (self.hash, before) {
-                (None, Some(before)) => before.was_there,
-                _ => self.time,
-            },
-            is_there: self.hash.is_some(),
-            is_outside: self.is_outside,
-            is_first: self.is_first,
-        }
-    }
-
-    /// Returns a version, or what was found at a name; `None` for a correction.
-    fn of(record: Record) -> Option<Self> {
-        let fact = match record.fact {
-            Fact::Version(fact) => fact,
-            Fact::Baseline {
-                path,
-                held,
-                untracked,
-                ..
-            } => {
-                return held.hash.is_some().then(|| Self {
-                    n: record.n,
-                    time: record.time,
-                    path,
-                    kind: VersionKind::Created,
-                    from: None,
-                    before: None,
-                    hash: held.hash,
-                    command: None,
-                    is_outside: true,
-                    is_first: true,
-                    is_earlier: untracked,
-                    is_declared: false,
-                });
-            }
-            _ => return None,
-        };
-        fact.amends.is_none().then(|| Self {
-            n: record.n,
-            time: record.time,
-            path: fact.path,
-            kind: fact.kind,
-            from: fact.from,
-            before: fact.before,
-            hash: fact.held.hash,
-            command: fact.command,
-            is_outside: fact.command.is_none(),
-            is_first: false,
-            is_earlier: false,
-            is_declared: fact.evidence == Evidence::Declared,
-        })
-    }
-}
-
-/// Returns the rows of one name.
-fn of<'r>(rows: &'r [Row], path: &'r RelPath) -> impl DoubleEndedIterator<Item = &'r Row> {
-    rows.iter().filter(move |row| row.path == *path)
 }
 
 fn fact(begins: &Begins) -> Fact {
