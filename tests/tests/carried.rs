@@ -371,7 +371,7 @@ fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
 /// tells any more that there was a merge.
 #[test]
 fn hist8_what_a_command_brings_and_calls_off_was_never_there() {
-    let mut world = World::new();
+    let world = World::new();
     world.file("g", base());
     repository(&world);
     sh(

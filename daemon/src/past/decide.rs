@@ -201,6 +201,7 @@ impl Known {
         settles: bool,
     ) -> Result<Look, Error> {
         if self.upto.is_none() {
+            let mut ends = Vec::new();
             for record in log.lineages()? {
                 let Fact::Lineage {
                     path,
@@ -222,11 +223,22 @@ impl Known {
                     }),
                 }
                 let version = version.unwrap_or(record.n);
+                ends.extend(from.clone().map(|from| (until, from)));
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
                     path,
                     from: from.map(|from| (from, until)),
                 });
+            }
+            // The removal of the earlier name may be recorded after the new one.
+            for (until, from) in ends {
+                if until <= self.recorded {
+                    continue;
+                }
+                let removal = log.changes_from(until - 1, 1)?.pop().and_then(Row::of);
+                if removal.is_some_and(|row| (row.n, &row.path, row.hash) == (until, &from, None)) {
+                    self.recorded = until;
+                }
             }
             self.upto = Some(0);
         }

@@ -164,7 +164,8 @@ impl Daemon {
             None => {
                 let guard = Arc::clone(&guard);
                 // What the journal has was stored by an earlier daemon.
-                undo::resume(&journal, &Replacer::new(guard, options.umask, |_| false))
+                let replacer = Replacer::new(guard, options.umask, |_| false);
+                undo::resume(&journal, &replacer, &workspace)
             }
             Some(_) => undo::Resumed::default(),
         };
@@ -294,7 +295,8 @@ impl Daemon {
             return;
         };
         let mut known = Vec::new();
-        if let Ok(log) = self.store.reader() {
+        let log = self.store.reader();
+        if let Ok(log) = &log {
             let mut before = u64::MAX;
             while let Ok(page) = log.other_facts_before(before, 1_000)
                 && let Some(oldest) = page.last()
@@ -308,6 +310,14 @@ impl Daemon {
             }
         }
         let is_new = |(begun, fact): &(Millis, Fact)| {
+            if let Fact::Version(version) = fact {
+                let newest = |log: &store::Reader| log.history(&version.path, None, 1).ok()?.pop();
+                let newest = log.as_ref().ok().and_then(newest);
+                return !newest.is_some_and(|newest| match newest.fact {
+                    Fact::Version(newest) => newest.held.hash == version.held.hash,
+                    _ => false,
+                });
+            }
             let mut known = known.iter();
             !known.any(|(time, other)| time >= begun && other == fact)
         };

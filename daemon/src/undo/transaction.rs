@@ -4,21 +4,20 @@
 //! complete it. If another process saves a file in the meantime, that file's
 //! undo is computed again from the saved content.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use touchmark_engine::{Fact, Held, VersionFact, WriteOutcome};
+use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::files::FileHistory;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, Evidence, FileMode, Hash, Millis, RelPath, VersionKind,
-};
+use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
 use super::journal::{Bytes, Journal, failed, name};
 use super::plan::{Plan, is_link};
 use super::whose::Chosen;
-use super::{Undoer, is_written};
+use super::{Undoer, is_written, moves};
 use crate::failpoint;
 use crate::guard::{Name, Replacer, SPECIAL, Stored, Written};
 use crate::past::entry::{Entry, FileEntry};
@@ -244,15 +243,23 @@ impl<'u> Transaction<'u> {
 
     /// Reports the written content as the user's, who requested it. A change of
     /// the mode alone writes no content, so the content stays its author's. That
-    /// a file has left a name that no session uses is seen nowhere else.
+    /// a file has left a name that no session uses, or has come there, is seen
+    /// nowhere else.
     async fn report(&self, at: usize) {
         let plan = &self.plans[at];
-        if let (Some(before), Some(_)) = (plan.base, &plan.to) {
-            return self.undoer.inside.record(vec![removal(&plan.path, before)]);
+        let inside = &self.undoer.inside;
+        if plan.base.is_some() && plan.to.is_some() {
+            return inside.record(vec![moves::version(&plan.path, plan.base, None)]);
         }
         let written = plan.after.as_ref().map(|bytes| Hash::of(bytes));
         if let Some(hash) = written.filter(|hash| plan.base != Some(*hash)) {
             report(self.undoer, &plan.path, hash).await;
+        }
+        let mut others = self.plans.iter();
+        if plan.base.is_none() && others.any(|other| other.to.as_ref() == Some(&plan.path)) {
+            let after = moves::found(&self.undoer.root, &plan.path, plan.after.as_deref());
+            let came = after.map(|after| moves::version(&plan.path, None, Some(after)));
+            inside.record(came.into_iter().collect());
         }
     }
 }
@@ -268,15 +275,6 @@ async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
     if let Err(error) = undoer.inside.ask(saved).await {
         tracing::debug!(%path, "an undo of {path} is not told: {error}");
     }
-}
-
-/// Returns the version by which a file is gone.
-fn removal(path: &RelPath, before: Hash) -> Fact {
-    let (kind, by) = (VersionKind::Deleted, Author::USER);
-    Fact::Version(VersionFact {
-        before: Some(before),
-        ..VersionFact::new(path.clone(), kind, Held::ABSENT, by, Evidence::Unmarked)
-    })
 }
 
 /// A change of one file.
@@ -397,7 +395,7 @@ pub(crate) struct Resumed {
 /// what the caller has to report. A file is written only
 /// if it still is as it was before the undo, or if only its mode is missing.
 /// Any other file stays as it was left, and so do its contents in the journal.
-pub(crate) fn resume(journal: &Journal, replacer: &Replacer) -> Resumed {
+pub(crate) fn resume(journal: &Journal, replacer: &Replacer, root: &Path) -> Resumed {
     let mut written = Vec::new();
     let mut facts = Vec::new();
     for mut entry in journal.left() {
@@ -467,8 +465,9 @@ pub(crate) fn resume(journal: &Journal, replacer: &Replacer) -> Resumed {
         }
         tracing::info!("undo {} was cut short, and is completed", entry.number);
         let saved: Vec<RelPath> = unknown.into_iter().map(|at| names[at].clone()).collect();
-        let told = entry.without(&saved).facts();
-        facts.extend(told.into_iter().map(|fact| (entry.time, fact)));
+        let moved = moves::versions(journal, &entry, &saved, root);
+        let told = entry.without(&saved).facts().into_iter().chain(moved);
+        facts.extend(told.map(|fact| (entry.time, fact)));
         journal.end(&mut entry);
     }
     Resumed { written, facts }

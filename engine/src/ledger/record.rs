@@ -652,11 +652,13 @@ impl Fact {
 
     /// Returns whether the shell may record the fact by
     /// [`Input::Outcome`](crate::Input::Outcome): a result that the engine
-    /// takes no part in. A removal counts if the name is not tracked.
+    /// takes no part in. A removal counts if the name is not tracked, and so
+    /// does what an undo brings there.
     pub fn is_outcome(&self) -> bool {
         match self {
             Self::Version(version) => {
-                version.evidence == Evidence::Claimed || version.kind == VersionKind::Deleted
+                version.evidence == Evidence::Claimed
+                    || matches!(version.kind, VersionKind::Created | VersionKind::Deleted)
             }
             _ => matches!(
                 self,

@@ -1,7 +1,7 @@
 //! The bursts of changes that are decided together, and the files that may have
 //! been moved in one.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use touchmark_engine::history::lineage::{Begins, Gone};
@@ -14,6 +14,9 @@ use crate::store::Reader;
 /// A version that follows so soon after another one is part of its burst, in
 /// milliseconds: the two halves of a rename are recorded one after the other.
 const SOON: Millis = 250;
+
+/// How often it is looked in one burst whether a file has moved on.
+const LOOKS: usize = 100;
 
 /// A version, as far as it is needed here.
 #[derive(Clone, Debug)]
@@ -140,46 +143,79 @@ impl Known {
     }
 
     /// Returns where a burst ends because a file has moved on in it: after the
-    /// row that found the file under a new name, and before a row with which
-    /// it leaves a name under which it was changed or made.
+    /// row that found the file under a new name, before a row with which it
+    /// leaves a name under which it was changed or made, and before it moves
+    /// back.
     pub(super) fn split(&self, log: &Reader, root: &Path, rows: &[Row]) -> usize {
+        let mut lasts: HashMap<&RelPath, &Row> = HashMap::new();
+        let mut by_hash: HashMap<Hash, Vec<usize>> = HashMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            let with = row.hash.map(|hash| by_hash.entry(hash).or_default());
+            with.into_iter().for_each(|with| with.push(at));
+        }
+        let with = |hash: Hash| by_hash.get(&hash).into_iter().flatten().copied();
+        // Each look compares contents.
+        let mut looks = 0;
         for (at, row) in rows.iter().enumerate().skip(1) {
             let (earlier, last) = (&rows[..at], &rows[at - 1]);
+            lasts.insert(&last.path, last);
+            let mut any = |is_end: &dyn Fn(&Begins) -> bool| {
+                looks += 1;
+                looks <= LOOKS && self.decide(log, root, earlier).iter().any(is_end)
+            };
             if last.is_first && !row.is_first {
                 let is_found = |begins: &Begins| {
                     let mut firsts = earlier.iter().filter(|row| row.is_first);
                     begins.from.is_some() && firsts.any(|row| row.n == begins.version)
                 };
-                if self.decide(log, root, earlier).iter().any(is_found) {
+                if any(&is_found) {
                     return at;
                 }
             }
             // What a session has declared is no step of a save.
-            let first = of(earlier, &last.path).find(|other| other.hash.is_some());
-            let is_made = |first: &Row| first.is_declared && first.kind == VersionKind::Created;
-            if last.is_declared && last.hash.is_some() && first.is_some_and(is_made) {
-                let goes_on = |other: &Row| other.path != last.path && other.hash == last.hash;
-                if rows[at..].iter().any(goes_on) {
+            if let Some(hash) = last.hash.filter(|_| last.is_declared) {
+                let is_made = of(earlier, &last.path)
+                    .find(|other| other.hash.is_some())
+                    .is_some_and(|first| first.is_declared && first.kind == VersionKind::Created);
+                let mut later = with(hash).filter(|other| *other >= at);
+                if is_made && later.any(|other| rows[other].path != last.path) {
                     return at;
                 }
             }
-            if row.hash.is_none() || row.is_first {
+            if row.is_first {
                 continue;
             }
-            // A backup is not changed.
-            if of(earlier, &row.path)
-                .next_back()
-                .is_some_and(|last| last.hash.is_none())
-            {
-                let is_away = |begins: &Begins| {
-                    let from = begins.from.as_ref().map(|(from, _)| from);
-                    let mut contents = of(earlier, &begins.path).filter_map(|other| other.hash);
-                    let first = contents.next();
-                    from == Some(&row.path) && contents.any(|other| Some(other) != first)
-                };
-                if self.decide(log, root, earlier).iter().any(is_away) {
-                    return at;
+            let is_free = |path: &RelPath| lasts.get(path).is_some_and(|last| last.hash.is_none());
+            let from = |begins: &Begins| begins.from.as_ref().map(|(from, _)| from.clone());
+            match (row.hash, lasts.get(&row.path).and_then(|last| last.hash)) {
+                (Some(hash), None) if is_free(&row.path) => {
+                    let is_away = |begins: &Begins| {
+                        let mut contents = of(earlier, &begins.path).filter_map(|other| other.hash);
+                        let first = contents.next();
+                        let last = lasts.get(&begins.path).and_then(|last| last.hash);
+                        let goes_back = last == Some(hash)
+                            && of(&rows[at..], &begins.path).any(|other| other.hash.is_none());
+                        // A backup is not changed.
+                        from(begins).as_ref() == Some(&row.path)
+                            && (goes_back || contents.any(|other| Some(other) != first))
+                    };
+                    if any(&is_away) {
+                        return at;
+                    }
                 }
+                (None, Some(hash)) => {
+                    let mut later = with(hash).filter(|other| *other > at);
+                    if let Some(back) = later.find(|other| is_free(&rows[*other].path)) {
+                        let goes_back = |begins: &Begins| {
+                            begins.path == row.path
+                                && from(begins).as_ref() == Some(&rows[back].path)
+                        };
+                        if any(&goes_back) {
+                            return at;
+                        }
+                    }
+                }
+                _ => {}
             }
         }
         rows.len()

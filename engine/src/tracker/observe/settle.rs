@@ -184,15 +184,16 @@ impl View<'_> {
         matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
     }
 
-    /// Returns whether a fact is a removal that is recorded when the name is
-    /// read, since a session uses it.
+    /// Returns whether a fact is a version that is recorded when the name is
+    /// read, since a session uses it, or that was read already.
     pub(crate) fn is_read(&self, fact: &Fact) -> bool {
-        let Fact::Version(removal) = fact else {
+        let Fact::Version(version) = fact else {
             return false;
         };
-        removal.evidence != Evidence::Claimed
-            && self.state.paths.contains_key(&removal.path)
-            && !self.is_unnamed_copy(&removal.path)
+        let is_known =
+            |held: Held| held.hash == version.held.hash || !self.is_unnamed_copy(&version.path);
+        let state = self.state.paths.get(&version.path);
+        version.evidence != Evidence::Claimed && state.is_some_and(|state| is_known(state.held))
     }
 
     /// Returns whether a path is tracked only because a rename copied what
