@@ -110,6 +110,7 @@ fn record(n: u64) -> Record {
                 lines: 1,
                 mtime_ms: n,
                 mode: None,
+                owner: None,
             },
             untracked: false,
             real: None,

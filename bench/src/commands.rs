@@ -57,7 +57,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
          which of the files that are not ignored have changed. Here each command changes one file \
          that no session has read. `git status` is the peer: it looks at the same files, in a \
          process of its own. The floor is one `lstat` of each file. An undo takes back what a \
-         command did to 50 files, while the lines of other authors stay; its floor writes 200 files \
+         command did to 200 files, while the lines of other authors stay; its floor writes 200 files \
          beside their places and renames them.",
     );
     for (count, goal, name) in SIZES {

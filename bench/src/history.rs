@@ -166,91 +166,100 @@ fn asked(options: &Options, part: &mut Part) -> Result<()> {
         (0..changed).try_for_each(|file| change(0, file))
     })?;
 
-    let mut measured: [Samples; 8] = Default::default();
+    let review = || {
+        let queue = client.call(ReviewList::default())?;
+        let found = queue.hunks.len();
+        ensure!(found >= changed, "{found} changes are in the queue");
+        Ok(())
+    };
+    let blame = || touchmark(&world, &["blame", LONG]);
+    let most = || touchmark(&world, &["blame", LONGEST]);
+    let log = || touchmark(&world, &["log"]);
+    let mut compared = [
+        Compared::new(
+            ("blame of 5,000 lines, 500 commits", 1.2),
+            ("touchmark blame", &blame),
+            ("git blame", &["blame", LONG]),
+        ),
+        Compared::new(
+            ("blame of 200,000 lines", 1.2),
+            ("touchmark blame, 200,000 lines", &most),
+            ("git blame, 200,000 lines", &["blame", LONGEST]),
+        ),
+        Compared::new(
+            ("review/list, 200 changed files", 1.5),
+            ("review/list", &review),
+            ("git diff", &["diff"]),
+        ),
+        Compared::new(
+            ("log, 500 commits", 0.2),
+            ("touchmark log", &log),
+            ("git log --stat", &["log", "--stat"]),
+        ),
+    ];
     let rounds = options.pick(3, 15);
     for round in 0..=rounds {
         progress(&format!(
             "the past of a repository, round {round} of {rounds}"
         ));
         by_agent(&client, &session, || change(round + 1, round % changed))?;
-        let mut unused: [Samples; 8] = Default::default();
-        let kept = if round == 0 {
-            &mut unused
-        } else {
-            &mut measured
-        };
-        let [
-            blame,
-            git_blame,
-            most,
-            git_most,
-            review,
-            git_diff,
-            log,
-            git_log,
-        ] = kept;
-        git_blame.time(|| git(&world, &["blame", LONG]))?;
-        blame.time(|| touchmark(&world, &["blame", LONG]))?;
-        git_most.time(|| git(&world, &["blame", LONGEST]))?;
-        most.time(|| touchmark(&world, &["blame", LONGEST]))?;
-        git_diff.time(|| git(&world, &["diff"]))?;
-        let queue = review.time(|| client.call(ReviewList::default()))?;
-        ensure!(
-            queue.hunks.len() >= changed,
-            "{} changes are in the queue",
-            queue.hunks.len()
-        );
-        git_log.time(|| git(&world, &["log", "--stat"]))?;
-        log.time(|| touchmark(&world, &["log"]))?;
+        for one in &mut compared {
+            let (mut took, mut gits) = (Samples::default(), Samples::default());
+            gits.time(|| git(&world, one.git))?;
+            took.time(one.ask)?;
+            // The first round warms up and is not counted.
+            if round > 0 {
+                one.gits.add(gits.last());
+                one.took.add(took.last());
+            }
+        }
     }
-    let [
-        blame,
-        git_blame,
-        most,
-        git_most,
-        review,
-        git_diff,
-        log,
-        git_log,
-    ] = &measured;
-    let said = |samples: &Samples| units::duration(samples.p50());
-    for (name, goal, (what, took), (peer, peers)) in [
-        (
-            "blame of 5,000 lines, 500 commits",
-            1.2,
-            ("touchmark blame", blame),
-            ("git blame", git_blame),
-        ),
-        (
-            "blame of 200,000 lines",
-            1.2,
-            ("touchmark blame, 200,000 lines", most),
-            ("git blame, 200,000 lines", git_most),
-        ),
-        (
-            "review/list, 200 changed files",
-            1.5,
-            ("review/list", review),
-            ("git diff", git_diff),
-        ),
-        (
-            "log, 500 commits",
-            0.2,
-            ("touchmark log", log),
-            ("git log --stat", git_log),
-        ),
-    ] {
-        part.rows.push(Row::of(peer, peers));
-        part.rows
-            .push(Row::of(what, took).beside(peer, took.p50(), peers.p50()));
-        let times = goal::times(took.p50(), peers.p50());
+    for one in &compared {
+        let (took, gits) = (one.took.p50(), one.gits.p50());
+        part.rows.push(Row::of(one.peer, &one.gits));
+        let row = Row::of(one.what, &one.took);
+        part.rows.push(row.beside(one.peer, took, gits));
         part.goals.push(
-            Goal::new(name, said(took))
-                .beside(&format!("`{peer}`"), said(peers))
-                .at_most(goal, &format!("x `{peer}`"), times),
+            Goal::new(one.goal.0, units::duration(took))
+                .beside(&format!("`{}`", one.peer), units::duration(gits))
+                .at_most(
+                    one.goal.1,
+                    &format!("x `{}`", one.peer),
+                    goal::times(took, gits),
+                ),
         );
     }
     Ok(())
+}
+
+/// A question, and the command of git's that it is compared with.
+struct Compared<'a> {
+    /// What is asked, and the goal.
+    goal: (&'static str, f64),
+    what: &'static str,
+    ask: &'a dyn Fn() -> Result<()>,
+    peer: &'static str,
+    git: &'a [&'a str],
+    took: Samples,
+    gits: Samples,
+}
+
+impl<'a> Compared<'a> {
+    fn new(
+        goal: (&'static str, f64),
+        (what, ask): (&'static str, &'a dyn Fn() -> Result<()>),
+        (peer, git): (&'static str, &'a [&'a str]),
+    ) -> Self {
+        Self {
+            goal,
+            what,
+            ask,
+            peer,
+            git,
+            took: Samples::default(),
+            gits: Samples::default(),
+        }
+    }
 }
 
 /// Runs a command of touchmark's in the workspace.

@@ -33,6 +33,7 @@ use self::compare::stamp;
 use self::grown::{GROWS, Grown, Progress};
 use self::part::Part;
 use self::vouch::Vouching;
+use crate::system::open::other_owner;
 use crate::system::stat::MetadataExt as _;
 
 /// The default maximum of bytes that one read returns.
@@ -330,6 +331,7 @@ impl Reader {
                     mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
                         .unwrap_or(0),
                     mode: FileMode::new(after.mode()),
+                    owner: other_owner(after.uid()),
                     stamp: stamped,
                     settled,
                 }),

@@ -25,7 +25,7 @@ use touchmark_proto::trust::Trust;
 use touchmark_proto::{Places, native};
 
 pub use call::Git;
-pub(crate) use objects::Commit;
+pub(crate) use objects::{Commit, name_of, step};
 pub use objects::{Limits, Object, Objects};
 
 use crate::system::open::trust;

@@ -393,6 +393,8 @@ pub struct Content {
     pub mtime_ms: Millis,
     /// Its kind and permissions; `None` if nobody has looked.
     pub mode: Option<FileMode>,
+    /// The user to whom it belongs, if that is another one than the daemon's.
+    pub owner: Option<u32>,
     /// The stat, as far as it identifies a state of the file.
     pub stamp: Stamp,
     /// Whether the stat is enough to prove this content later (FILE-5): its

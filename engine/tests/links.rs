@@ -76,6 +76,7 @@ impl Stage {
                     lines: 1,
                     mtime_ms: 1,
                     mode: None,
+                    owner: None,
                     stamp: Stamp {
                         inode: *inode,
                         size: text.len() as u64,

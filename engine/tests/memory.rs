@@ -42,6 +42,7 @@ impl Disk {
             lines: 32,
             mtime_ms: self.now,
             mode: None,
+            owner: None,
             stamp: Stamp {
                 inode: u64::from_le_bytes(hash.0[..8].try_into().unwrap()),
                 size: 1_024,

@@ -159,6 +159,9 @@ pub struct Undone {
     /// The index of the first of the `files` whose content is not in this
     /// answer, for the next request's `contents`; `None` if all are.
     pub more: Option<u32>,
+    /// What was not searched for the lines in `elsewhere`, as a sentence for
+    /// people; `None` if all was.
+    pub unsearched: Option<String>,
 }
 
 /// The result of an undo in one file.
@@ -189,6 +192,30 @@ pub struct UndoneFile {
     /// What the file would become, with `contents`; `None` if it would stay as
     /// it is.
     pub result: Option<UndoneContent>,
+    /// Where else lines of the changes stand that the file does not have after
+    /// the undo (UNDO-12); `None` if nowhere.
+    pub elsewhere: Option<Vec<UndoElsewhere>>,
+}
+
+/// Lines of the changes that stand in a stash, or in a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+pub struct UndoElsewhere {
+    /// The id of the commit that has the lines. A stash is one, too.
+    pub commit: String,
+    /// The number of the stash: 0 is `stash@{0}`. `None` for no stash.
+    pub stash: Option<u32>,
+    /// The branch whose last commit it is. Without a branch and a stash, it is
+    /// the commit that is checked out.
+    pub branch: Option<String>,
+    /// The name that the file has there; `None` for its present one.
+    pub path: Option<RelPath>,
+    /// The number of lines.
+    pub lines: u32,
+    /// The lines, up to 1 KiB. Bytes that are not UTF-8 are replaced.
+    pub text: String,
 }
 
 /// What an undo would make of a file.

@@ -11,27 +11,27 @@ use touchmark_tests::process::{Stopped, until};
 use touchmark_tests::{Session, World, text, user};
 
 /// The agent's two lines in place of `line 20`.
-const AGENTS: &str = "line 20 agent\nline 20b agent\n";
+pub(crate) const AGENTS: &str = "line 20 agent\nline 20b agent\n";
 
-fn base() -> String {
+pub(crate) fn base() -> String {
     (0..40).map(|n| format!("line {n}\n")).collect()
 }
 
-fn by_agent(text: &str) -> String {
+pub(crate) fn by_agent(text: &str) -> String {
     text.replace("line 20\n", AGENTS)
 }
 
 /// What is on the branch `up`, which somebody else has committed.
-fn upstream(text: &str) -> String {
+pub(crate) fn upstream(text: &str) -> String {
     text.replace("line 1\n", "line 1 upstream\n")
 }
 
-fn on_disk(world: &World, path: &str) -> Option<String> {
+pub(crate) fn on_disk(world: &World, path: &str) -> Option<String> {
     fs::read_to_string(world.path(path)).ok()
 }
 
 /// Runs lines of shell in the workspace, as the user who owns the repository.
-fn sh(world: &World, line: &str) {
+pub(crate) fn sh(world: &World, line: &str) {
     let output = Command::new("sh")
         .args(["-e", "-c", line])
         .current_dir(world.workspace())
@@ -49,7 +49,7 @@ fn sh(world: &World, line: &str) {
 }
 
 /// A repository with `f` on `main`, and with a commit by somebody else on `up`.
-fn repository(world: &World) {
+pub(crate) fn repository(world: &World) {
     world.file("f", base());
     sh(
         world,
@@ -64,13 +64,13 @@ fn repository(world: &World) {
 }
 
 /// Writes a file through touchmark.
-fn write(agent: &mut Session, path: &str, text: &str) {
+pub(crate) fn write(agent: &mut Session, path: &str, text: &str) {
     let params = json!({"path": path, "text": text, "force": true});
     assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
 }
 
 /// Runs a command of the agent.
-fn command(world: &World, agent: &mut Session, line: &str) {
+pub(crate) fn command(world: &World, agent: &mut Session, line: &str) {
     let command = begun(agent, line);
     sh(world, line);
     ended(agent, command);
@@ -96,7 +96,7 @@ fn ended(agent: &mut Session, command: Value) {
 }
 
 /// Returns the lines that blame attributes to the agent.
-fn blamed(agent: &mut Session, path: &str) -> String {
+pub(crate) fn blamed(agent: &mut Session, path: &str) -> String {
     let blame = agent.client.ok("file/blame", json!({"path": path}));
     let lines = blame["lines"].as_array().unwrap().iter();
     lines
@@ -106,7 +106,7 @@ fn blamed(agent: &mut Session, path: &str) -> String {
 }
 
 /// Returns the queue of the review, as `path before>after` without line ends.
-fn queue(agent: &mut Session) -> Vec<String> {
+pub(crate) fn queue(agent: &mut Session) -> Vec<String> {
     let listed = agent.client.ok("review/list", json!({}));
     let flat = |hunk: &Value, field| text(hunk, field).replace('\n', "|");
     let hunks = listed["hunks"].as_array().unwrap().iter();
@@ -122,11 +122,11 @@ fn queue(agent: &mut Session) -> Vec<String> {
         .collect()
 }
 
-fn undo(agent: &mut Session) -> Value {
+pub(crate) fn undo(agent: &mut Session) -> Value {
     agent.client.ok("undo", json!({"session": "a"}))
 }
 
-const QUEUED: &str = "f line 20|>line 20 agent|line 20b agent|";
+pub(crate) const QUEUED: &str = "f line 20|>line 20 agent|line 20b agent|";
 
 #[test]
 fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
@@ -382,10 +382,28 @@ fn hist8_what_a_command_brings_and_calls_off_was_never_there() {
     let mut agent = world.session("a");
     agent.read("g");
     command(&world, &mut agent, "git merge -q up || git merge --abort");
-    let undone = undo(&mut agent);
-    assert_eq!(on_disk(&world, "g"), Some(base()), "{undone}");
+    // Nothing is to be undone if the daemon saw nothing of it.
+    let undone = agent.client.call("undo", json!({"session": "a"}));
+    assert_eq!(on_disk(&world, "g"), Some(base()), "{undone:?}");
+    assert_eq!(on_disk(&world, "f"), None, "{undone:?}");
+    assert_eq!(on_disk(&world, "other"), None, "{undone:?}");
+}
+
+#[test]
+fn hist8_a_stash_takes_a_removal_away_and_brings_it_back() {
+    let world = World::new();
+    repository(&world);
+    let (mut agent, mut other) = (world.session("a"), world.session("b"));
+    agent.read("f");
+    command(&world, &mut agent, "rm f");
+    command(&world, &mut other, "git stash -q");
+    assert_eq!(on_disk(&world, "f"), Some(base()));
+    command(&world, &mut other, "git stash pop -q");
+    assert_eq!(on_disk(&world, "f"), None);
+    let undone = other.client.ok("undo", json!({"session": "b"}));
     assert_eq!(on_disk(&world, "f"), None, "{undone}");
-    assert_eq!(on_disk(&world, "other"), None, "{undone}");
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), Some(base()), "{undone}");
 }
 
 /// The daemon looks at the pop when the switch has brought the same content.

@@ -2,7 +2,7 @@
 //! and nothing is written elsewhere than where it was read.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, chown, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -335,4 +335,62 @@ fn undo9_what_the_user_put_back_stays_and_is_listed() {
     assert_eq!(done["files"][0]["outcome"], "undone", "{done}");
     assert_eq!(fs::read_to_string(world.path("f")).unwrap(), ten());
     world.healthy();
+}
+
+/// GUARD-2: the daemon of an ordinary user cannot give a file to another one. Here
+/// it is root without that right.
+#[test]
+fn guard2_a_file_of_another_user_keeps_its_owner() {
+    const OTHER: u32 = 4711;
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("not run: only root can make a file of another user");
+    }
+    for may_give in [false, true] {
+        let mut world = World::asleep();
+        if !may_give {
+            world.launch_through(&["setpriv", "--bounding-set=-chown"]);
+        }
+        world.start();
+        let owner = |path: &str| fs::metadata(world.path(path)).ok().map(|found| found.uid());
+        let mut agent = world.session("a");
+        for path in ["f", "gone"] {
+            world.file(path, ten());
+            chown(world.path(path), Some(OTHER), None).unwrap();
+            agent.read(path);
+        }
+        edit(&mut agent, "f", "line 3\n", "line three\n");
+        assert_eq!(owner("f"), Some(OTHER), "{may_give}");
+        let begun = agent.ok(
+            "command/begin",
+            json!({"label": "rm gone", "scope": "workspace"}),
+        );
+        fs::remove_file(world.path("gone")).unwrap();
+        let ended = json!({"command": begun["command"], "exit": 0});
+        agent.client.ok("command/end", ended);
+        let undone = agent.client.ok("undo", json!({"session": "a"}));
+        assert_eq!(undone["files"][0]["outcome"], "undone", "{undone}");
+        assert_eq!(fs::read_to_string(world.path("f")).unwrap(), ten());
+        assert_eq!(owner("f"), Some(OTHER), "{may_give}");
+        let gone = &undone["files"][1];
+        if may_give {
+            assert_eq!(gone["outcome"], "restored", "{undone}");
+            assert_eq!(owner("gone"), Some(OTHER));
+            continue;
+        }
+        assert_eq!(gone["outcome"], "notKept", "{undone}");
+        assert!(
+            text(gone, "cause").contains("belonged to user 4711"),
+            "{undone}"
+        );
+        let history = agent.client.ok("file/history", json!({"path": "gone"}));
+        let first = history["versions"].as_array().unwrap().last().unwrap();
+        let restore = json!({"path": "gone", "at": first["clock"]});
+        let refused = agent.client.refused("file/restore", restore, "notKept");
+        assert!(
+            refused.message.contains("belonged to user 4711"),
+            "{refused:?}"
+        );
+        assert_eq!(owner("gone"), None);
+        world.healthy();
+    }
 }

@@ -1338,6 +1338,21 @@ class UndoConflict(TypedDict):
     lines: "LineRange"
 
 
+class _UndoElsewhereOptional(TypedDict, total=False):
+    branch: Optional[str]
+    path: "Optional[RelPath]"
+    stash: Optional[int]
+    uri: str
+
+
+class UndoElsewhere(_UndoElsewhereOptional):
+    """Lines of the changes that stand in a stash, or in a commit."""
+
+    commit: str
+    lines: int
+    text: str
+
+
 class _UndoLeftOptional(TypedDict, total=False):
     command: Optional[str]
     lines: "Optional[LineRange]"
@@ -1376,6 +1391,7 @@ class _UndoneOptional(TypedDict, total=False):
     more: Optional[int]
     plan: "Optional[Hash]"
     undo: Optional[str]
+    unsearched: Optional[str]
 
 
 class Undone(_UndoneOptional):
@@ -1400,6 +1416,7 @@ class _UndoneFileOptional(TypedDict, total=False):
     cause: Optional[str]
     changes: "Optional[List[UndoneLines]]"
     conflicts: "Optional[List[UndoConflict]]"
+    elsewhere: "Optional[List[UndoElsewhere]]"
     left: "Optional[List[UndoLeft]]"
     result: "Optional[UndoneContent]"
     to: "Optional[RelPath]"
@@ -1806,6 +1823,7 @@ __all__ = [
     "TextEncoding",
     "Truncated",
     "UndoConflict",
+    "UndoElsewhere",
     "UndoLeft",
     "UndoOutcome",
     "UndoRow",

@@ -103,7 +103,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             Some(paths.collect::<Outcome<Vec<ClientPath>>>()?)
         }
     };
-    // What is answered together is all of it, not the first page (LIM-2).
+    // All changes are kept or undone at once, so all of them are listed, not only
+    // the first page (LIM-2).
     let is_all = options.keep_all || options.undo_all;
     let ask = ReviewList {
         session,
@@ -240,8 +241,8 @@ impl Change<'_> {
     }
 }
 
-/// What is answered together: one change, or all changes of a command that
-/// changed many files.
+/// What the user decides about at once: one change, or all changes of a command
+/// that changed many files.
 struct Entry<'a> {
     changes: Vec<Change<'a>>,
     /// The command; `None` for a single change.

@@ -12,8 +12,8 @@ use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::activity::ActivityKind;
 use touchmark_client::proto::undo::{
-    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoLeft, UndoList, UndoOutcome, Undone,
-    UndoneFile, UndoneLines,
+    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoElsewhere, UndoLeft, UndoList, UndoOutcome,
+    Undone, UndoneFile, UndoneLines,
 };
 use touchmark_client::proto::{LineRange, Reply, SessionId};
 
@@ -38,6 +38,9 @@ const UNDO: &str = "Undo";
 
 /// The maximum number of lines of a conflict that are shown.
 const SHOWN: usize = 4;
+
+/// How many digits of a commit's id are shown.
+const COMMIT: usize = 7;
 
 /// The maximum number of lines of each side of a planned change that are shown.
 const PLANNED: usize = 20;
@@ -412,8 +415,30 @@ fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -> Outcome {
         for left in file.left.iter().flatten() {
             show_left(left, undone)?;
         }
+        for place in file.elsewhere.iter().flatten() {
+            output::line(&format!("    {}", stands(place)))?;
+        }
     }
-    Ok(())
+    match &undone.unsearched {
+        Some(what) => output::line(&format!("where else lines stand: {}", escaped(what, 500))),
+        None => Ok(()),
+    }
+}
+
+/// Says where lines stand that a file does not have after an undo.
+fn stands(place: &UndoElsewhere) -> String {
+    let lines = count(u64::from(place.lines), "line");
+    let verb = if place.lines == 1 { "stands" } else { "stand" };
+    let commit: String = place.commit.chars().take(COMMIT).collect();
+    let commit = escaped(&commit, MAX_NAME);
+    let of = match (place.stash, &place.branch) {
+        (Some(stash), _) => format!("stash@{{{stash}}}"),
+        (None, Some(branch)) => format!("{commit} on branch {}", escaped(branch, MAX_NAME)),
+        (None, None) => format!("{commit}, which is checked out"),
+    };
+    let name = place.path.as_ref();
+    let name = name.map_or_else(String::new, |name| format!(", as {}", path(name)));
+    format!("{lines} {verb} in {of}{name}")
 }
 
 /// Returns one text for each file.

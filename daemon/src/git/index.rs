@@ -134,6 +134,11 @@ impl Entry {
     pub(crate) fn is_unmerged(&self) -> bool {
         self.flags & STAGE != 0
     }
+
+    /// Returns whether a sparse checkout leaves the file out.
+    pub(crate) fn is_skipped(&self) -> bool {
+        self.more_flags & SKIP_WORKTREE != 0
+    }
 }
 
 impl GitIndex {

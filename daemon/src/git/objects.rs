@@ -20,6 +20,10 @@ const LINE: u64 = 64 << 10;
 /// The largest object that is compared by lines, in bytes.
 const MOST: u64 = 8 << 20;
 
+/// The most bytes of names that git is asked about at once. Even a small pipe
+/// takes them, so that writing them does not wait for git.
+const ASKED: usize = 4 << 10;
+
 /// The limits of one object.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -52,7 +56,8 @@ pub enum Object {
     Other,
 }
 
-/// A commit that has a parent.
+/// A commit.
+#[derive(Clone, Debug)]
 pub(crate) struct Commit {
     pub(crate) id: String,
     /// The committer's time, in seconds.
@@ -73,6 +78,8 @@ pub struct Objects {
     input: ChildStdin,
     output: BufReader<Patient<ChildStdout>>,
     limits: Limits,
+    /// Git did not answer a request, so it answers no later one.
+    pub(crate) is_broken: bool,
 }
 
 impl Objects {
@@ -92,46 +99,68 @@ impl Objects {
             input: pipes.input,
             output: BufReader::new(Patient::new(pipes.output, Instant::now())),
             limits,
+            is_broken: false,
         })
     }
 
     /// Returns a commit; `None` if it cannot be read.
     pub(crate) fn commit(&mut self, name: &str) -> Option<Commit> {
-        let Some(Object::Whole(id, commit)) = self.object(name.as_bytes()) else {
-            return None;
-        };
-        let text = String::from_utf8_lossy(&commit);
-        let head = text.split("\n\n").next().unwrap_or_default();
-        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
-        let time = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
-        let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
-        Some(Commit {
-            id,
-            time,
-            parent: field("parent ").map(str::to_owned),
-            merged: parents.skip(1).map(str::to_owned).collect(),
-            author: field("author ")?.to_owned(),
-        })
+        parsed(self.object(name.as_bytes())?)
+    }
+
+    /// Returns those of some commits that can be read.
+    pub(crate) fn commits(&mut self, names: &[Vec<u8>]) -> Vec<Commit> {
+        let mut found = Vec::new();
+        self.each(names, |_, object| found.extend(object.and_then(parsed)));
+        found
     }
 
     /// Returns the content of a file in a commit. The path is relative to the
     /// directory with which git was started.
     pub(crate) fn file(&mut self, commit: &str, path: &RelPath) -> Step {
-        let name = [commit.as_bytes(), b":./", path.as_bytes()].concat();
-        match self.object(&name) {
-            Some(Object::Whole(_, bytes)) => Step::Held(Arc::from(bytes)),
-            Some(Object::Missing) => Step::Absent,
-            Some(Object::TooLarge | Object::Other) | None => Step::NotKept,
-        }
+        step(self.object(&name_of(commit, path)))
     }
 
     /// Returns an object, or `None` if git does not answer. Git answers no
     /// later request then.
     pub fn object(&mut self, name: &[u8]) -> Option<Object> {
-        if name.contains(&b'\n') {
-            return None;
+        let mut found = None;
+        self.each(&[name], |_, object| found = object);
+        found
+    }
+
+    /// Calls `found` with the index of each name and its object, in this order,
+    /// as [`object`](Self::object) returns it. Git is asked about many names at
+    /// once.
+    pub(crate) fn each(
+        &mut self,
+        names: &[impl AsRef<[u8]>],
+        mut found: impl FnMut(usize, Option<Object>),
+    ) {
+        let mut at = 0;
+        while at < names.len() {
+            let first = at;
+            let mut asked = Vec::new();
+            while let Some(name) = names.get(at).map(AsRef::as_ref)
+                && (at == first || asked.len() + name.len() < ASKED)
+            {
+                if !name.contains(&b'\n') {
+                    asked.extend([name, b"\n"].concat());
+                }
+                at += 1;
+            }
+            self.is_broken |= self.input.write_all(&asked).is_err();
+            for (name, at) in names[first..at].iter().zip(first..) {
+                let is_asked = !self.is_broken && !name.as_ref().contains(&b'\n');
+                let object = is_asked.then(|| self.answer()).flatten();
+                self.is_broken |= is_asked && object.is_none();
+                found(at, object);
+            }
         }
-        self.input.write_all(&[name, b"\n"].concat()).ok()?;
+    }
+
+    /// Returns git's next answer.
+    fn answer(&mut self) -> Option<Object> {
         self.output.get_mut().until = Instant::now() + self.limits.time;
         let mut head = Vec::new();
         let mut line = (&mut self.output).take(LINE);
@@ -164,6 +193,39 @@ impl Objects {
             Object::Whole((*id).to_owned(), bytes)
         })
     }
+}
+
+/// Returns how git is asked for a file in a commit.
+pub(crate) fn name_of(commit: &str, path: &RelPath) -> Vec<u8> {
+    [commit.as_bytes(), b":./", path.as_bytes()].concat()
+}
+
+/// Returns the content of a file in a commit, given git's answer.
+pub(crate) fn step(object: Option<Object>) -> Step {
+    match object {
+        Some(Object::Whole(_, bytes)) => Step::Held(Arc::from(bytes)),
+        Some(Object::Missing) => Step::Absent,
+        Some(Object::TooLarge | Object::Other) | None => Step::NotKept,
+    }
+}
+
+/// Returns an object as a commit; `None` if it is none.
+fn parsed(object: Object) -> Option<Commit> {
+    let Object::Whole(id, commit) = object else {
+        return None;
+    };
+    let text = String::from_utf8_lossy(&commit);
+    let head = text.split("\n\n").next().unwrap_or_default();
+    let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    let time = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
+    let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
+    Some(Commit {
+        id,
+        time,
+        parent: field("parent ").map(str::to_owned),
+        merged: parents.skip(1).map(str::to_owned).collect(),
+        author: field("author ")?.to_owned(),
+    })
 }
 
 #[cfg(test)]

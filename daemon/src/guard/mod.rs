@@ -192,27 +192,27 @@ impl Guard {
     /// Replaces a file's base by a new content. A new file or directory gets
     /// the permissions that this mask leaves. Blocks on the disk.
     pub fn write(&self, order: &WriteOrder, umask: Umask) -> WriteOutcome {
-        self.write_with(order, umask, None, Follow::Any)
+        self.write_with(order, Like::New(umask), umask, Follow::Any)
     }
 
     /// Replaces a file's base by a new content, through the symlinks that may
-    /// be followed. A new file gets the permissions `mode`, if given, instead of
-    /// those that the mask leaves.
+    /// be followed. A new file gets the permissions and the owner of `new`, a new
+    /// directory those that the mask leaves.
     fn write_with(
         &self,
         order: &WriteOrder,
+        new: Like<'_>,
         umask: Umask,
-        mode: Option<u32>,
         follow: Follow<'_>,
     ) -> WriteOutcome {
         let _one = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut result = self.attempt(order, umask, mode, follow);
+        let mut result = self.attempt(order, new, umask, follow);
         if let Err(Stop::Failed(error)) = &result
             && error.code == ErrorCode::Storage
             && self.net.give_up(|moved| self.changed(moved))
         {
             // The files that were released may have used the missing space.
-            result = self.attempt(order, umask, mode, follow);
+            result = self.attempt(order, new, umask, follow);
         }
         result.unwrap_or_else(WriteOutcome::from)
     }
@@ -220,8 +220,8 @@ impl Guard {
     fn attempt(
         &self,
         order: &WriteOrder,
+        new: Like<'_>,
         umask: Umask,
-        mode: Option<u32>,
         follow: Follow<'_>,
     ) -> Result<WriteOutcome, Stop> {
         let umask_above = order.create_directories.then_some(umask);
@@ -232,8 +232,7 @@ impl Guard {
             copy: None,
         };
         if order.base.is_none() {
-            let like = mode.map_or(Like::New(umask), Like::Mode);
-            return self.create(&job, &place, like);
+            return self.create(&job, &place, new);
         }
         place.check_writable(&order.path)?;
         if order.keep_base && self.is_secret(job.paths(&place)) {

@@ -10,12 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use touchmark_engine::text::tokens;
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::writes::RecoveryItem;
 use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, RelPath};
 
 use super::place::{Follow, refused};
+use super::temporary::Like;
 use super::{Guard, Umask, content, found};
 use crate::content::MAX_BYTES;
 use crate::system::open::write_private;
@@ -106,6 +108,9 @@ pub struct Replacer {
     umask: Umask,
     /// Returns whether a content was once met as a secret.
     is_secret: Arc<dyn Fn(&Hash) -> bool + Send + Sync>,
+    /// Returns the user to whom the last file with a name belonged, if that is
+    /// another one than the daemon's.
+    owner: Arc<dyn Fn(&RelPath) -> Option<u32> + Send + Sync>,
 }
 
 impl Stored {
@@ -168,17 +173,27 @@ impl NotStored {
 impl Replacer {
     /// Returns the writer for a request. New files get the permissions that the
     /// mask leaves. `is_secret` returns whether a content was once met as a
-    /// secret (SEC-3).
+    /// secret (SEC-3), `owner` to whom the last file with a name belonged, if
+    /// that was another user than the daemon's.
     pub fn new(
         guard: Arc<Guard>,
         umask: Umask,
         is_secret: impl Fn(&Hash) -> bool + Send + Sync + 'static,
+        owner: impl Fn(&RelPath) -> Option<u32> + Send + Sync + 'static,
     ) -> Self {
         Self {
             guard,
             umask,
             is_secret: Arc::new(is_secret),
+            owner: Arc::new(owner),
         }
+    }
+
+    /// Returns why a file that does not exist cannot be made again with the
+    /// owner that it had; `None` if it can, as far as that is known before.
+    pub fn owner_lost(&self, path: &RelPath) -> Option<String> {
+        let owner = (self.owner)(path)?;
+        (!rustix::process::geteuid().is_root()).then(|| not_given(owner))
     }
 
     /// Returns the largest sum of contents that one request stores, in bytes
@@ -329,9 +344,24 @@ impl Replacer {
             create_directories: true,
         };
         let permissions = mode.map(FileMode::permissions);
-        let outcome = self
+        let owner = match stored.hash {
+            None => (self.owner)(&name.path),
+            // An existing file keeps its owner.
+            Some(_) => None,
+        };
+        let new = Like::Given(permissions, self.umask, owner);
+        let outcome = match self
             .guard
-            .write_with(&order, self.umask, permissions, name.follow());
+            .write_with(&order, new, self.umask, name.follow())
+        {
+            WriteOutcome::Failed(error)
+                if owner.is_some() && error.data.cause == Some(denied()) =>
+            {
+                let cause = owner.map(not_given).unwrap_or_default();
+                WriteOutcome::Failed(Error::path(ErrorCode::NotKept, &name.path, cause))
+            }
+            outcome => outcome,
+        };
         let is_done = matches!(outcome, WriteOutcome::Done { .. });
         let note = match (before, self.standing(name)) {
             (Some((was, _)), Some((now, _))) if is_done && was != now => Some(format!(
@@ -420,6 +450,16 @@ impl Name {
     fn follow(&self) -> Follow<'_> {
         Follow::To(self.real.as_ref())
     }
+}
+
+/// Returns what the system says where a file may not be given away.
+fn denied() -> String {
+    std::io::Error::from(Errno::PERM).to_string()
+}
+
+/// Returns why a file of another user is not made again.
+fn not_given(owner: u32) -> String {
+    format!("it belonged to user {owner}, and would belong to the daemon's user now")
 }
 
 /// Returns why a content is not stored where the budget is used up.

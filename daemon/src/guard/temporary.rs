@@ -32,8 +32,9 @@ pub(super) enum Like<'a> {
     Old(&'a File, &'a Metadata),
     /// The permissions that this mask leaves; the file is new.
     New(Umask),
-    /// Exactly these permissions; the file is new.
-    Mode(u32),
+    /// Exactly these permissions, if given, or those that the mask leaves; the
+    /// file is new. It gets this owner, if one is given.
+    Given(Option<u32>, Umask, Option<u32>),
 }
 
 /// The temporary file. Its name is removed when this is dropped.
@@ -53,8 +54,8 @@ impl<'p> Temporary<'p> {
     ) -> Result<Self, Errno> {
         let mode = match like {
             // No other user may read it until its permissions are set.
-            Like::Old(..) | Like::Mode(_) => 0o600,
-            Like::New(_) => NEW_FILE,
+            Like::Old(..) | Like::Given(Some(_), ..) => 0o600,
+            Like::New(_) | Like::Given(..) => NEW_FILE,
         };
         let mut file = place.create(name.as_bytes(), mode)?;
         let temporary = Self {
@@ -67,8 +68,17 @@ impl<'p> Temporary<'p> {
         match like {
             Like::Old(old, metadata) => take_over(&file, old, metadata, place)?,
             Like::New(umask) => place.permit(&file, NEW_FILE, umask)?,
-            Like::Mode(mode) => {
-                rustix::fs::fchmod(&file, Mode::from_raw_mode((mode & PLAIN) as RawMode))?;
+            Like::Given(mode, umask, owner) => {
+                if let Some(owner) = owner {
+                    rustix::fs::fchown(&file, Some(Uid::from_raw(owner)), None)?;
+                }
+                match mode {
+                    Some(mode) => {
+                        let mode = Mode::from_raw_mode((mode & PLAIN) as RawMode);
+                        rustix::fs::fchmod(&file, mode)?;
+                    }
+                    None => place.permit(&file, NEW_FILE, umask)?,
+                }
             }
         }
         if durable {
@@ -95,19 +105,23 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Gives a new file the owner (if possible), attributes and mode of the old
-/// one. Returns `PERM` if the file would lose its group and can be written in
-/// place, which is then better.
+/// Gives a new file the owner, attributes and mode of the old one. Returns `PERM`
+/// if the file would lose its owner or its group and can be written in place,
+/// which is then better.
 fn take_over(file: &File, old: &File, metadata: &Metadata, place: &Place) -> Result<(), Errno> {
     let own = file.metadata().ok();
     let (user, group) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
     let mode = metadata.mode() & PLAIN;
-    if own.is_none_or(|own| (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()))
+    if own
+        .as_ref()
+        .is_none_or(|own| (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()))
         && rustix::fs::fchown(file, Some(user), Some(group)).is_err()
     {
-        // An ordinary user can only give a file to one of their own groups.
+        // An ordinary user cannot give a file away, but to one of their own
+        // groups.
         let group_kept = rustix::fs::fchown(file, None, Some(group)).is_ok();
-        if !group_kept && place.may_write() {
+        let owner_kept = own.is_some_and(|own| own.uid() == metadata.uid());
+        if !(owner_kept && group_kept) && place.may_write() {
             return Err(Errno::PERM);
         }
     }

@@ -70,7 +70,7 @@ impl World {
     }
 
     fn replacer(&self) -> Replacer {
-        Replacer::new(Arc::clone(&self.guard), UMASK, |_| false)
+        Replacer::new(Arc::clone(&self.guard), UMASK, |_| false, |_| None)
     }
 
     /// Returns the contents of all stored bytes, sorted.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use touchmark_engine::history::{Step, Undos};
 use touchmark_proto::history::{Blame, FileBlame};
@@ -14,6 +15,9 @@ use super::writers::{Writer, Writers};
 use super::{Past, aside, clock};
 use crate::past::committed::{Found, Wanted, committed};
 use crate::past::{Blamed, Subject};
+
+/// Of how many lines git is asked before it is known which of them need it.
+const AHEAD: u32 = 1_000;
 
 /// All lines of a file.
 const ALL: LineRange = LineRange {
@@ -110,9 +114,41 @@ fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed 
         exact: asked.exact,
         ..Undos::default()
     };
-    let weave = chain.weave(&undos, |_| false);
-    let all = weave.blame(asked.step);
     let (from, to) = asked.lines;
+    let content = match &chain.steps[asked.step] {
+        Step::Held(content) if asked.commits => Some(&**content),
+        _ => None,
+    };
+    let from_git = |lines: Vec<u32>| match (content, chain.versions.last()) {
+        (Some(content), Some(newest)) => {
+            let unknown = Wanted {
+                content,
+                lines,
+                exact: asked.exact,
+            };
+            committed(root, places, chain.names(&newest.path), unknown)
+        }
+        _ => Found::default(),
+    };
+    // Of many lines, some of which nobody may be known to have written, git is
+    // asked while the history is read.
+    let last = to.min(content.map_or(0, |content| {
+        u32::try_from(content.split_inclusive(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
+    }));
+    let is_long = last.saturating_sub(from) >= AHEAD;
+    let mut steps = 0..=asked.step;
+    let is_doubtful =
+        is_long && steps.any(|step| writers.of_line(step).author.kind == AuthorKind::Unknown);
+    let (weave, ahead) = thread::scope(|scope| {
+        let ahead = is_doubtful.then(|| {
+            let name = thread::Builder::new().name("git's blame".into());
+            name.spawn_scoped(scope, || from_git((from..=last).collect()))
+        });
+        let weave = chain.weave(&undos, |_| false);
+        let ahead = ahead.and_then(Result::ok);
+        (weave, ahead.and_then(|ahead| ahead.join().ok()))
+    });
+    let all = weave.blame(asked.step);
     let wanted = all
         .iter()
         .zip(1_u32..)
@@ -127,16 +163,9 @@ fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed 
             unknown.push(at);
         }
     }
-    let found = match (&chain.steps[asked.step], chain.versions.last()) {
-        (Step::Held(content), Some(newest)) if asked.commits => {
-            let unknown = Wanted {
-                content,
-                lines: unknown,
-                exact: asked.exact,
-            };
-            committed(root, places, chain.names(&newest.path), unknown)
-        }
-        _ => Found::default(),
+    let found = match ahead {
+        Some(found) => found.only(&unknown),
+        None => from_git(unknown),
     };
     let version = &chain.versions[asked.step];
     let mut blamed = Blamed {
@@ -152,7 +181,7 @@ fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed 
     };
     let mut last = None;
     for ((step, text), at) in wanted {
-        let of = found.lines.get(&at);
+        let of = found.lines.get(at);
         if last != Some((step, of)) {
             last = Some((step, of));
             if let Some(writer) = known.get(step) {

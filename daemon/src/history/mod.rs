@@ -113,6 +113,7 @@ impl Past {
             log: &self.contents,
             lineages: &self.lineages,
             root,
+            verifies: false,
         }
     }
 

@@ -37,6 +37,14 @@ pub(crate) enum Consult {
         /// Where the answer goes.
         answer: oneshot::Sender<Result<Reply, Error>>,
     },
+    /// Requests the recorded content of a tracked file: `None` if it is not
+    /// tracked, `Some(None)` if there is no file.
+    Tracked {
+        /// The file.
+        path: touchmark_proto::RelPath,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Option<Option<Hash>>>,
+    },
     /// Requests the state of a session.
     Standing {
         /// The session.

@@ -65,9 +65,28 @@ pub(crate) struct Wanted<'a> {
     pub(crate) exact: bool,
 }
 
-/// The lines that belong to commits, by their numbers. With each line the
-/// session that a note of the commit names as its author, if one does.
-pub(crate) type Lines = HashMap<u32, (Arc<Committed>, Option<SessionId>)>;
+/// A commit that a line belongs to, and the session that a note of the commit
+/// names as the line's author, if one does.
+pub(crate) type Of = (Arc<Committed>, Option<SessionId>);
+
+/// The lines that belong to commits. A file has 200,000 lines.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(Vec<Option<Of>>);
+
+impl Lines {
+    /// Returns what is known of the line with this number.
+    pub(crate) fn get(&self, line: u32) -> Option<&Of> {
+        self.0.get(line as usize)?.as_ref()
+    }
+
+    fn insert(&mut self, line: u32, of: Of) {
+        let at = line as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, None);
+        }
+        self.0[at] = Some(of);
+    }
+}
 
 /// What git has said.
 #[derive(Debug, Default)]
@@ -75,6 +94,20 @@ pub(crate) struct Found {
     pub(crate) lines: Lines,
     /// Why git did not say it of all lines; `None` if it did.
     pub(crate) cause: Option<String>,
+}
+
+impl Found {
+    /// Returns the same about these lines alone, in ascending order.
+    pub(crate) fn only(mut self, lines: &[u32]) -> Self {
+        let mut own = lines.iter().peekable();
+        for (of, line) in self.lines.0.iter_mut().zip(0..) {
+            if own.next_if(|own| **own == line).is_none() {
+                *of = None;
+            }
+        }
+        self.cause = self.cause.filter(|_| !lines.is_empty());
+        self
+    }
 }
 
 /// Asks git which commits lines of a file belong to. `names` are those that the
@@ -101,14 +134,11 @@ pub(crate) fn committed<'n>(
         let Some(tree) = WorkTree::at(&top, places) else {
             continue;
         };
-        match asked(&tree, &path, &wanted, until) {
-            Ok(lines) => found.lines.extend(lines),
-            Err(cause) => {
-                found.cause = Some(cause);
-                break;
-            }
+        if let Err(cause) = asked(&tree, &path, &wanted, until, &mut found.lines) {
+            found.cause = Some(cause);
+            break;
         }
-        wanted.lines.retain(|line| !found.lines.contains_key(line));
+        wanted.lines.retain(|line| found.lines.get(*line).is_none());
         if wanted.lines.is_empty() {
             break;
         }
@@ -116,8 +146,8 @@ pub(crate) fn committed<'n>(
     found
 }
 
-/// Asks git about one name, relative to the top of the work tree. Git may take
-/// until `until`.
+/// Asks git about one name, relative to the top of the work tree, and adds what
+/// it says to `lines`. Git may take until `until`.
 ///
 /// # Errors
 /// Why git did not answer, for people.
@@ -126,7 +156,8 @@ fn asked(
     path: &[u8],
     wanted: &Wanted<'_>,
     until: Instant,
-) -> Result<Lines, String> {
+    lines: &mut Lines,
+) -> Result<(), String> {
     let cannot = |error: io::Error| match error.kind() {
         ErrorKind::TimedOut => format!("git took longer than {} s", TIME.as_secs()),
         _ => format!("git cannot be run: {error}"),
@@ -157,33 +188,31 @@ fn asked(
             .iter()
             .any(|why| said.contains(why))
         {
-            return Ok(HashMap::new());
+            return Ok(());
         }
         tracing::debug!("git blame: {}", said.trim_end());
         return Err("git could not read the history of the file".into());
     }
     let mut runs = parsed(&output.stdout, &Shallow::of(tree));
     if runs.is_empty() {
-        return Ok(HashMap::new());
+        return Ok(());
     }
     let mut notes = Notes::of(tree);
     // The runs of one commit together: its note is read once.
     runs.sort_by(|one, other| one.of.commit.id.cmp(&other.of.commit.id));
-    let mut lines = HashMap::new();
     for runs in runs.chunk_by(|one, other| Arc::ptr_eq(&one.of, &other.of)) {
         let note = runs.first().and_then(|run| notes.note(&run.of.commit.id));
         for run in runs {
-            let last = wanted.lines.last().copied().unwrap_or_default();
-            let numbers = (run.start..=last).zip(run.there..=u32::MAX);
-            for (line, there) in numbers.take(run.count as usize) {
-                if wanted.lines.binary_search(&line).is_ok() {
-                    let by = note.as_ref().and_then(|note| note.author(&run.file, there));
-                    lines.insert(line, (Arc::clone(&run.of), by.cloned()));
-                }
+            let from = wanted.lines.partition_point(|line| *line < run.start);
+            let own = wanted.lines[from..].iter();
+            for line in own.take_while(|line| **line - run.start < run.count) {
+                let there = run.there.saturating_add(*line - run.start);
+                let by = note.as_ref().and_then(|note| note.author(&run.file, there));
+                lines.insert(*line, (Arc::clone(&run.of), by.cloned()));
             }
         }
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// Returns lines as ranges, inclusive.

@@ -210,7 +210,7 @@ impl Job {
 
     /// Returns what git did, if a move of `HEAD`, a stash or a merge explains
     /// the content. `lost` is the blob of the content before; `None` if nothing
-    /// of it was destroyed.
+    /// of it was destroyed, or for no file.
     fn explained(
         &self,
         place: &mut Place,
@@ -226,6 +226,9 @@ impl Job {
             return Some(Carriage::Carried);
         }
         if lost.is_some_and(|lost| place.calls_off(path, lost, Some(content.id))) {
+            return Some(Carriage::Carried);
+        }
+        if self.fact.before.is_none() && place.is_taken_in(path, &content.id, content.since) {
             return Some(Carriage::Carried);
         }
         let moves = self.moves(place, content.since);
@@ -297,10 +300,18 @@ impl Job {
             if new.is_some_and(|new| stashed.contains(&new) && base != Some(new)) {
                 return Some(Carriage::Carried);
             }
-            if old.is_some_and(|old| stashed.contains(&old))
-                && base == new
-                && place.stashes.takes(&stash, path)
+            // A stash without the file takes its removal away, and brings it back.
+            if new.is_none()
+                && is_near
+                && stashed.is_empty()
+                && base == old
+                && place.stashes.has_taken(&stash, path)
+                && place.is_stored(&stash, time)
             {
+                return Some(Carriage::Carried);
+            }
+            let has_old = old.map_or(stashed.is_empty(), |old| stashed.contains(&old));
+            if has_old && base == new && place.stashes.takes(&stash, path, self.n) {
                 return Some(Carriage::Wiped);
             }
         }
@@ -321,7 +332,9 @@ impl Job {
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it anew, which may take a filter's
         // time.
-        if newest.is_some_and(|(before, _)| before == Some(old)) || place.calls_off(path, old, None)
+        if newest.is_some_and(|(before, _)| before == Some(old))
+            || place.calls_off(path, old, None)
+            || place.is_left_out(path, &old)
         {
             return Some(Carriage::Carried);
         }

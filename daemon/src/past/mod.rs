@@ -58,3 +58,4 @@ pub(crate) use blobs::Blobs;
 pub(crate) use decide::Lineages;
 pub(crate) use lineage::Lineage;
 pub(crate) use looks::Looks;
+pub(crate) use place::top_of;

@@ -271,6 +271,13 @@ impl Place {
         self.merged().is_some_and(|merged| time <= merged) && self.tree.waiting().is_none()
     }
 
+    /// Returns whether git had an object at that time.
+    pub(super) fn is_stored(&mut self, id: &str, time: Nanos) -> bool {
+        let id = ObjectId::from_digits(id);
+        let stored = id.and_then(|id| self.blobs.since(&id, time));
+        stored.is_some_and(|stored| stored < time)
+    }
+
     /// Returns the id that git gives to this content here.
     pub(super) fn id_of(&self, bytes: &[u8]) -> ObjectId {
         ObjectId::of_file(self.is_sha256, bytes)
@@ -300,8 +307,9 @@ impl Place {
         }
     }
 
-    /// Returns whether git's last merge wrote this blob at the path, and not
-    /// before that time. What was written later is no part of it.
+    /// Returns whether git's last merge wrote this blob at the path. `time` is
+    /// when the file was written: if that was after the merge, someone else wrote
+    /// it.
     pub(super) fn is_merged(&mut self, path: &[u8], id: &ObjectId, time: Nanos) -> bool {
         self.merged().is_some_and(|merged| time <= merged)
             && self
@@ -313,6 +321,26 @@ impl Place {
     /// unmerged one.
     pub(super) fn in_index(&mut self, path: &[u8]) -> Option<ObjectId> {
         Some(self.entry(path)?.1.id)
+    }
+
+    /// Returns whether a sparse checkout leaves a file out that had this blob.
+    pub(super) fn is_left_out(&mut self, path: &[u8], id: &ObjectId) -> bool {
+        let entry = self.any_entry(path);
+        entry.is_some_and(|(_, entry)| entry.is_skipped() && entry.id == *id)
+    }
+
+    /// Returns whether a sparse checkout has brought this blob: it was set, or
+    /// ended, since that time, and `HEAD` has the blob.
+    pub(super) fn is_taken_in(&mut self, path: &[u8], id: &ObjectId, since: Nanos) -> bool {
+        let set = ["info/sparse-checkout", "config.worktree"];
+        let mut set = set.iter().filter_map(|file| {
+            let found = self.tree.own.join(file).symlink_metadata();
+            Some(written(&found.ok()?))
+        });
+        set.any(|time| time >= since)
+            && self
+                .blob_at("HEAD", path)
+                .is_some_and(|(own, _)| own == *id)
     }
 
     /// Returns the blob of the index at a path if the index proves that the
@@ -340,20 +368,23 @@ impl Place {
     /// Returns the entry of the index at a path, with the time when the index
     /// was written; `None` if there is none, or an unmerged one.
     fn entry(&mut self, path: &[u8]) -> Option<(Nanos, Entry)> {
+        self.any_entry(path).filter(|(_, entry)| entry.is_plain())
+    }
+
+    fn any_entry(&mut self, path: &[u8]) -> Option<(Nanos, Entry)> {
         let file = self.tree.own.join("index");
         let stamp = written(&file.symlink_metadata().ok()?);
         if self.index.as_ref().is_none_or(|(known, _)| *known != stamp) {
             self.index = Some((stamp, GitIndex::read(&file).ok()));
         }
         let index = self.index.as_ref()?.1.as_ref()?;
-        let entry = index.entry_of(path).filter(|entry| entry.is_plain())?;
-        Some((stamp, *entry))
+        Some((stamp, *index.entry_of(path)?))
     }
 }
 
 /// Returns the top directory of the repository that a file is in, and the
 /// file's path in it. It may be above the workspace.
-pub(super) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
+pub(crate) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
     let above = file.ancestors().skip(1);
     let top = above
         .take_while(|above| above.file_name().is_none_or(|name| name != ".git"))

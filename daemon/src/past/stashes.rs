@@ -1,7 +1,7 @@
 //! What is stashed, and what was until lately: a `stash pop` drops the stash
 //! right after it has written its content, and `--autostash` never lists its own.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::blobs::{Nanos, written};
@@ -27,8 +27,9 @@ pub(super) struct Stashes {
     ids: Vec<String>,
     /// When a stash was made or dropped last.
     changed: Option<Nanos>,
-    /// The files that a stash has taken away, by the stash and the path.
-    taken: HashSet<(String, Vec<u8>)>,
+    /// The version in which a stash has taken a file away, by the stash and the
+    /// path.
+    taken: HashMap<(String, Vec<u8>), u64>,
 }
 
 impl Stashes {
@@ -67,13 +68,20 @@ impl Stashes {
         self.ids.drain(..surplus);
     }
 
-    /// Returns whether a stash may have taken a file away. It does so once: the
-    /// next time it was somebody else.
-    pub(super) fn takes(&mut self, stash: &str, path: &[u8]) -> bool {
+    /// Returns whether a stash may have taken a file away in this version. It
+    /// does so once: the next time it was somebody else.
+    pub(super) fn takes(&mut self, stash: &str, path: &[u8], version: u64) -> bool {
         if self.taken.len() >= MOST_TAKEN {
             self.taken.clear();
         }
-        self.taken.insert((stash.to_owned(), path.to_owned()))
+        let taken = self.taken.entry((stash.to_owned(), path.to_owned()));
+        *taken.or_insert(version) == version
+    }
+
+    /// Returns whether a stash has taken a file's change away.
+    pub(super) fn has_taken(&self, stash: &str, path: &[u8]) -> bool {
+        self.taken
+            .contains_key(&(stash.to_owned(), path.to_owned()))
     }
 
     /// Returns the ids of the stashes' commits, the newest first.

@@ -11,6 +11,7 @@ use touchmark_proto::{
 };
 
 use super::{Lineage, Lineages};
+use crate::hooks::Consult;
 use crate::inside::Inside;
 use crate::store::Reader;
 
@@ -47,6 +48,9 @@ pub(crate) struct Sources<'a> {
     pub(crate) lineages: &'a Lineages,
     /// The workspace's canonical path.
     pub(crate) root: &'a Path,
+    /// Whether files are read that are tracked. What was written to them without
+    /// an event (SYNC-4) is found then.
+    pub(crate) verifies: bool,
 }
 
 /// The file that has the name now.
@@ -76,8 +80,9 @@ pub(crate) async fn versions(
         log,
         lineages,
         root,
+        verifies,
     } = sources;
-    let rows = of_one_name(inside, path).await?;
+    let rows = of_one_name(inside, path, verifies).await?;
     // The removal of the earlier name may be recorded a little later. It is
     // recorded before an answer about that name.
     let came = rows.iter().rfind(|version| version.from.is_some());
@@ -203,10 +208,19 @@ pub(crate) async fn follow(
 }
 
 /// Returns all versions of a name up to now, as [`versions`] does for a file.
-async fn of_one_name(inside: &Inside, path: &ClientPath) -> Result<Vec<Version>, Error> {
+async fn of_one_name(
+    inside: &Inside,
+    path: &ClientPath,
+    verifies: bool,
+) -> Result<Vec<Version>, Error> {
     let mut versions = pages(inside, path, None).await?;
     // The file may not have been tracked lately.
     if let Some(last) = versions.last() {
+        let file = last.path.clone();
+        let tracked = inside.consult(|answer| Consult::Tracked { path: file, answer });
+        if !verifies && tracked.await.flatten() == Some(last.hash) {
+            return Ok(versions);
+        }
         let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
         if last.hash != now.hash {
             versions.push(unrecorded(last, now.hash, now.size));

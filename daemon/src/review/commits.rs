@@ -4,14 +4,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::history::{Step, Undos, Weave};
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{FileMode, Millis, Places, RelPath, native};
+use touchmark_proto::{Millis, Places, RelPath};
 
+use super::known::Known;
 use super::times::Times;
-use crate::git::{Commit, Limits, Object, Objects, WorkTree};
+use crate::git::{Commit, Limits, Objects, WorkTree};
 use crate::survival::reflog::{self, Move};
 
 /// The maximum number of commits that are searched for those of agents.
@@ -21,23 +22,32 @@ const MOST_COMMITS: usize = 1_000;
 /// made again.
 const MOST_MOVES: usize = 300;
 
+/// How many commits are read together.
+const TOGETHER: usize = 64;
+
 /// The last commit of a workspace, without what agents have committed.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
-    git: Option<Objects>,
+    pub(super) git: Option<Objects>,
+    /// The id of the last commit.
+    pub(super) head: String,
+    pub(super) known: Arc<Mutex<Known>>,
     /// The commits of agents, and the user's commits that agents have made
     /// again, the oldest first. Also those that are not in the last commit any
     /// more, since they were made again by an amend, a rebase or the like.
-    made: Vec<Made>,
+    pub(super) made: Vec<Made>,
     /// The indexes in `made` of the commits that changed a file, by its path.
     /// At least one of them is an agent's.
-    touched: HashMap<Vec<u8>, Vec<usize>>,
-    deletions: Deletions,
+    pub(super) touched: Arc<Touched>,
+    pub(super) deletions: Deletions,
 }
 
+/// The indexes of the commits that changed a file, by its path.
+pub(super) type Touched = HashMap<Vec<u8>, Vec<usize>>;
+
 /// A commit that was made in this work tree.
-#[derive(Clone, Debug)]
-struct Made {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Made {
     id: String,
     /// The commit that it was made from: the first parent, or the commit that it
     /// amends. `None` for a first commit.
@@ -51,9 +61,9 @@ struct Made {
 
 /// Which files the user's commits have deleted, as far back as was needed.
 #[derive(Debug, Default)]
-struct Deletions {
+pub(super) struct Deletions {
     /// Where commits are made, and the workspace's path.
-    tree: Option<(WorkTree, PathBuf)>,
+    pub(super) tree: Option<(WorkTree, PathBuf)>,
     times: Times,
     /// The first commit that was not looked at; `None` if all were.
     next: Option<String>,
@@ -67,36 +77,61 @@ struct Deletions {
 impl Commits {
     /// Reads the repository that contains `root`. A commit counts as an agent's
     /// if it was made while a command of an agent ran.
-    pub(super) fn look(root: &Path, places: &Places, commands: &[CommandRow]) -> Self {
+    pub(super) fn look(
+        root: &Path,
+        places: &Places,
+        commands: &[CommandRow],
+        known: Arc<Mutex<Known>>,
+    ) -> Self {
         let Some(tree) = WorkTree::of(root, places) else {
             return Self::default();
         };
         let Some(mut git) = Objects::open(&tree, root, Limits::default()) else {
             return Self::default();
         };
-        if !matches!(git.object(b"HEAD"), Some(Object::Whole(..))) {
+        let Some(head) = git.commit("HEAD") else {
             return Self::default();
-        }
+        };
         // Git's log of HEAD has the commits that were made again since.
         let moves = reflog::moves(&tree);
         let moves = &moves[moves.len().saturating_sub(MOST_MOVES)..];
         let times = Times::of(&tree, moves, commands);
-        let made = made(&mut git, moves, &times);
-        let pairs: Vec<(String, Option<String>)> = made
-            .iter()
-            .map(|made| (made.id.clone(), made.base.clone()))
-            .collect();
-        let touched = match made.is_empty() {
-            true => Some(HashMap::new()),
-            false => changed(&tree, root, &pairs, &[]),
+        let shared = Arc::clone(&known);
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = head.id.clone();
+        let is_same = known.head == id;
+        known.head.clone_from(&id);
+        let made = made(&mut git, &mut known.commits, head, moves, &times);
+        let touched = match known
+            .touched
+            .take()
+            .filter(|(of, _)| is_same && *of == made)
+        {
+            Some((_, touched)) => touched,
+            None => {
+                known.states.clear();
+                let pairs: Vec<(String, Option<String>)> = made
+                    .iter()
+                    .map(|made| (made.id.clone(), made.base.clone()))
+                    .collect();
+                let touched = match made.is_empty() {
+                    true => Some(HashMap::new()),
+                    false => changed(&tree, root, &pairs, &[]),
+                };
+                // An agent's commit must not count as the user's (REV-2).
+                let Some(mut touched) = touched else {
+                    return Self::default();
+                };
+                touched.retain(|_, at| at.iter().any(|at| made[*at].is_agents));
+                Arc::new(touched)
+            }
         };
-        // An agent's commit must not count as the user's (REV-2).
-        let Some(mut touched) = touched else {
-            return Self::default();
-        };
-        touched.retain(|_, at| at.iter().any(|at| made[*at].is_agents));
+        known.touched = Some((made.clone(), Arc::clone(&touched)));
+        drop(known);
         Self {
             git: Some(git),
+            head: id,
+            known: shared,
             made,
             touched,
             deletions: Deletions {
@@ -106,22 +141,6 @@ impl Commits {
                 ..Deletions::default()
             },
         }
-    }
-
-    /// Returns the mode of a file in the last commit, as git records it: `None`
-    /// if the commit does not contain the file, or if a commit of an agent
-    /// changed the file.
-    pub(super) fn mode(&self, path: &RelPath) -> Option<FileMode> {
-        if self.git.is_none() || self.touched.contains_key(path.as_bytes()) {
-            return None;
-        }
-        let name = native::name(path.as_bytes());
-        let (tree, root) = self.deletions.tree.as_ref()?;
-        let git = tree.git(root).ok()?;
-        let git = git.args(["ls-tree", "-z", "HEAD", "--"]).arg(&*name);
-        let listed = git.printed()?;
-        let mode = listed.split(|byte| *byte == b' ').next()?;
-        str::from_utf8(mode).ok()?.parse().ok()
     }
 
     /// Returns whether the user has committed the deletion of a file since
@@ -149,7 +168,7 @@ impl Commits {
         let Some(git) = &mut self.git else {
             return Step::NotKept;
         };
-        let head = git.file("HEAD", path);
+        let head = git.file(&self.head, path);
         let Some(touched) = self.touched.get(path.as_bytes()) else {
             return head;
         };
@@ -229,44 +248,75 @@ impl Deletions {
     }
 }
 
+/// Returns the last commit and its first parents, the newest first, up to one
+/// that is not meant. `known` has commits by their ids.
+fn walked(
+    git: &mut Objects,
+    known: &mut HashMap<String, Commit>,
+    head: Commit,
+    is_meant: impl Fn(&Commit) -> bool,
+) -> Vec<Commit> {
+    let mut walked = Vec::new();
+    let mut next = Some(head);
+    while let Some(commit) = next.filter(&is_meant) {
+        let parent = commit.parent.clone();
+        walked.push(commit);
+        let parent = parent.filter(|_| walked.len() < MOST_COMMITS);
+        next = parent.and_then(|parent| {
+            if !known.contains_key(&parent) {
+                let names: Vec<Vec<u8>> = (0..TOGETHER)
+                    .map(|n| format!("{parent}~{n}").into_bytes())
+                    .collect();
+                let read = git.commits(&names).into_iter();
+                known.extend(read.map(|commit| (commit.id.clone(), commit)));
+            }
+            known.get(&parent).cloned()
+        });
+    }
+    walked
+}
+
 /// Returns the commits of agents, and the user's commits that agents have made
-/// again, the oldest first.
-fn made(git: &mut Objects, moves: &[Move], times: &Times) -> Vec<Made> {
+/// again, the oldest first. `known` has commits by their ids.
+fn made(
+    git: &mut Objects,
+    known: &mut HashMap<String, Commit>,
+    head: Commit,
+    moves: &[Move],
+    times: &Times,
+) -> Vec<Made> {
     let Some(oldest) = times.oldest() else {
         return Vec::new();
     };
-    let mut walked = Vec::new();
-    let mut next = Some("HEAD".to_owned());
-    while let Some(name) = next.filter(|_| walked.len() < MOST_COMMITS) {
-        let Some(commit) = git
-            .commit(&name)
-            .filter(|commit| times.made(commit).1 >= oldest)
-        else {
-            break;
-        };
-        next = commit.parent.clone();
-        walked.push(commit);
-    }
+    let mut walked = walked(git, known, head, |commit| times.made(commit).1 >= oldest);
     walked.reverse();
     let is_any = walked.iter().any(|commit| times.is_agents(commit))
         || moves.iter().any(|one| times.is_moved_by_agent(one));
     if !is_any {
         return Vec::new();
     }
-    let mut known: HashSet<String> = HashSet::new();
+    let unread = moves.iter().filter(|one| !known.contains_key(&one.id));
+    let unread: Vec<Vec<u8>> = unread.map(|one| one.id.clone().into_bytes()).collect();
+    for commit in git.commits(&unread).into_iter().chain(walked.clone()) {
+        known.insert(commit.id.clone(), commit);
+    }
+    let mut met: HashSet<&String> = HashSet::new();
     let mut all: Vec<(Commit, Option<&String>)> = Vec::new();
     for one in moves {
-        if known.insert(one.id.clone())
-            && let Some(commit) = git.commit(&one.id)
+        if met.insert(&one.id)
+            && let Some(commit) = known.get(&one.id)
         {
             let amends = one.why.starts_with("commit (amend)");
-            all.push((commit, one.before.as_ref().filter(|_| amends)));
+            all.push((commit.clone(), one.before.as_ref().filter(|_| amends)));
         }
     }
     let rest = walked
         .into_iter()
-        .filter(|commit| !known.contains(&commit.id));
+        .filter(|commit| !met.contains(&commit.id));
     all.extend(rest.map(|commit| (commit, None)));
+    if known.len() > 2 * (MOST_COMMITS + MOST_MOVES) {
+        known.retain(|id, _| all.iter().any(|(commit, _)| commit.id == *id));
+    }
     // Of the same time, those in the log are in its order.
     all.sort_by_key(|(commit, _)| times.made(commit).0);
     // Each commit's last version before it: what it amends, or the last commit

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use touchmark_engine::history::LineName;
 use touchmark_proto::review::ReviewHunk;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
 
+use super::known::Known;
 use crate::system::open::replace_private;
 
 /// A line as it is stored: the number of the fact that added or removed it, the
@@ -31,6 +32,8 @@ pub(crate) struct Kept {
     file: PathBuf,
     durable: bool,
     state: Mutex<State>,
+    /// What is known of the commits.
+    pub(super) known: Arc<Mutex<Known>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -82,6 +85,7 @@ impl Kept {
             state: Mutex::new(read().unwrap_or_default()),
             file,
             durable,
+            known: Arc::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod commits;
 mod kept;
+mod known;
 mod settled;
 mod state;
 mod times;
@@ -29,7 +30,7 @@ use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
 use commits::Commits;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
-use state::committed_states;
+use state::committed;
 use whole::Whole;
 
 /// The default number of rows in a list (LIM-2).
@@ -88,19 +89,20 @@ impl Undoer {
             ask.paths.is_none() || below.any(|one| is_below(path, one))
         };
         let meant = written.iter().filter(|(path, _)| is_meant(path));
-        let names = meant.map(|(path, _)| (path.clone(), lineage.names(path)));
-        let states = committed_states(&commits, names.collect()).await?;
+        let asked = meant.map(|(path, written)| (path.clone(), written.asked(path, &lineage)));
+        let states = committed(&commits, asked.collect()).await?;
         let mut now = self.now_of_seen(states.keys()).await?;
         'files: for (path, committed) in &states {
             let Some(versions) = written.get(path) else {
                 continue;
             };
-            let moment = self.moment(path, versions, committed, &commits).await?;
+            let moment = committed.moment(versions.newest);
             if self.kept.is_done(path, &moment) {
                 continue;
             }
             // Whether the user has committed the file's current content.
-            let is_committed = matches!(committed, Some(hash @ Some(_)) if *hash == versions.hash);
+            let is_committed =
+                matches!(committed.hash, Some(hash @ Some(_)) if hash == versions.hash);
             let told = match is_committed && !versions.has_modes {
                 true => Ok((Vec::new(), None)),
                 false => {
@@ -309,7 +311,6 @@ impl Undoer {
             self.look_at_present(&mut chain, &name).await;
         }
         let names: Vec<RelPath> = chain.names(path).cloned().collect();
-        let committed = self.committed(commits, &names).await;
         // Lines that were kept under an earlier name are kept.
         let of_name = |name| self.kept.of(name, |n| chain.step_of(n));
         let mut given: BTreeSet<LineName> = names.iter().flat_map(of_name).collect();
@@ -317,6 +318,10 @@ impl Undoer {
         let path = path.clone();
         let (commits, kept) = (Arc::clone(commits), Arc::clone(&self.kept));
         aside(move || {
+            let committed = {
+                let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
+                commits.committed_of(&names)
+            };
             let is_agents = |step: usize| {
                 chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
             };
@@ -386,19 +391,9 @@ impl Undoer {
         };
         let commands = self.inside.ask(commands).await?.commands;
         let (root, places) = (self.root.clone(), self.places.clone());
-        let commits = aside(move || Commits::look(&root, &places, &commands)).await?;
+        let known = Arc::clone(&self.kept.known);
+        let commits = aside(move || Commits::look(&root, &places, &commands, known)).await?;
         Ok(Arc::new(Mutex::new(commits)))
-    }
-
-    /// Returns the user's committed content of a file that had these names, the
-    /// newest first: a commit may not have its new name yet.
-    async fn committed(&self, commits: &Committed, names: &[RelPath]) -> Step {
-        let (commits, names) = (Arc::clone(commits), names.to_vec());
-        let read = aside(move || {
-            let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-            commits.committed_of(&names)
-        });
-        read.await.unwrap_or(Step::NotKept)
     }
 }
 

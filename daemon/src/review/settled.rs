@@ -7,7 +7,8 @@ use touchmark_engine::Fact;
 use touchmark_proto::{AuthorKind, Error, FileMode, Hash, RelPath};
 
 use super::aside;
-use super::state::hash_of;
+use super::known::Asked;
+use super::state::committed;
 use crate::past::Lineage;
 use crate::undo::Undoer;
 
@@ -26,6 +27,16 @@ pub(super) struct Written {
     /// The number of each version, with the hashes of the content before and
     /// after it.
     versions: Vec<(u64, [Option<Hash>; 2])>,
+}
+
+impl Written {
+    /// Returns what is asked about the commits of the file with this name.
+    pub(super) fn asked(&self, path: &RelPath, lineage: &Lineage) -> Asked {
+        Asked {
+            names: lineage.names(path),
+            has_mode: self.has_modes,
+        }
+    }
 }
 
 impl Undoer {
@@ -102,16 +113,15 @@ impl Undoer {
         // A version that is recorded from here on is still to be reviewed. So
         // the state is named before the queue is computed.
         let written = self.written_by_agents(&lineage).await?;
+        let asked = paths.iter().filter_map(|path| {
+            let file = written.get(path)?;
+            Some((path.clone(), file.asked(path, &lineage)))
+        });
+        let states = committed(&commits, asked.collect()).await?;
         let mut left = BTreeMap::new();
         for path in paths {
-            let moment = match written.get(&path) {
-                Some(file) => {
-                    let committed = self.committed(&commits, &lineage.names(&path)).await;
-                    let committed = hash_of(&committed);
-                    Some(self.moment(&path, file, &committed, &commits).await?)
-                }
-                None => None,
-            };
+            let both = states.get(&path).zip(written.get(&path));
+            let moment = both.map(|(committed, file)| committed.moment(file.newest));
             let queued = self.queued(&path, &commits).await?;
             let steps = queued.hunks.iter().flat_map(|(_, hunk)| &hunk.steps);
             let steps = steps.chain(queued.whole.iter().flat_map(|whole| &whole.steps));

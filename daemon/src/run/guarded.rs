@@ -5,15 +5,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use touchmark_engine::requests::paths;
-use touchmark_engine::{Hint, Input, Notice, WriteOrder, WriteOutcome};
+use touchmark_engine::{Fact, Hint, Input, Notice, WriteOrder, WriteOutcome};
 use touchmark_proto::events::Happening;
-use touchmark_proto::{Error, Hash, Reply, Request, RequestId};
+use touchmark_proto::{Error, Hash, RelPath, Reply, Request, RequestId};
 
 use super::Daemon;
 use super::say::{Say, storage};
 use crate::event::Event;
 use crate::guard::{Guard, Replacer, Umask, is_temporary};
 use crate::system::proc;
+
+/// The most versions of a name that are searched for the last file there.
+const RECENT: usize = 16;
+
+/// Returns the user to whom the last file with a name belonged, as the log has
+/// it; `None` for the daemon's user, and if it is not known.
+pub(super) fn owner_in(
+    log: &Arc<Mutex<crate::store::Reader>>,
+) -> impl Fn(&RelPath) -> Option<u32> + Send + Sync + use<> {
+    let log = Arc::clone(log);
+    move |path| {
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let versions = log.history(path, None, RECENT).ok()?;
+        let mut held = versions.iter().filter_map(|record| match &record.fact {
+            Fact::Version(version) => Some(&version.held),
+            Fact::Baseline { held, .. } => Some(held),
+            _ => None,
+        });
+        held.find(|held| held.hash.is_some())?.owner
+    }
+}
 
 /// Returns an input of the watcher, without the temporary files of guarded
 /// writes. No session tracks these, and a file that is renamed to such a name
@@ -73,12 +94,18 @@ impl Daemon {
         request: RequestId,
         log: &Arc<Mutex<crate::store::Reader>>,
     ) -> Replacer {
+        let owner = owner_in(log);
         let log = Arc::clone(log);
         let is_secret = move |hash: &Hash| {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
             log.is_secret(hash)
         };
-        Replacer::new(Arc::clone(&self.guard), self.umask_of(request), is_secret)
+        Replacer::new(
+            Arc::clone(&self.guard),
+            self.umask_of(request),
+            is_secret,
+            owner,
+        )
     }
 
     /// Answers `recovery/*` on another thread.

@@ -203,6 +203,10 @@ impl Daemon {
                 self.hooks.waiting.insert(request, answer);
                 self.ask(request, connection, ask, until);
             }
+            Consult::Tracked { path, answer } => {
+                let state = self.engine.state().paths.get(&path);
+                let _nobody_waits = answer.send(state.map(|state| state.held.hash));
+            }
             Consult::Standing { session, answer } => {
                 let _nobody_waits = answer.send(standing(self.engine.state(), &session));
             }

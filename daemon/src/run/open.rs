@@ -1,8 +1,8 @@
 //! Builds the daemon from the stored state.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -12,10 +12,11 @@ use touchmark_engine::{Engine, Fact, Input, Record, Saved, State};
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted};
-use touchmark_proto::{Millis, Request, SessionId, native};
+use touchmark_proto::{Millis, RelPath, Request, SessionId, native};
 
 use super::backlog::Backlog;
 use super::fleet::Fleet;
+use super::guarded::owner_in;
 use super::histories::Histories;
 use super::hooks::Hooks;
 use super::outbox::Outbox;
@@ -164,7 +165,10 @@ impl Daemon {
             None => {
                 let guard = Arc::clone(&guard);
                 // What the journal has was stored by an earlier daemon.
-                let replacer = Replacer::new(guard, options.umask, |_| false);
+                let log = store.reader().map(Mutex::new).map(Arc::new);
+                let owner = log.map(|log| owner_in(&log));
+                let owner = move |path: &RelPath| owner.as_ref().ok().and_then(|owner| owner(path));
+                let replacer = Replacer::new(guard, options.umask, |_| false, owner);
                 undo::resume(&journal, &replacer, &workspace)
             }
             Some(_) => undo::Resumed::default(),

@@ -330,6 +330,7 @@ impl<'a> Workspace<'a> {
             lines: u32::try_from(feeds + usize::from(!ends)).unwrap_or(u32::MAX),
             mtime_ms: u64::try_from(was.stat.modified / 1_000_000).unwrap_or(0),
             mode: was.stat.mode,
+            owner: None,
         };
         let secret = self.settings.reader.is_secret(path) || tokens::any(&bytes);
         if secret && !bytes.is_empty() {
@@ -467,6 +468,7 @@ fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
             lines: 1,
             mtime_ms: u64::try_from(stat.modified / 1_000_000).unwrap_or(0),
             mode: stat.mode,
+            owner: None,
         },
         stat,
         met: Some((hash, (!secret).then(|| Arc::from(&*bytes)))),

@@ -82,6 +82,11 @@ pub(crate) fn check_private(found: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the owner of a file, if that is not this user.
+pub(crate) fn other_owner(owner: u32) -> Option<u32> {
+    (owner != rustix::process::geteuid().as_raw()).then_some(owner)
+}
+
 /// Checks that a file or directory belongs to this user.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
 //! Files that an undo leaves as they are, since something else stands in their
-//! way: a symbolic link (UNDO-6), or a merge (UNDO-10).
+//! way: a symbolic link (UNDO-6), another owner (UNDO-4), or a merge (UNDO-10).
 
 use touchmark_proto::RelPath;
 use touchmark_proto::undo::{LeftCause, UndoLeft, UndoOutcome};
@@ -13,6 +13,7 @@ use crate::past::unmerged::Unmerged;
 /// undo have to be planned.
 pub(super) async fn leave(plans: &mut [Plan], undoer: &Undoer) {
     leave_behind_links(plans, undoer);
+    leave_of_others(plans, undoer).await;
     leave_unmerged(plans, undoer).await;
 }
 
@@ -36,6 +37,22 @@ fn leave_behind_links(plans: &mut [Plan], undoer: &Undoer) {
         {
             plans[at].keep(&error.message);
         }
+    }
+}
+
+/// Makes no file again that would belong to another user than before. The write
+/// checks it again.
+async fn leave_of_others(plans: &mut [Plan], undoer: &Undoer) {
+    let made = plans.iter().enumerate();
+    let made = made.filter(|(_, plan)| plan.base.is_none() && plan.after.is_some());
+    let made: Vec<(usize, RelPath)> = made.map(|(at, plan)| (at, plan.path.clone())).collect();
+    let replacer = undoer.replacer.clone();
+    let lost = aside(move || {
+        let lost = |(at, path): (usize, RelPath)| Some((at, replacer.owner_lost(&path)?));
+        made.into_iter().filter_map(lost).collect::<Vec<_>>()
+    });
+    for (at, why) in lost.await.unwrap_or_default() {
+        plans[at].leave(why);
     }
 }
 

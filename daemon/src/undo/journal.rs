@@ -519,6 +519,7 @@ pub(super) fn left_since(error: NotStored) -> Left {
 pub(super) fn failed(error: Error) -> Left {
     match error.data.file_type.as_deref() {
         Some("symlink") => (UndoOutcome::Conflict, error.message),
+        _ if error.code == ErrorCode::NotKept => (UndoOutcome::NotKept, error.message),
         _ => (UndoOutcome::Failed, error.message),
     }
 }

@@ -3,12 +3,13 @@
 //! - [`whose`]: which versions a request selects.
 //! - [`plan`]: the content of their files without them. [`moves`]: files that
 //!   get another name. [`in_the_way`]: files that stay as they are. [`left`]:
-//!   the rows about what stays.
+//!   the rows about what stays. [`elsewhere`]: where else its lines stand.
 //! - [`transaction`]: writing that content. [`journal`]: what the next start
 //!   completes, and what a redo writes back. [`undos`]: which versions
 //!   are undos and redos.
 //! - [`told`]: notices to the sessions whose changes were undone.
 
+mod elsewhere;
 mod in_the_way;
 mod journal;
 mod left;
@@ -44,6 +45,7 @@ use crate::past::{Lineage, Lineages};
 use crate::review::Kept;
 use crate::store::Reader;
 
+use elsewhere::Elsewhere;
 pub(crate) use journal::Journal;
 pub(crate) use plan::{Plan, real_of};
 use transaction::Transaction;
@@ -128,6 +130,7 @@ impl Undoer {
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave(&mut plans, self).await;
         let authors = chosen.authors.clone();
+        let elsewhere = Elsewhere::of(self, &plans).await;
         let plan = digest(&mut plans);
         if ask.plan.is_some_and(|asked| asked != plan) {
             return Err(Error::new(
@@ -142,11 +145,11 @@ impl Undoer {
             for (at, result) in results {
                 files[at].result = Some(result);
             }
-            return Ok(Undone {
+            return Ok(elsewhere.told(Undone {
                 plan: Some(plan),
                 more,
                 ..self.answer(None, files, authors).await
-            });
+            }));
         }
         let mut transaction =
             Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
@@ -160,7 +163,7 @@ impl Undoer {
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
         self.settle(done(&plans));
-        Ok(self.answer(undo, files(plans), authors).await)
+        Ok(elsewhere.told(self.answer(undo, files(plans), authors).await))
     }
 
     /// Returns the answer to an undo or redo, with the commands that its files
@@ -189,6 +192,7 @@ impl Undoer {
             commands,
             plan: None,
             more: None,
+            unsearched: None,
         }
     }
 
@@ -278,6 +282,8 @@ impl Undoer {
             log: &self.log,
             lineages: &self.lineages,
             root: &self.root,
+            // What an undo writes is computed from what is on disk.
+            verifies: true,
         }
     }
 

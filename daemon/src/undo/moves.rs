@@ -170,7 +170,7 @@ async fn come_back(
     chosen: &Chosen,
 ) -> Result<(), Error> {
     let undos = undoer.journal.recorded().among(&chain.versions);
-    let (chain, without) = plan::without(chain, &undos, chosen).await?;
+    let (chain, without, _) = plan::without(chain, &undos, chosen).await?;
     let mode = chain.mode_without(&undos, |at| plan::is_meant(&chain, chosen, at));
     plan.after = without.bytes.map(Arc::from);
     plan.mode = mode.or(plan.mode);
@@ -218,6 +218,7 @@ pub(super) fn found(root: &Path, path: &RelPath, bytes: Option<&[u8]>) -> Option
         lines: u32::try_from(lines).unwrap_or(u32::MAX),
         mtime_ms: modified_ms(&found),
         mode: FileMode::new(found.mode()),
+        owner: None,
     })
 }
 

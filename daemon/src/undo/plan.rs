@@ -59,6 +59,10 @@ pub(crate) struct Plan {
     pub(super) to: Option<RelPath>,
     /// The numbers of the facts of the file's versions.
     pub(super) versions: BTreeSet<u64>,
+    /// The lines that only the selected versions wrote.
+    pub(super) own: Vec<Arc<[u8]>>,
+    /// The names that the file had before, the newest first.
+    pub(super) earlier: Vec<RelPath>,
 }
 
 impl Plan {
@@ -94,7 +98,7 @@ impl Plan {
             return Ok(None);
         };
         let undos = undoer.journal.recorded().among(&chain.versions);
-        let (chain, without) = without(chain, &undos, chosen).await?;
+        let (chain, without, own) = without(chain, &undos, chosen).await?;
         let meant = |at: usize| is_meant(&chain, chosen, at);
         let before = match chain.steps.last() {
             Some(Step::Held(bytes)) => Some(Arc::clone(bytes)),
@@ -137,6 +141,8 @@ impl Plan {
             from: chain.moved_by(&undos, meant).map(|(_, from)| from.clone()),
             real: name.real,
             versions,
+            own,
+            earlier: chain.names(path).skip(1).cloned().collect(),
             ..Self::nothing(path, UndoOutcome::Unchanged, None)
         };
         plan.left
@@ -280,6 +286,8 @@ impl Plan {
             real: None,
             to: None,
             versions: BTreeSet::new(),
+            own: Vec::new(),
+            earlier: Vec::new(),
         }
     }
 
@@ -487,6 +495,7 @@ impl Plan {
             left: (!self.left.is_empty()).then_some(self.left),
             changes: None,
             result: None,
+            elsewhere: None,
         }
     }
 }
@@ -503,13 +512,13 @@ pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
     chosen.has(chain.version(at).clock) && (chosen.by_name || !chain.is_carried(at))
 }
 
-/// Returns a file's content without the selected versions, and its history. It
-/// is computed on a separate thread, since a large file takes long.
+/// Returns a file's content without the selected versions, its history, and the
+/// lines that only the selected versions wrote. It is computed on a separate thread, since a large file takes long.
 pub(super) async fn without(
     chain: Chain,
     undos: &Undos,
     chosen: &Chosen,
-) -> Result<(Chain, Without), Error> {
+) -> Result<(Chain, Without, Vec<Arc<[u8]>>), Error> {
     let steps = chain.all_steps();
     let meant: Vec<bool> = steps.map(|at| is_meant(&chain, chosen, at)).collect();
     let versions = chain.versions.iter().enumerate();
@@ -523,7 +532,8 @@ pub(super) async fn without(
         let is_likely = |at: usize| likely.get(at) == Some(&true);
         let weave = chain.weave(&undos, meant);
         let without = weave.without_sparing(meant, is_likely, spares_decided);
-        (chain, without)
+        let own = weave.only_by(meant);
+        (chain, without, own)
     })
     .await
 }

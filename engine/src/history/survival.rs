@@ -1,8 +1,10 @@
 //! How many of the lines that a version added are still in the file after a
 //! later one (SURV-1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use super::indents::has_words;
 use super::weave::{Line, Weave};
 
 /// How many of a version's lines are left.
@@ -16,6 +18,28 @@ pub struct Left {
 }
 
 impl Weave {
+    /// Returns the lines that only the versions that `chosen` selects wrote, each
+    /// once, in the order of their places. White space around a line does not
+    /// count, nor does a line with fewer than two letters or digits.
+    pub fn only_by(&self, chosen: impl Fn(usize) -> bool) -> Vec<Arc<[u8]>> {
+        let (asked, _) = self.asked(chosen);
+        let is_own =
+            |line: &&Line| asked.contains(&self.author_of(self.lines[**line].step, **line));
+        let text = |line: &Line| self.lines[*line].last_text().trim_ascii();
+        let own: Vec<&Line> = self.order.iter().filter(is_own).collect();
+        let mut texts: BTreeSet<&[u8]> = own.iter().map(|line| text(line)).collect();
+        texts.retain(|text| has_words(text));
+        if !texts.is_empty() {
+            for other in self.order.iter().filter(|line| !is_own(line)) {
+                texts.remove(text(other));
+            }
+        }
+        let first = own.into_iter().filter(|line| texts.remove(text(line)));
+        first
+            .map(|line| Arc::clone(self.lines[*line].last_text()))
+            .collect()
+    }
+
     /// Returns how many of the lines of one version are in a later one, for
     /// each of the given pairs of indexes: the version and the later one.
     /// `None` if it is not known which lines the version added, or which lines

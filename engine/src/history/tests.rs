@@ -910,3 +910,19 @@ fn a_decision_stays_one_after_an_undo_and_a_redo() {
     let found = Weave::with_undos(&steps, &undos).without(|step| matches!(step, 2 | 3));
     assert_eq!(found.bytes.unwrap(), b"a\nb\nc\n");
 }
+
+#[test]
+fn lines_are_only_by_versions_that_alone_wrote_them() {
+    let steps = [
+        "user 1\nboth 2\n",
+        "agent 3\nuser 1\n  both 2\n{\nagent 3\nboth 2\n",
+    ];
+    let steps = [steps[0], steps[1], "user 1\nuser 4\n"].map(held);
+    let weave = Weave::new(&steps);
+    let by = |step: usize| {
+        let lines = weave.only_by(|at| at == step);
+        let lines = lines.iter().map(|line| String::from_utf8_lossy(line));
+        lines.collect::<String>()
+    };
+    assert_eq!([by(0), by(1), by(2)], ["user 1\n", "agent 3\n", "user 4\n"]);
+}

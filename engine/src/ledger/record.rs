@@ -446,6 +446,9 @@ pub struct Held {
     /// Its kind and permissions, where they are known. The content of a symlink
     /// is the name that it leads to (SCOPE-7).
     pub mode: Option<FileMode>,
+    /// The user to whom the file belongs, if that is another one than the
+    /// daemon's, and a read has told it.
+    pub owner: Option<u32>,
 }
 
 impl Held {
@@ -456,6 +459,7 @@ impl Held {
         lines: 0,
         mtime_ms: 0,
         mode: None,
+        owner: None,
     };
 }
 

@@ -38,6 +38,7 @@ impl Fixture {
                 lines: 1,
                 mtime_ms: 1,
                 mode: None,
+                owner: None,
                 stamp: Stamp::default(),
                 settled: true,
             })

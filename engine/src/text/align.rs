@@ -416,7 +416,12 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, pair) in pairs.iter().enumerate() {
-        let length = ends.partition_point(|end| pairs[*end].1 < pair.1);
+        let is_before = |end: &usize| pairs[*end].1 < pair.1;
+        // Most lines are in the same order in both texts.
+        let length = match ends.last().is_none_or(is_before) {
+            true => ends.len(),
+            false => ends.partition_point(is_before),
+        };
         before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
         if length == ends.len() {
             ends.push(at);

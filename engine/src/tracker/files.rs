@@ -259,6 +259,7 @@ mod tests {
             lines: 1,
             mtime_ms: 1,
             mode: None,
+            owner: None,
             stamp: Stamp {
                 modified: number.into(),
                 ..Stamp::default()

@@ -27,6 +27,7 @@ impl From<Content> for Held {
             lines: content.lines,
             mtime_ms: content.mtime_ms,
             mode: content.mode,
+            owner: content.owner,
         }
     }
 }

@@ -184,6 +184,7 @@ mod tests {
             lines: 1,
             mtime_ms: 0,
             mode: None,
+            owner: None,
         }
     }
 

@@ -475,6 +475,7 @@ impl Disk {
                 lines: node.text.len() as u32,
                 mtime_ms: node.modified,
                 mode: None,
+                owner: None,
                 stamp,
                 settled: node.modified.max(node.changed) + VOUCHES < self.now,
             }),

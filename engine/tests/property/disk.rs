@@ -254,6 +254,7 @@ impl Disk {
                 lines: lines(&node.bytes),
                 mtime_ms: (node.modified / 1_000_000) as Millis,
                 mode: None,
+                owner: None,
                 stamp: self.stat(path).unwrap_or_default(),
                 settled: node.modified.max(node.changed) < self.stamp(now),
             }),

@@ -230,6 +230,7 @@ impl Stage {
                 lines: lines(&bytes),
                 mtime_ms: time,
                 mode: None,
+                owner: None,
                 stamp: Stamp {
                     inode: self.rng.next(),
                     size,

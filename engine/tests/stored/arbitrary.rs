@@ -124,6 +124,7 @@ impl Arbitrary {
             lines: self.small(),
             mtime_ms: self.number(),
             mode: self.mode(),
+            owner: self.maybe(Self::small),
         }
     }
 

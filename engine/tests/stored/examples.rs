@@ -42,6 +42,7 @@ fn held(number: u8) -> Held {
         lines: 300,
         mtime_ms: 1_700_000_000_123,
         mode: None,
+        owner: None,
     }
 }
 

@@ -542,6 +542,7 @@ impl Stage {
             lines: 1,
             mtime_ms: *stamp,
             mode: None,
+            owner: None,
             stamp: Stamp {
                 inode: 1,
                 size: content.len() as u64,

@@ -89,6 +89,17 @@ pub fn was_there_only_by(known: &Known, whom: Who) -> bool {
     is_own && before.is_some_and(|mark| !mark.on)
 }
 
+/// HIST-8: a line that another author had removed, and that the chosen author's
+/// own git brought back: if that was a stash, an undo takes the stash back too.
+pub fn may_stay_away_since_own_git_brought_it(known: &Known, whom: Who) -> bool {
+    let Some(removal) = known.removal() else {
+        return false;
+    };
+    let mut marks = known.marks.iter().rev();
+    let before = marks.find(|mark| mark.step < removal.step);
+    before.is_some_and(|mark| mark.on && mark.way == Way::Carried && mark.who.is_of(whom))
+}
+
 /// UNDO-1: a file that somebody else has removed since does not come back for
 /// the lines that the chosen author had removed from it before, also if the
 /// chosen author has made it again without them.

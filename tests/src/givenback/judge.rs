@@ -86,6 +86,7 @@ impl Undo<'_> {
             _ if allow::was_there_only_by(known, self.whom) => Expect::StaysAway,
             Some(mark) if !mark.on && mark.who.is_of(self.whom) => {
                 match allow::may_stay_away_with_its_file(self.truth, known, self.whom)
+                    || allow::may_stay_away_since_own_git_brought_it(known, self.whom)
                     || allow::may_stay_away_since_git_went_elsewhere(self.truth, known)
                     || allow::may_stay_away_since_a_return(self.truth, known, self.whom)
                     || allow::may_stay_away_since_its_author_was_undone(self.truth, known)

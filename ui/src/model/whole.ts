@@ -1,4 +1,5 @@
-// Changes that have no lines: of a mode, and of a symlink (REV-3).
+// Changes that have no lines: of a mode, and of a symlink (REV-3). The extension
+// for VS Code names them in the same words.
 
 import { shown } from "../names.js";
 import type { FileMode, ReviewFile } from "../protocol.js";
@@ -12,7 +13,7 @@ export interface Row {
   after: string;
 }
 
-const isLink = (mode: FileMode) => mode.startsWith("12");
+export const isLink = (mode: FileMode) => mode.startsWith("12");
 
 /** Returns the permissions as `chmod` takes them: three digits, or four with special bits. */
 const permissions = (mode: FileMode): string => mode.slice(-4).replace(/^0/, "");

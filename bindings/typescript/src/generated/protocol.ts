@@ -3480,6 +3480,27 @@ export interface UndoConflict {
   lines: LineRange;
 }
 
+/** Lines of the changes that stand in a stash, or in a commit. */
+export interface UndoElsewhere {
+  /**
+   * The branch whose last commit it is. Without a branch and a stash, it is
+   * the commit that is checked out.
+   */
+  branch?: string | null;
+  /** The id of the commit that has the lines. A stash is one, too. */
+  commit: string;
+  /** The number of lines. */
+  lines: number;
+  /** The name that the file has there; `None` for its present one. */
+  path?: RelPath | null;
+  /** The number of the stash: 0 is `stash@{0}`. `None` for no stash. */
+  stash?: number | null;
+  /** The lines, up to 1 KiB. Bytes that are not UTF-8 are replaced. */
+  text: string;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
 /** A change that stays, and why. */
 export interface UndoLeft {
   /** Why it stays. */
@@ -3558,6 +3579,11 @@ export interface Undone {
   plan?: Hash | null;
   /** The id of the undo, for `redo`; `None` if nothing was written. */
   undo?: string | null;
+  /**
+   * What was not searched for the lines in `elsewhere`, as a sentence for
+   * people; `None` if all was.
+   */
+  unsearched?: string | null;
 }
 
 /** What an undo would make of a file. */
@@ -3590,6 +3616,11 @@ export interface UndoneFile {
   changes?: UndoneLines[] | null;
   /** The changes that stay; `None` if there are none. */
   conflicts?: UndoConflict[] | null;
+  /**
+   * Where else lines of the changes stand that the file does not have after
+   * the undo (UNDO-12); `None` if nowhere.
+   */
+  elsewhere?: UndoElsewhere[] | null;
   /** The number of changes that were undone, counted by their hunks. */
   hunks: number;
   /**

@@ -105,6 +105,7 @@ fn held(number: u64) -> Held {
         lines: 1,
         mtime_ms: number,
         mode: None,
+        owner: None,
     }
 }
 

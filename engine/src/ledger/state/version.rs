@@ -183,6 +183,7 @@ impl KeptVersion {
                 lines: self.lines,
                 mtime_ms: self.mtime_ms,
                 mode: self.mode,
+                ..Held::ABSENT
             },
             author: self.author(),
             evidence: self.evidence,

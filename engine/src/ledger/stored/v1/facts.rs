@@ -15,6 +15,7 @@ structs! {
         2 lines: u32,
         3 mtime_ms: u64;
         4 mode: Option<Mode>,
+        5 owner: Option<u32>,
     }
     Version = record::VersionFact {
         0 path: Path,
