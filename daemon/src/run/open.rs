@@ -169,7 +169,7 @@ impl Daemon {
                 let owner = log.map(|log| owner_in(&log));
                 let owner = move |path: &RelPath| owner.as_ref().ok().and_then(|owner| owner(path));
                 let replacer = Replacer::new(guard, options.umask, |_| false, owner);
-                undo::resume(&journal, &replacer, &workspace)
+                undo::resume(&journal, &replacer, workspace)
             }
             Some(_) => undo::Resumed::default(),
         };

@@ -67,7 +67,7 @@ impl Row {
                 untracked,
                 ..
             } => {
-                return held.hash.is_some().then(|| Self {
+                return held.hash.is_some().then_some(Self {
                     n: record.n,
                     time: record.time,
                     path,
