@@ -298,7 +298,10 @@ impl Engine {
                     self.context().note(&session, note);
                 }
             }
-            Input::Outcome(facts) => self.context().outcomes(facts),
+            Input::Outcome(mut facts) => {
+                facts.retain(|fact| !self.view().is_read(fact));
+                self.context().outcomes(facts);
+            }
             Input::Inherited {
                 session,
                 from,

@@ -332,3 +332,129 @@ fn undo1_a_file_that_took_the_name_of_a_removed_one_is_moved_back() {
     assert_eq!(on_disk(&world, "g"), None);
     world.healthy();
 }
+
+fn rename(world: &World, from: &str, to: &str) {
+    let to = world.path(to);
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    fs::rename(world.path(from), to).unwrap();
+}
+
+/// Nobody has read the new name before the agent edits the file there.
+#[test]
+fn hist9_a_file_that_an_agent_finds_under_its_new_name_keeps_its_lines() {
+    for is_off in [false, true] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        let all = written(&world, &mut agent, "f");
+        if is_off {
+            world.stop();
+        }
+        rename(&world, "f", "lib/deep/g");
+        if is_off {
+            world.start();
+        }
+        let mut other = world.session("b");
+        other.sync();
+        other.read("lib/deep/g");
+        let all = all.replace("line 5", "five");
+        let params = json!({"path": "lib/deep/g", "text": all});
+        assert_eq!(other.ok("file/write", params)["outcome"], "applied");
+        let right = ["agent:a by a", "agent:b five", "user mine"];
+        assert_eq!(known(&mut other, "lib/deep/g"), right, "{is_off}");
+        world.healthy();
+    }
+}
+
+/// What is asked about a name records that a file was found there. Nothing is
+/// recorded when it leaves again.
+#[test]
+fn hist9_a_file_that_was_found_and_goes_back_keeps_its_lines() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    written(&world, &mut agent, "src/f");
+    let before = known(&mut agent, "src/f");
+    world.stop();
+    rename(&world, "src/f", "src/g");
+    world.start();
+    let mut agent = world.session("a");
+    agent.sync();
+    assert_eq!(known(&mut agent, "src/g"), before);
+    rename(&world, "src/g", "src/f");
+    agent.sync();
+    assert_eq!(known(&mut agent, "src/f"), before);
+    world.healthy();
+}
+
+/// The two moves are recorded together.
+#[test]
+fn hist9_what_was_written_between_two_moves_keeps_its_author() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let all = written(&world, &mut agent, "src/f");
+    rename(&world, "src", "moved");
+    agent.sync();
+    agent.read("moved/f");
+    let params = json!({"path": "moved/f", "text": all.replace("line 5", "five")});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+    rename(&world, "moved/f", "src/f");
+    agent.sync();
+    let right = ["agent:a by a", "agent:a five", "user mine"];
+    assert_eq!(known(&mut agent, "src/f"), right);
+    world.healthy();
+}
+
+/// The user removes a file, and an agent's new file takes its name.
+#[test]
+fn hist9_an_agents_new_file_that_takes_the_name_of_a_removed_one_is_no_save() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", ten());
+    agent.read("f");
+    fs::remove_file(world.path("f")).unwrap();
+    agent.sync();
+    let params = json!({"path": "g", "text": "one\ntwo\nthree\n"});
+    agent.ok("file/write", params);
+    rename(&world, "g", "f");
+    agent.sync();
+    let right = ["agent:a one", "agent:a two", "agent:a three"];
+    assert_eq!(blame(&mut agent, "f"), right);
+    world.healthy();
+}
+
+/// The session has never used the name that the undo takes away.
+#[test]
+fn undo1_a_directory_that_was_moved_back_keeps_its_lines() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut mover = world.session("b");
+    let all = written(&world, &mut agent, "src/f");
+    mover.read("src/f");
+    let before = known(&mut agent, "src/f");
+    command(&world, &mut mover, "mv src moved");
+    undo(&mut agent, "b");
+    assert_eq!(on_disk(&world, "src/f"), Some(all.clone()));
+    assert_eq!(known(&mut agent, "src/f"), before);
+    agent.client.ok("redo", json!({}));
+    assert_eq!(known(&mut agent, "moved/f"), before);
+    undo(&mut agent, "b");
+    assert_eq!(on_disk(&world, "src/f"), Some(all));
+    assert_eq!(known(&mut agent, "src/f"), before);
+    assert_eq!(on_disk(&world, "moved/f"), None);
+    world.healthy();
+}
+
+/// The user moves a file, and an agent's command moves it back.
+#[test]
+fn undo1_a_file_that_a_command_moved_back_gets_the_users_name() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut mover = world.session("b");
+    let all = written(&world, &mut agent, "src/f");
+    rename(&world, "src/f", "g");
+    agent.sync();
+    command(&world, &mut mover, "mv g src/f");
+    undo(&mut agent, "b");
+    assert_eq!(on_disk(&world, "g"), Some(all));
+    assert_eq!(on_disk(&world, "src/f"), None);
+    world.healthy();
+}

@@ -2,13 +2,17 @@
 //! for each burst of changes, and recorded: the contents that it rests on may be
 //! forgotten later.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod bursts;
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use touchmark_engine::history::lineage::{Begins, Change, Gone, Name, decide};
-use touchmark_engine::{Fact, Record};
+use touchmark_engine::Fact;
+use touchmark_engine::history::lineage::{Begins, Change, Name, decide};
 use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
 
+use self::bursts::{Row, of};
 use super::Lineage;
 use crate::inside::Inside;
 use crate::store::Reader;
@@ -16,10 +20,6 @@ use crate::time::Timeline;
 
 /// The length of a burst of changes, in milliseconds.
 const BURST: Millis = 2_000;
-
-/// A version that follows so soon after another one is part of its burst, in
-/// milliseconds: the two halves of a rename are recorded one after the other.
-const SOON: Millis = 250;
 
 /// The longest burst, in milliseconds.
 const LONGEST: Millis = 10_000;
@@ -38,6 +38,7 @@ const PAGE: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Lineages {
     time: Timeline,
+    root: PathBuf,
     /// Locked during a look.
     pub(super) known: tokio::sync::Mutex<Known>,
 }
@@ -50,9 +51,16 @@ pub(super) struct Known {
     upto: Option<u64>,
     /// Up to this version, all was decided by earlier looks, and is recorded.
     recorded: u64,
-    /// The facts by which a file was found that nobody saw leave, the oldest
-    /// first.
-    found: Vec<u64>,
+    /// The files that were found which nobody saw leave, the oldest first.
+    found: Vec<Found>,
+    /// How many of them are noted.
+    arrived: usize,
+    /// The names under which files were found, or to which an event has moved
+    /// them, and which no session may have used since. So nothing may say when
+    /// such a file leaves.
+    places: BTreeSet<RelPath>,
+    /// The names whose file is gone, and whose removal is no command's.
+    left: BTreeSet<RelPath>,
     names: HashMap<RelPath, Last>,
     /// The names with versions in the newest burst, if that is not over yet.
     recent: HashMap<RelPath, Last>,
@@ -79,26 +87,24 @@ pub(super) struct Last {
     /// Whether it was made outside of all command windows. So nothing has looked
     /// where the file went.
     pub(super) is_outside: bool,
+    /// Whether the name was looked at, and has no version.
+    pub(super) is_first: bool,
 }
 
-/// A version, as far as it is needed here.
+/// The fact by which a file was found.
 #[derive(Clone, Debug)]
-struct Row {
+struct Found {
     n: u64,
     time: Millis,
     path: RelPath,
-    kind: VersionKind,
     from: Option<RelPath>,
-    before: Option<Hash>,
-    hash: Option<Hash>,
-    command: Option<u64>,
-    is_outside: bool,
 }
 
 impl Lineages {
-    pub(crate) fn new(time: Timeline) -> Self {
+    pub(crate) fn new(time: Timeline, root: PathBuf) -> Self {
         Self {
             time,
+            root,
             known: tokio::sync::Mutex::default(),
         }
     }
@@ -138,16 +144,17 @@ impl Lineages {
         let mut known = self.known.lock().await;
         let (log, now) = (Arc::clone(log), self.time.now());
         let mut taken = std::mem::take(&mut *known);
+        let root = self.root.clone();
         let look = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = taken.look(&log, now, settles);
+            let found = taken.look(&log, &root, now, settles);
             (taken, found)
         });
         let (taken, found) = look
             .await
             .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
         *known = taken;
-        let Found { lineage, facts } = found?;
+        let Look { lineage, facts } = found?;
         inside.record(facts);
         Ok(lineage)
     }
@@ -160,7 +167,7 @@ impl Lineages {
 }
 
 /// The result of a look.
-struct Found {
+struct Look {
     lineage: Arc<Lineage>,
     /// What was decided by it for completed bursts.
     facts: Vec<Fact>,
@@ -186,8 +193,15 @@ impl Known {
         };
     }
 
-    fn look(&mut self, log: &Reader, now: Millis, settles: bool) -> Result<Found, Error> {
+    fn look(
+        &mut self,
+        log: &Reader,
+        root: &Path,
+        now: Millis,
+        settles: bool,
+    ) -> Result<Look, Error> {
         if self.upto.is_none() {
+            let mut ends = Vec::new();
             for record in log.lineages()? {
                 let Fact::Lineage {
                     path,
@@ -201,14 +215,30 @@ impl Known {
                 // What was found without a version decides no burst, but ends it.
                 match version {
                     Some(version) => self.recorded = self.recorded.max(version),
-                    None => self.found.push(record.n),
+                    None => self.found.push(Found {
+                        n: record.n,
+                        time: record.time,
+                        path: path.clone(),
+                        from: from.clone(),
+                    }),
                 }
                 let version = version.unwrap_or(record.n);
+                ends.extend(from.clone().map(|from| (until, from)));
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
                     path,
                     from: from.map(|from| (from, until)),
                 });
+            }
+            // The removal of the earlier name may be recorded after the new one.
+            for (until, from) in ends {
+                if until <= self.recorded {
+                    continue;
+                }
+                let removal = log.changes_from(until - 1, 1)?.pop().and_then(Row::of);
+                if removal.is_some_and(|row| (row.n, &row.path, row.hash) == (until, &from, None)) {
+                    self.recorded = until;
+                }
             }
             self.upto = Some(0);
         }
@@ -217,26 +247,43 @@ impl Known {
         let mut rows: VecDeque<Row> = VecDeque::new();
         let mut read = self.upto.unwrap_or_default();
         loop {
-            let page = log.versions_from(read, PAGE)?;
+            let page = log.changes_from(read, PAGE)?;
             let is_all = page.len() < PAGE;
             read = page.last().map_or(read, |last| last.n);
             rows.extend(page.into_iter().filter_map(Row::of));
             // The last burst may continue on the next page.
-            while let Some((burst, end)) =
-                burst(&rows, &self.found).filter(|(burst, _)| is_all || *burst < rows.len())
+            while let Some((burst, end)) = self
+                .burst(&rows)
+                .filter(|(burst, _)| is_all || *burst < rows.len())
             {
+                self.arrive(rows.front().map_or(0, |front| front.n));
+                let all = &mut rows.make_contiguous()[..burst];
+                // What was there before a command is known at its end.
+                let first = all.iter().position(|row| row.command.is_some());
+                if let Some(first) = first {
+                    all[first..].sort_by_key(|row| !row.is_earlier);
+                }
+                let burst = self.split(log, root, all);
                 let all: Vec<Row> = rows.drain(..burst).collect();
-                let decided = self.decide(log, &all);
-                if !settles && is_all && rows.is_empty() && end.saturating_add(BURST) > now {
-                    // It is not over yet.
-                    for row in &all {
+                let decided = self.decide(log, root, &all);
+                let last = all.iter().map(|row| row.n).max().unwrap_or_default();
+                let is_over = self.found.last().is_some_and(|found| found.n > last);
+                let is_newest = is_all && rows.is_empty() && !is_over;
+                if !settles && is_newest && end.saturating_add(BURST) > now {
+                    // It is not over yet. All of its rows are read again.
+                    let first = all.iter().map(|row| row.n).min();
+                    self.upto = first.map(|first| first - 1).or(self.upto);
+                    for row in all {
+                        if row.is_first && !self.is_new(&row) {
+                            continue;
+                        }
                         let last = row.last(self.last(&row.path));
                         self.recent.insert(row.path.clone(), last);
                     }
                     let mut lineage = (*self.lineage).clone();
                     decided.into_iter().for_each(|one| lineage.add(one));
                     let lineage = Arc::new(lineage);
-                    return Ok(Found { lineage, facts });
+                    return Ok(Look { lineage, facts });
                 }
                 for begins in decided {
                     facts.push(fact(&begins));
@@ -248,22 +295,64 @@ impl Known {
                 break;
             }
         }
+        self.arrive(u64::MAX);
         self.upto = Some(read);
         let lineage = Arc::clone(&self.lineage);
-        Ok(Found { lineage, facts })
+        Ok(Look { lineage, facts })
+    }
+
+    /// Notes the files that were found before fact `n`: each is at its new name
+    /// as it was at the earlier one.
+    fn arrive(&mut self, n: u64) {
+        while let Some(found) = self.found.get(self.arrived).filter(|found| found.n < n) {
+            self.arrived += 1;
+            let content = found.from.as_ref().and_then(|from| self.names.get(from));
+            let content = content.and_then(|last| last.content);
+            if self
+                .names
+                .get(&found.path)
+                .is_none_or(|last| !last.is_there)
+            {
+                self.places.insert(found.path.clone());
+                let last = Last {
+                    n: found.n,
+                    time: found.time,
+                    was_there: found.time,
+                    command: None,
+                    content,
+                    is_there: true,
+                    is_outside: true,
+                    is_first: true,
+                };
+                self.names.insert(found.path.clone(), last);
+            }
+        }
     }
 
     /// Decides one burst.
-    fn decide(&self, log: &Reader, rows: &[Row]) -> Vec<Begins> {
-        let Some(last) = rows.last() else {
-            return Vec::new();
-        };
-        if last.n <= self.recorded {
+    fn decide(&self, log: &Reader, root: &Path, rows: &[Row]) -> Vec<Begins> {
+        if rows.iter().all(|row| row.n <= self.recorded) {
             return Vec::new();
         }
+        let own: HashSet<&RelPath> = {
+            let versions = rows.iter().filter(|row| !row.is_first || self.is_new(row));
+            versions.map(|row| &row.path).collect()
+        };
+        let gone = self.gone_before(rows, &own, root);
+        let has_gone = !gone.is_empty() || rows.iter().any(|row| row.hash.is_none());
         let mut places: HashMap<&RelPath, usize> = HashMap::new();
         let mut names: Vec<Name> = Vec::new();
-        for row in rows {
+        for (nth, row) in rows.iter().enumerate() {
+            if row.is_first {
+                // Nothing else tells when the file came.
+                let is_there = of(&rows[..nth], &row.path).next_back();
+                let is_there = is_there.is_some_and(|last| last.hash.is_some());
+                // One that leaves again was there before.
+                let leaves = of(&rows[nth..], &row.path).any(|other| other.hash.is_none());
+                if !has_gone || !self.is_new(row) || is_there || leaves {
+                    continue;
+                }
+            }
             let at = *places.entry(&row.path).or_insert_with(|| {
                 names.push(self.name(row));
                 names.len() - 1
@@ -296,7 +385,6 @@ impl Known {
         }
         let is_free =
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
-        let gone = self.gone_before(rows, &places);
         // Most bursts are edits in place.
         let has_begun = |name: &Name| self.lineage.begin(&name.path, u64::MAX).is_some();
         if gone.is_empty() && !names.iter().any(|name| is_free(name) || has_begun(name)) {
@@ -339,8 +427,8 @@ impl Known {
             path: first.path.clone(),
             earlier: before.or_else(|| last?.content),
             is_there,
-            was_moved: last
-                .is_some_and(|last| !last.is_there && self.lineage.has_left(&first.path)),
+            was_moved: last.is_some_and(|last| !self.is_at(&first.path, last))
+                && self.lineage.has_left(&first.path),
             versions: Vec::new(),
             known: Vec::new(),
         }
@@ -364,34 +452,28 @@ impl Known {
         contents.collect()
     }
 
-    /// Returns the files that were gone before the burst, and may have been moved
-    /// in it: they were removed by the same command, or a rename names them.
-    fn gone_before(&self, rows: &[Row], own: &HashMap<&RelPath, usize>) -> Vec<Gone> {
-        let of_burst = |command: u64| rows.iter().any(|row| row.command == Some(command));
-        let gone = self.gone.iter().filter(|path| !own.contains_key(path));
-        gone.filter_map(|path| {
-            let last = self.names.get(path).filter(|last| !last.is_there)?;
-            let is_near = last.command.is_some_and(of_burst)
-                || rows.iter().any(|row| row.from.as_ref() == Some(path));
-            (is_near && !self.lineage.has_left(path)).then_some(Gone {
-                path: path.clone(),
-                last: last.content?,
-                ends: last.n,
-                command: last.command,
-            })
-        })
-        .collect()
-    }
-
     /// Notes the versions of a burst that is decided.
     fn note(&mut self, rows: &[Row]) {
         for row in rows {
+            if row.is_first && !self.is_new(row) {
+                continue;
+            }
             let last = row.last(self.names.get(&row.path));
+            self.places.remove(&row.path);
+            self.left.remove(&row.path);
             if !last.is_there {
                 self.gone.push_back(row.path.clone());
+                if last.is_outside {
+                    self.left.insert(row.path.clone());
+                }
             }
             if row.from.is_some() {
                 self.renamed.push_back(row.clone());
+            }
+            // If a session does not use the name, nothing says when the file
+            // leaves it.
+            if last.is_there && row.from.is_some() {
+                self.places.insert(row.path.clone());
             }
             self.names.insert(row.path.clone(), last);
         }
@@ -406,78 +488,9 @@ impl Known {
         while self.renamed.front().is_some_and(is_old) {
             self.renamed.pop_front();
         }
-        if let Some(last) = rows.last() {
-            self.upto = Some(last.n);
-        }
+        let last = rows.iter().map(|row| row.n).max();
+        self.upto = self.upto.max(last);
     }
-}
-
-impl Row {
-    /// Returns what is known of the name after this version, given what was
-    /// known before.
-    fn last(&self, before: Option<&Last>) -> Last {
-        Last {
-            n: self.n,
-            time: self.time,
-            command: self.command,
-            content: self.hash.or(self.before).or_else(|| before?.content),
-            was_there: match (self.hash, before) {
-                (None, Some(before)) => before.was_there,
-                _ => self.time,
-            },
-            is_there: self.hash.is_some(),
-            is_outside: self.is_outside,
-        }
-    }
-
-    /// Returns a version; `None` for a correction.
-    fn of(record: Record) -> Option<Self> {
-        let Fact::Version(fact) = record.fact else {
-            return None;
-        };
-        fact.amends.is_none().then(|| Self {
-            n: record.n,
-            time: record.time,
-            path: fact.path,
-            kind: fact.kind,
-            from: fact.from,
-            before: fact.before,
-            hash: fact.held.hash,
-            command: fact.command,
-            is_outside: fact.command.is_none(),
-        })
-    }
-}
-
-/// Returns how many of the versions the first burst has, and when the last of
-/// them was made; `None` if there are no versions. It ends at the first of the
-/// facts in `found` at the latest.
-fn burst(rows: &VecDeque<Row>, found: &[u64]) -> Option<(usize, Millis)> {
-    let front = rows.front()?;
-    let end = found.get(found.partition_point(|found| *found < front.n));
-    let first = front.time;
-    let mut last = first;
-    let mut command = None;
-    let is_in = |row: &&Row| {
-        // A burst has at most one command.
-        if row
-            .command
-            .is_some_and(|own| *command.get_or_insert(own) != own)
-        {
-            return false;
-        }
-        if end.is_some_and(|end| *end < row.n) {
-            return false;
-        }
-        let is_in = row.time <= first.saturating_add(BURST)
-            || row.time <= last.saturating_add(SOON) && row.time <= first.saturating_add(LONGEST);
-        if is_in {
-            last = row.time;
-        }
-        is_in
-    };
-    let count = rows.iter().take_while(is_in).count();
-    Some((count, rows.get(count.checked_sub(1)?)?.time))
 }
 
 fn fact(begins: &Begins) -> Fact {

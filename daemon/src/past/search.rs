@@ -233,7 +233,7 @@ impl Known {
                 continue;
             };
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if !is_file || self.last(&name).is_some() {
+            if !is_file || self.last(&name).is_some_and(|last| !last.is_first) {
                 continue;
             }
             if let Ok(known) = entry.metadata()

@@ -172,6 +172,17 @@ pub(crate) async fn follow(
             Some(Some((from, end))) => {
                 (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
                 rows = pages(inside, &(&name).into(), Some(false)).await?;
+                // Whoever moved the file has written what it was found with.
+                let removed = rows.iter().find(|row| number(row) == until);
+                let found = parts.last_mut().and_then(|(own, _)| own.first_mut());
+                if let (Some(found), Some(removed)) = (found, removed)
+                    && (&found.author, found.kind) == (&Author::UNKNOWN, VersionKind::Created)
+                    && found.from.is_none()
+                    && removed.hash.is_none()
+                {
+                    found.author = removed.author.clone();
+                    found.evidence = removed.evidence;
+                }
             }
             Some(None) => {
                 if !is_joined {

@@ -169,7 +169,7 @@ impl Daemon {
                 let owner = log.map(|log| owner_in(&log));
                 let owner = move |path: &RelPath| owner.as_ref().ok().and_then(|owner| owner(path));
                 let replacer = Replacer::new(guard, options.umask, |_| false, owner);
-                undo::resume(&journal, &replacer)
+                undo::resume(&journal, &replacer, workspace)
             }
             Some(_) => undo::Resumed::default(),
         };
@@ -193,7 +193,7 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
-        let lineages = Arc::new(Lineages::new(time.clone()));
+        let lineages = Arc::new(Lineages::new(time.clone(), workspace.clone()));
         let looks = Looks::new(workspace.clone(), places.clone(), engine.state().n);
         let mut daemon = Self {
             time,
@@ -299,7 +299,8 @@ impl Daemon {
             return;
         };
         let mut known = Vec::new();
-        if let Ok(log) = self.store.reader() {
+        let log = self.store.reader();
+        if let Ok(log) = &log {
             let mut before = u64::MAX;
             while let Ok(page) = log.other_facts_before(before, 1_000)
                 && let Some(oldest) = page.last()
@@ -313,6 +314,14 @@ impl Daemon {
             }
         }
         let is_new = |(begun, fact): &(Millis, Fact)| {
+            if let Fact::Version(version) = fact {
+                let newest = |log: &store::Reader| log.history(&version.path, None, 1).ok()?.pop();
+                let newest = log.as_ref().ok().and_then(newest);
+                return !newest.is_some_and(|newest| match newest.fact {
+                    Fact::Version(newest) => newest.held.hash == version.held.hash,
+                    _ => false,
+                });
+            }
             let mut known = known.iter();
             !known.any(|(time, other)| time >= begun && other == fact)
         };

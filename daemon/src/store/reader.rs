@@ -147,6 +147,24 @@ impl Reader {
         Ok(all)
     }
 
+    /// As [`versions_from`](Self::versions_from), with the baselines.
+    ///
+    /// # Errors
+    /// The same as [`history`](Self::history).
+    pub fn changes_from(&self, n: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let unstored = self
+            .unstored
+            .find(|record| record.n > n && record.fact.version_path().is_some());
+        let stored = self.all_records(
+            limit,
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND kind IN (1, 2) ORDER BY n",
+            [int(n)],
+        )?;
+        let mut all = joined(stored, unstored);
+        all.truncate(limit);
+        Ok(all)
+    }
+
     /// Returns at most `limit` facts of any kind after fact `n`, oldest first.
     /// Of the facts that a snapshot covers, only baselines, versions and those
     /// about survival remain.

@@ -1,16 +1,23 @@
 //! Moves within an undo: files that get an earlier name back, and files that
 //! others have replaced (HIST-9).
 
+use std::path::Path;
 use std::sync::Arc;
 
+use touchmark_engine::{Fact, Held, VersionFact};
 use touchmark_proto::files::FileSnapshot;
 use touchmark_proto::undo::UndoOutcome;
-use touchmark_proto::{Clock, Error, RelPath, Version};
+use touchmark_proto::{
+    Author, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind, native,
+};
 
 use super::Undoer;
+use super::journal::Journal;
 use super::plan::{self, Plan};
 use super::whose::Chosen;
 use crate::history::Chain;
+use crate::past::entry::{Entry, FileEntry};
+use crate::system::stat::{MetadataExt as _, modified_ms};
 
 /// Plans the moves back. A file that was moved gets its old name back, with
 /// what other authors have written in it since. If another file has the old
@@ -171,4 +178,59 @@ async fn come_back(
         plan.outcome = written(plan);
     }
     Ok(())
+}
+
+/// Returns the versions of the names that files have left in a recorded undo,
+/// or have come to, except of those that were `saved` since.
+pub(super) fn versions(
+    journal: &Journal,
+    entry: &Entry,
+    saved: &[RelPath],
+    root: &Path,
+) -> Vec<Fact> {
+    let of = |(at, file): (usize, &FileEntry)| {
+        if file.to.is_some() {
+            return Some(version(&file.path, file.before, None));
+        }
+        let mut others = entry.files.iter();
+        if file.before.is_some() || !others.any(|other| other.to.as_ref() == Some(&file.path)) {
+            return None;
+        }
+        let [_, after] = journal.contents(entry, at).ok()?;
+        let after = found(root, &file.path, after.as_deref())?;
+        Some(version(&file.path, None, Some(after)))
+    };
+    let files = entry.files.iter().enumerate();
+    let files = files.filter(|(_, file)| !saved.contains(&file.path));
+    files.filter_map(of).collect()
+}
+
+/// Returns these bytes as the content of the file at a name; `None` if there is
+/// none.
+pub(super) fn found(root: &Path, path: &RelPath, bytes: Option<&[u8]>) -> Option<Held> {
+    let place = root.join(native::name(path.as_bytes()));
+    let found = place.symlink_metadata().ok()?;
+    let bytes = bytes?;
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
+    Some(Held {
+        hash: Some(Hash::of(bytes)),
+        size: bytes.len() as u64,
+        lines: u32::try_from(lines).unwrap_or(u32::MAX),
+        mtime_ms: modified_ms(&found),
+        mode: FileMode::new(found.mode()),
+        owner: None,
+    })
+}
+
+/// Returns the version by which a file leaves a name, or comes to it.
+pub(super) fn version(path: &RelPath, before: Option<Hash>, after: Option<Held>) -> Fact {
+    let (kind, evidence) = match after {
+        Some(_) => (VersionKind::Created, Evidence::Editor),
+        None => (VersionKind::Deleted, Evidence::Unmarked),
+    };
+    let held = after.unwrap_or(Held::ABSENT);
+    Fact::Version(VersionFact {
+        before,
+        ..VersionFact::new(path.clone(), kind, held, Author::USER, evidence)
+    })
 }

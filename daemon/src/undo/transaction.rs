@@ -4,18 +4,20 @@
 //! complete it. If another process saves a file in the meantime, that file's
 //! undo is computed again from the saved content.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
+use touchmark_proto::files::FileHistory;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
 use super::journal::{Bytes, Journal, failed, name};
 use super::plan::{Plan, is_link};
 use super::whose::Chosen;
-use super::{Undoer, is_written};
+use super::{Undoer, is_written, moves};
 use crate::failpoint;
 use crate::guard::{Name, Replacer, SPECIAL, Stored, Written};
 use crate::past::entry::{Entry, FileEntry};
@@ -112,6 +114,20 @@ impl<'u> Transaction<'u> {
         // to an unknown author. An entry that stays is ended by the next start.
         let inside = &self.undoer.inside;
         let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
+        // A removal is recorded at once only where somebody asks: it may be the
+        // middle of a save.
+        for file in entry.files.iter().filter(|file| file.to.is_some()) {
+            let ask = FileHistory {
+                path: (&file.path).into(),
+                before: None,
+                limit: Some(1),
+                sync: None,
+                verify: None,
+            };
+            if let Err(error) = inside.ask(ask).await {
+                tracing::debug!("an earlier name: {error}");
+            }
+        }
         if !inside.ask(Sync {}).await.is_err_and(ends) {
             failpoint::pass("undo: about to record whose changes they were");
             inside.record(entry.facts());
@@ -226,12 +242,24 @@ impl<'u> Transaction<'u> {
     }
 
     /// Reports the written content as the user's, who requested it. A change of
-    /// the mode alone writes no content, so the content stays its author's.
+    /// the mode alone writes no content, so the content stays its author's. That
+    /// a file has left a name that no session uses, or has come there, is seen
+    /// nowhere else.
     async fn report(&self, at: usize) {
         let plan = &self.plans[at];
+        let inside = &self.undoer.inside;
+        if plan.base.is_some() && plan.to.is_some() {
+            return inside.record(vec![moves::version(&plan.path, plan.base, None)]);
+        }
         let written = plan.after.as_ref().map(|bytes| Hash::of(bytes));
         if let Some(hash) = written.filter(|hash| plan.base != Some(*hash)) {
             report(self.undoer, &plan.path, hash).await;
+        }
+        let mut others = self.plans.iter();
+        if plan.base.is_none() && others.any(|other| other.to.as_ref() == Some(&plan.path)) {
+            let after = moves::found(&self.undoer.root, &plan.path, plan.after.as_deref());
+            let came = after.map(|after| moves::version(&plan.path, None, Some(after)));
+            inside.record(came.into_iter().collect());
         }
     }
 }
@@ -367,7 +395,7 @@ pub(crate) struct Resumed {
 /// what the caller has to report. A file is written only
 /// if it still is as it was before the undo, or if only its mode is missing.
 /// Any other file stays as it was left, and so do its contents in the journal.
-pub(crate) fn resume(journal: &Journal, replacer: &Replacer) -> Resumed {
+pub(crate) fn resume(journal: &Journal, replacer: &Replacer, root: &Path) -> Resumed {
     let mut written = Vec::new();
     let mut facts = Vec::new();
     for mut entry in journal.left() {
@@ -437,8 +465,9 @@ pub(crate) fn resume(journal: &Journal, replacer: &Replacer) -> Resumed {
         }
         tracing::info!("undo {} was cut short, and is completed", entry.number);
         let saved: Vec<RelPath> = unknown.into_iter().map(|at| names[at].clone()).collect();
-        let told = entry.without(&saved).facts();
-        facts.extend(told.into_iter().map(|fact| (entry.time, fact)));
+        let moved = moves::versions(journal, &entry, &saved, root);
+        let told = entry.without(&saved).facts().into_iter().chain(moved);
+        facts.extend(told.map(|fact| (entry.time, fact)));
         journal.end(&mut entry);
     }
     Resumed { written, facts }

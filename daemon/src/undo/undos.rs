@@ -47,6 +47,10 @@ impl Recorded {
                 undo.files.iter().map(|file| (&file.path, file)).collect();
             for file in &entry.files {
                 if let Some(before) = undone.get(&file.path) {
+                    // Of a file that was moved back, the move is the version
+                    // under the name that it got.
+                    let moved = before.to.as_ref().and_then(|to| undone.get(to));
+                    let before = moved.unwrap_or(before);
                     let both = [Written::of(undo, before), Written::of(entry, file)];
                     let own = files.entry(file.path.clone()).or_default();
                     own.redos.push(both);

@@ -656,10 +656,14 @@ impl Fact {
 
     /// Returns whether the shell may record the fact by
     /// [`Input::Outcome`](crate::Input::Outcome): a result that the engine
-    /// takes no part in.
+    /// takes no part in. A removal counts if the name is not tracked, and so
+    /// does what an undo brings there.
     pub fn is_outcome(&self) -> bool {
         match self {
-            Self::Version(version) => version.evidence == Evidence::Claimed,
+            Self::Version(version) => {
+                version.evidence == Evidence::Claimed
+                    || matches!(version.kind, VersionKind::Created | VersionKind::Deleted)
+            }
             _ => matches!(
                 self,
                 Self::Refused { .. }

@@ -9,7 +9,7 @@ use crate::ledger::record::{Fact, Held};
 use crate::requests::scope::Scope;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
 use crate::view::View;
-use touchmark_proto::RelPath;
+use touchmark_proto::{Evidence, RelPath};
 
 impl Engine {
     /// Records the absences, copies and unclosed contents that an answer with
@@ -182,6 +182,18 @@ impl View<'_> {
     /// deadline (ATTR-5).
     fn may_return(&self, path: &RelPath) -> bool {
         matches!(self.tracker.passing(path), Passing::AwaitsReturn(_, wait) if wait.due > self.now)
+    }
+
+    /// Returns whether a fact is a version that is recorded when the name is
+    /// read, since a session uses it, or that was read already.
+    pub(crate) fn is_read(&self, fact: &Fact) -> bool {
+        let Fact::Version(version) = fact else {
+            return false;
+        };
+        let is_known =
+            |held: Held| held.hash == version.held.hash || !self.is_unnamed_copy(&version.path);
+        let state = self.state.paths.get(&version.path);
+        version.evidence != Evidence::Claimed && state.is_some_and(|state| is_known(state.held))
     }
 
     /// Returns whether a path is tracked only because a rename copied what
