@@ -213,7 +213,7 @@ test("what a change of a mode or a symlink did", () => {
   assert.equal(said(link, file, "a"), "symlink → a replaced by file");
   assert.equal(said(null, file), "new file");
   assert.equal(said(file, file), "content changed");
-  assert.equal(said(null, link, null, "\u202etxt\n"), "symlink → ?txt?");
+  assert.equal(said(null, link, null, "\u202etxt\n"), "symlink → \\u202etxt\\n");
   const modes = [[file, run], [file, file], [link, file], [file, link], [file, null], [null, file]];
   assert.deepEqual(modes.map(([modeBefore, mode]) => isMode({ modeBefore, mode })), [true, false, false, false, false, false]);
 });
