@@ -31,7 +31,7 @@ fn hist8_a_sparse_checkout_takes_and_brings_files() {
         run(&mut agent, "git sparse-checkout set keep");
         agent.sync();
         assert_eq!(on_disk(&world, "d/g"), None);
-        // Nobody has removed the files.
+        // The sparse checkout's removal of the files counts as no author's.
         assert_eq!(queue(&mut agent), [""; 0], "{by_the_agent}");
         let undone = undo(&mut agent);
         assert_eq!(on_disk(&world, "d/g"), None, "{by_the_agent}: {undone}");

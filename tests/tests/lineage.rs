@@ -339,7 +339,7 @@ fn rename(world: &World, from: &str, to: &str) {
     fs::rename(world.path(from), to).unwrap();
 }
 
-/// Nobody has read the new name before the agent edits the file there.
+/// No session has read the file under its new name before the agent edits it.
 #[test]
 fn hist9_a_file_that_an_agent_finds_under_its_new_name_keeps_its_lines() {
     for is_off in [false, true] {

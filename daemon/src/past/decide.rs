@@ -258,7 +258,7 @@ impl Known {
             {
                 self.arrive(rows.front().map_or(0, |front| front.n));
                 let all = &mut rows.make_contiguous()[..burst];
-                // What was there before a command is known at its end.
+                // The end of a command also records the files that were there before it.
                 let first = all.iter().position(|row| row.command.is_some());
                 if let Some(first) = first {
                     all[first..].sort_by_key(|row| !row.is_earlier);

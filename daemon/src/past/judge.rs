@@ -204,8 +204,7 @@ impl Job {
             && brought.command == self.fact.command
             && brought.before == self.fact.held.hash;
         let written = Nanos::from(brought.held.mtime_ms) * MILLISECOND;
-        let stored = place.blobs.since(&old, written).filter(|_| is_back);
-        stored.is_some_and(|stored| stored < written + MILLISECOND)
+        is_back && place.is_stored(&old, written + MILLISECOND)
     }
 
     /// Returns what git did, if a move of `HEAD`, a stash or a merge explains
@@ -306,7 +305,7 @@ impl Job {
                 && stashed.is_empty()
                 && base == old
                 && place.stashes.has_taken(&stash, path)
-                && place.is_stored(&stash, time)
+                && ObjectId::from_digits(&stash).is_some_and(|id| place.is_stored(&id, time))
             {
                 return Some(Carriage::Carried);
             }
@@ -345,8 +344,8 @@ impl Job {
     /// a file at this time. `seen` is when the file was seen so, if it is known:
     /// what came after a later commit did not write it.
     fn moves(&self, place: &mut Place, time: Nanos, seen: Option<Nanos>) -> Moves {
-        let is_later = |one: &&Timed| one.stored.zip(seen).is_some_and(|(at, seen)| at > seen);
-        let last = place.moves.iter().position(|one| is_later(&one));
+        let is_later = |one: &Timed| one.stored.zip(seen).is_some_and(|(at, seen)| at > seen);
+        let last = place.moves.iter().position(is_later);
         let count = last.map_or(place.moves.len(), |last| last + 1);
         let all = place.moves[..count].iter().rev().take(MOST_MOVES).rev();
         let since: Vec<Move> = all

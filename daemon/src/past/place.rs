@@ -271,10 +271,9 @@ impl Place {
         self.merged().is_some_and(|merged| time <= merged) && self.tree.waiting().is_none()
     }
 
-    /// Returns whether git had an object at that time.
-    pub(super) fn is_stored(&mut self, id: &str, time: Nanos) -> bool {
-        let id = ObjectId::from_digits(id);
-        let stored = id.and_then(|id| self.blobs.since(&id, time));
+    /// Returns whether git had an object before that time.
+    pub(super) fn is_stored(&mut self, id: &ObjectId, time: Nanos) -> bool {
+        let stored = self.blobs.since(id, time);
         stored.is_some_and(|stored| stored < time)
     }
 

@@ -89,16 +89,7 @@ pub(crate) async fn versions(
     if let Some(from) = came.and_then(|came| came.from.as_ref())
         && came.is_some_and(|came| lineages.is_recent(came.time))
     {
-        let ask = FileHistory {
-            path: from.into(),
-            before: None,
-            limit: Some(1),
-            sync: None,
-            verify: None,
-        };
-        if let Err(error) = inside.ask(ask).await {
-            tracing::debug!("an earlier name: {error}");
-        }
+        look_at(inside, from).await;
     }
     let name = match rows.last() {
         Some(last) => last.path.clone(),
@@ -126,6 +117,22 @@ pub(crate) async fn versions(
         file.versions.push(found);
     }
     Ok(file)
+}
+
+/// Asks for the history of a name, so that the removal of a file that has left it
+/// is recorded. Without that it may be recorded later: it could be the middle of
+/// a save.
+pub(crate) async fn look_at(inside: &Inside, name: &RelPath) {
+    let ask = FileHistory {
+        path: name.into(),
+        before: None,
+        limit: Some(1),
+        sync: None,
+        verify: None,
+    };
+    if let Err(error) = inside.ask(ask).await {
+        tracing::debug!("an earlier name: {error}");
+    }
 }
 
 /// Returns the versions of the file that has version `at` of a name, whose

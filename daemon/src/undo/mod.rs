@@ -282,7 +282,7 @@ impl Undoer {
             log: &self.log,
             lineages: &self.lineages,
             root: &self.root,
-            // What an undo writes is computed from what is on disk.
+            // An undo computes the new content from the file's bytes on disk.
             verifies: true,
         }
     }

@@ -513,7 +513,8 @@ pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
 }
 
 /// Returns a file's content without the selected versions, its history, and the
-/// lines that only the selected versions wrote. It is computed on a separate thread, since a large file takes long.
+/// lines that only the selected versions wrote. It is computed on a separate
+/// thread, since a large file takes long.
 pub(super) async fn without(
     chain: Chain,
     undos: &Undos,

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
-use touchmark_proto::files::FileHistory;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
@@ -21,6 +20,7 @@ use super::{Undoer, is_written, moves};
 use crate::failpoint;
 use crate::guard::{Name, Replacer, SPECIAL, Stored, Written};
 use crate::past::entry::{Entry, FileEntry};
+use crate::past::versions::look_at;
 
 /// How often the undo of one file is computed again when other processes keep
 /// saving the file.
@@ -114,19 +114,8 @@ impl<'u> Transaction<'u> {
         // to an unknown author. An entry that stays is ended by the next start.
         let inside = &self.undoer.inside;
         let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
-        // A removal is recorded at once only where somebody asks: it may be the
-        // middle of a save.
         for file in entry.files.iter().filter(|file| file.to.is_some()) {
-            let ask = FileHistory {
-                path: (&file.path).into(),
-                before: None,
-                limit: Some(1),
-                sync: None,
-                verify: None,
-            };
-            if let Err(error) = inside.ask(ask).await {
-                tracing::debug!("an earlier name: {error}");
-            }
+            look_at(inside, &file.path).await;
         }
         if !inside.ask(Sync {}).await.is_err_and(ends) {
             failpoint::pass("undo: about to record whose changes they were");

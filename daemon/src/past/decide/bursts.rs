@@ -172,7 +172,7 @@ impl Known {
                     return at;
                 }
             }
-            // What a session has declared is no step of a save.
+            // A file that a session has declared is not a temporary file of a save.
             if let Some(hash) = last.hash.filter(|_| last.is_declared) {
                 let is_made = of(earlier, &last.path)
                     .find(|other| other.hash.is_some())
@@ -235,8 +235,8 @@ impl Known {
     }
 
     /// Returns the files that were gone before the burst, and may have been moved
-    /// in it: they were removed by the same command, or a rename names them; or
-    /// nobody has seen where they went.
+    /// in it: they were removed by the same command, or a rename names them, or
+    /// the daemon has not seen where they went.
     pub(super) fn gone_before(
         &self,
         rows: &[Row],
