@@ -13,6 +13,7 @@ mod bindings_python;
 mod bindings_typescript;
 mod boot;
 mod carried;
+mod carried_filters;
 mod carried_places;
 mod claims;
 mod cli;

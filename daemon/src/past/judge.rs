@@ -1,15 +1,17 @@
 //! Decides whether git brought the content of a version (HIST-8).
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use touchmark_engine::{Carriage, Fact, VersionFact};
+use touchmark_engine::{Carriage, Fact, Held, VersionFact};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath};
 
 use super::blobs::{Nanos, SECOND, written};
+use super::converted::converted;
 use super::moves::{Changed, Kind, Timed};
 use super::place::Place;
 use crate::git::index::ObjectId;
@@ -58,6 +60,8 @@ struct Content {
     since: Nanos,
     /// The blob that git has for it.
     id: ObjectId,
+    /// Whether only the index tells that, since a filter has made other bytes.
+    is_filtered: bool,
     /// Whether git has had it earlier; `None` if the order cannot be told.
     is_older: Option<bool>,
 }
@@ -78,14 +82,24 @@ impl Job {
         let before = self.fact.before.and_then(|hash| content(log, &hash));
         let before = before.as_deref();
         let Some(hash) = self.fact.held.hash else {
-            let old = place.id_of(before?);
-            return match self.removed(place, path, old) {
+            let before = before?;
+            let old = place.id_of(path, before);
+            let filtered = self.is_passed_by(place, file, path)
+                || self.is_gone_filtered(place, log, path, before);
+            let how = match filtered {
+                true => Some(Carriage::Carried),
+                false => self.removed(place, path, old),
+            };
+            return match how {
                 None if self.calls_off_at_once(place, log, old) => Some(Carriage::Carried),
                 how => how,
             };
         };
         if let Some(content) = self.content(place, log, file, path, &hash) {
             return Some(self.brought(place, log, path, before, &content));
+        }
+        if self.is_passed_by(place, file, path) {
+            return Some(Carriage::Carried);
         }
         // A file may be seen while git writes it. Then it has the beginning of
         // what git has written since.
@@ -114,18 +128,108 @@ impl Job {
     ) -> Carriage {
         // Of what git had begun to write nothing was destroyed.
         let lost = before.filter(|before| !is_begun(before, &content.bytes));
-        let lost = lost.map(|lost| place.id_of(lost));
-        if let Some(how) = self.explained(place, path, content, lost) {
+        let lost = lost.map(|lost| place.id_of(path, lost));
+        if let Some(how) = self.explained(place, log, path, content, lost) {
             return how;
         }
         let is_called_off = lost.is_some_and(|lost| self.calls_off_at_once(place, log, lost));
         if is_called_off || self.is_put_together(place, log, path, content) {
             return Carriage::Carried;
         }
-        match content.is_older {
+        // A filter may leave out what was typed, so that git has the rest.
+        let is_told = !content.is_filtered || {
+            let hash = Hash::of(&content.bytes);
+            let mut earlier = self.earlier(log);
+            earlier.any(|(_, held)| held.hash == Some(hash))
+        };
+        match content.is_older.filter(|_| is_told) {
             Some(_) => Carriage::TakenBack,
             None => Carriage::Unclear,
         }
+    }
+
+    /// Returns the contents that the file had before, the newest first, each with
+    /// the number of its version; `None` for the first one that was read.
+    fn earlier(&self, log: &Reader) -> impl Iterator<Item = (Option<u64>, Held)> + use<> {
+        let earlier = log.history(&self.fact.path, Some(self.n), MOST_VERSIONS);
+        let earlier = earlier.unwrap_or_default().into_iter();
+        earlier.filter_map(|record| match record.fact {
+            Fact::Version(version) => Some((Some(record.n), version.held)),
+            Fact::Baseline { held, .. } => Some((None, held)),
+            _ => None,
+        })
+    }
+
+    /// Returns whether git had the content before, which a filter has made of
+    /// this blob: nobody has changed it since it was first read, git brought it,
+    /// or the blob was stored when the file had it.
+    fn was_in_git(&self, place: &mut Place, log: &Reader, blob: &ObjectId) -> bool {
+        let mut earlier = self.earlier(log).filter(|(_, held)| held.hash == self.fact.before);
+        let brought = log.carriages(&self.fact.path).unwrap_or_default();
+        let brought = brought.iter().filter_map(|record| match record.fact {
+            Fact::GitBrought { version, how, .. } if how != Carriage::Unclear => Some(version),
+            _ => None,
+        });
+        let brought: HashSet<u64> = brought.collect();
+        earlier.any(|(version, held)| {
+            let written = Nanos::from(held.mtime_ms) * MILLISECOND;
+            let mut stored = || place.blobs.since(blob, written);
+            version.is_none_or(|version| brought.contains(&version))
+                || stored().is_some_and(|stored| stored >= written)
+        })
+    }
+
+    /// Returns whether a move of `HEAD` has removed a file of which a filter had
+    /// made `before`.
+    fn is_gone_filtered(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        path: &[u8],
+        before: &[u8],
+    ) -> bool {
+        let time = Nanos::from(self.time) * MILLISECOND;
+        let moves = self.moves(place, time - SETTLING, Some(time));
+        let gone = moves.iter().rev().find_map(|(_, changed)| {
+            let (old, new) = changed.as_ref()?.get(path).copied()?;
+            old.filter(|_| new.is_none())
+        });
+        let Some((old, bytes)) = gone.and_then(|old| place.blob(&old)) else {
+            return false;
+        };
+        let lines = |text| lines_of(text).filter(|line| !line.is_empty());
+        let stored: HashSet<&[u8]> = lines(&bytes).collect();
+        !lines(before).any(|line| stored.contains(line)) && self.was_in_git(place, log, &old)
+    }
+
+    /// Returns whether git wrote or removed this on its way to another content, of
+    /// which it has other bytes: behind a filter nothing but the time tells
+    /// that. What was typed was stored by git before it went on.
+    fn is_passed_by(&self, place: &mut Place, file: &Path, path: &[u8]) -> bool {
+        let since = match self.fact.held.hash {
+            Some(_) => self.since(),
+            None => Nanos::from(self.time) * MILLISECOND,
+        };
+        let later = place.moves.iter().filter(|one| one.logged >= since);
+        let later: Vec<Timed> = later.take(MOST_MOVES).cloned().collect();
+        let goes_on = !later.is_empty()
+            && on_disk(file).is_some_and(|(bytes, found)| {
+                self.fact.held.hash != Some(Hash::of(&bytes))
+                    && place.filtered_blob(path, &found, &bytes).is_some()
+            });
+        for one in later.iter().filter(|_| goes_on) {
+            if Kind::of(&one.of) == Kind::Other {
+                if one.stored.is_some_and(|stored| stored >= since) {
+                    return false;
+                }
+                continue;
+            }
+            let changed = place.changed(&one.of);
+            if changed.is_some_and(|changed| changed.contains_key(path)) {
+                return one.made().0 <= since && !place.has_stashed(since, one.logged);
+            }
+        }
+        false
     }
 
     /// Returns whether the content may be the beginning of another one.
@@ -173,11 +277,9 @@ impl Job {
                 (content(log, hash)?, since, since + MILLISECOND, None)
             }
         };
-        let mut ids = vec![place.id_of(&bytes)];
-        if bytes.windows(2).any(|two| two == b"\r\n") {
-            ids.push(place.id_of(&without_returns(&bytes)));
-        }
-        ids.extend(found.and_then(|found| place.clean_blob(path, &found)));
+        let filtered = found.and_then(|found| place.filtered_blob(path, &found, &bytes));
+        let mut ids = place.ids_of(path, &bytes);
+        ids.extend(filtered);
         let known = ids.into_iter().find_map(|id| {
             let stored = place.blobs.since(&id, since)?;
             Some((id, stored))
@@ -187,6 +289,7 @@ impl Job {
             bytes,
             since,
             id,
+            is_filtered: filtered == Some(id),
             is_older: (stored < since).then_some(true),
         })
     }
@@ -213,6 +316,7 @@ impl Job {
     fn explained(
         &self,
         place: &mut Place,
+        log: &Reader,
         path: &[u8],
         content: &Content,
         lost: Option<ObjectId>,
@@ -245,13 +349,19 @@ impl Job {
                 || moves.iter().any(|(_, changed)| {
                     ids(changed).is_some_and(|(before, after)| lost == before || lost == after)
                 })
-                || lost.is_some_and(|lost| self.was_committed(place, path, &lost));
+                || lost.is_some_and(|lost| self.was_committed(place, path, &lost))
+                || content.is_filtered
+                    && moves.iter().any(|(_, changed)| {
+                        let before = ids(changed).and_then(|(before, _)| before);
+                        before.is_some_and(|before| self.was_in_git(place, log, &before))
+                    });
             return Some(match Kind::of(one) {
                 Kind::Switch if !is_clean => Carriage::Wiped,
                 _ => Carriage::Carried,
             });
         }
-        self.stashed(place, path, Some(content.id), lost, content.since)
+        let filtered = self.fact.before.filter(|_| content.is_filtered);
+        self.stashed(place, path, Some(content.id), (lost, filtered), content.since)
             .or_else(|| {
                 // A revert takes back, except where it wrote markers.
                 let is_merged = place.is_merged(path, &content.id, content.since)
@@ -271,13 +381,15 @@ impl Job {
         })
     }
 
-    /// Returns what a stash did, if one has the content, or the content before.
+    /// Returns what a stash did, if one has the content, or the content before
+    /// (`old`). `filtered` is its hash if a filter has made it, so that its blob
+    /// may not be known.
     fn stashed(
         &self,
         place: &mut Place,
         path: &[u8],
         new: Option<ObjectId>,
-        old: Option<ObjectId>,
+        (old, filtered): (Option<ObjectId>, Option<Hash>),
         time: Nanos,
     ) -> Option<Carriage> {
         let is_made = new.is_some() && place.has_stashed(time - AROUND, time);
@@ -309,6 +421,15 @@ impl Job {
             {
                 return Some(Carriage::Carried);
             }
+            // Behind a filter the stash tells which blob the content had.
+            let taken = filtered.filter(|_| is_made && base == new);
+            let taken = taken.and_then(|hash| Some((hash, *stashed.first()?)));
+            if let Some((hash, id)) = taken.filter(|(_, id)| Some(*id) != base)
+                && place.stashes.takes(&stash, path, self.n)
+            {
+                place.pair(path, hash, id);
+                return Some(Carriage::Wiped);
+            }
             let has_old = old.map_or(stashed.is_empty(), |old| stashed.contains(&old));
             if has_old && base == new && place.stashes.takes(&stash, path, self.n) {
                 return Some(Carriage::Wiped);
@@ -337,7 +458,7 @@ impl Job {
         {
             return Some(Carriage::Carried);
         }
-        self.stashed(place, path, None, Some(old), time)
+        self.stashed(place, path, None, (Some(old), None), time)
     }
 
     /// Returns the moves from one whole state to another that may have written
@@ -372,23 +493,7 @@ impl Job {
         content: &Content,
     ) -> bool {
         let index = place.in_index(path);
-        if index == Some(content.id) {
-            return false;
-        }
-        let stashed = place.stashes.changed();
-        let is_stash = stashed.is_some_and(|time| (time - content.since).abs() <= NEAR);
-        let mut moves = place.moves.iter().rev().take(MOST_MOVES);
-        let is_move = moves.any(|one| {
-            let (begun, ended) = one.made();
-            let ended = match Kind::of(&one.of) {
-                Kind::Other => return false,
-                Kind::Switch => ended,
-                // An autostash comes back after the move was logged.
-                Kind::Carries => ended + NEAR,
-            };
-            (begun - NEAR..=ended).contains(&content.since)
-        });
-        if !is_stash && !is_move {
+        if index == Some(content.id) || !is_at_work(place, content.since) {
             return false;
         }
         if content.is_older.is_some() && is_conflict(&content.bytes) {
@@ -396,25 +501,18 @@ impl Job {
         }
         let mut known: HashSet<Vec<u8>> = HashSet::new();
         let mut note = |bytes: &[u8]| {
-            let lines = bytes.split(|byte| *byte == b'\n');
-            known.extend(lines.map(|line| line.trim_ascii_end().to_vec()));
+            known.extend(lines_of(&as_stored(bytes)).map(<[u8]>::to_vec));
         };
         if let Some((_, bytes)) = index.and_then(|id| place.blob(&id)) {
             note(&bytes);
         }
-        let earlier = log.history(&self.fact.path, Some(self.n), MOST_VERSIONS);
-        for record in earlier.unwrap_or_default() {
-            let hash = match &record.fact {
-                Fact::Version(version) => version.held.hash,
-                Fact::Baseline { held, .. } => held.hash,
-                _ => None,
-            };
-            if let Some(bytes) = hash.and_then(|hash| self::content(log, &hash)) {
+        for (_, held) in self.earlier(log) {
+            if let Some(bytes) = held.hash.and_then(|hash| self::content(log, &hash)) {
                 note(&bytes);
             }
         }
-        let mut lines = content.bytes.split(|byte| *byte == b'\n');
-        lines.all(|line| known.contains(line.trim_ascii_end()))
+        let text = as_stored(&content.bytes);
+        lines_of(&text).all(|line| known.contains(line))
     }
 }
 
@@ -422,6 +520,35 @@ impl Job {
 /// empty, or consists of the first pages.
 fn is_begun(text: &[u8], whole: &[u8]) -> bool {
     text.len().is_multiple_of(PAGE) && text.len() < whole.len() && whole.starts_with(text)
+}
+
+/// Returns whether a stash was made or dropped, or `HEAD` moved, around that time.
+fn is_at_work(place: &Place, since: Nanos) -> bool {
+    let stashed = place.stashes.changed();
+    let is_stash = stashed.is_some_and(|time| (time - since).abs() <= NEAR);
+    let mut moves = place.moves.iter().rev().take(MOST_MOVES);
+    let is_move = moves.any(|one| {
+        let (begun, ended) = one.made();
+        let ended = match Kind::of(&one.of) {
+            Kind::Other => return false,
+            Kind::Switch => ended,
+            // An autostash comes back after the move was logged.
+            Kind::Carries => ended + NEAR,
+        };
+        (begun - NEAR..=ended).contains(&since)
+    });
+    is_stash || is_move
+}
+
+/// Returns a text with what git itself converts as git stores it.
+fn as_stored(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let stored = converted(bytes).pop();
+    stored.map_or(Cow::Borrowed(bytes), Cow::Owned)
+}
+
+/// Returns the lines of a text, without white space at their ends.
+fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)
 }
 
 /// Returns whether a text has the marks of a conflict.
@@ -476,15 +603,4 @@ fn content(log: &Reader, hash: &Hash) -> Option<Arc<[u8]>> {
         return Some(Arc::from([]));
     }
     log.content(hash).ok().flatten()
-}
-
-/// Returns a text with the line ends that git stores under `core.autocrlf`.
-fn without_returns(bytes: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(bytes.len());
-    for (at, byte) in bytes.iter().enumerate() {
-        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
-            text.push(*byte);
-        }
-    }
-    text
 }

@@ -28,6 +28,7 @@
 //! - [`blobs`]: whether the repository has a content, and since when.
 //! - [`moves`]: when `HEAD` was moved, and which files each move changed.
 //! - [`stashes`]: what is stashed, and was until lately.
+//! - [`converted`]: what git makes of a content when it stores it.
 //! - [`place`]: one repository, and what is cached of it.
 //! - [`judge`]: the decision about one version.
 //! - [`looks`]: the queue of versions to look at.
@@ -37,6 +38,7 @@ mod blamed;
 mod blobs;
 mod claim;
 pub(crate) mod committed;
+pub(crate) mod converted;
 mod decide;
 pub(crate) mod entry;
 mod judge;

@@ -1,15 +1,16 @@
 //! One repository, and what is cached of it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::Metadata;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use touchmark_proto::{Places, native};
+use touchmark_proto::{Hash, Places, native};
 
 use super::blobs::{Blobs, Nanos, SECOND, written};
+use super::converted::converted;
 use super::moves::{self, Changed, Timed};
 use super::stashes::Stashes;
 use crate::git::files::Configured;
@@ -64,6 +65,8 @@ pub(super) struct Place {
     /// The files that the newest moves changed, by the commits before and
     /// after.
     changed: VecDeque<(Ends, Option<Arc<Changed>>)>,
+    /// Which blobs filters have made of contents, by path and content.
+    filtered: HashMap<(Vec<u8>, Hash), ObjectId>,
     /// What an operation has brought that waited for the user: the paths with
     /// their blobs. `HEAD` was not moved since.
     waiting: HashSet<(Vec<u8>, ObjectId)>,
@@ -98,6 +101,7 @@ impl Place {
             moves: Vec::new(),
             logged: None,
             changed: VecDeque::new(),
+            filtered: HashMap::new(),
             waiting: HashSet::new(),
             index: None,
             objects: None,
@@ -153,6 +157,9 @@ impl Place {
         let files = self.changed.iter().flat_map(|(_, changed)| changed);
         if files.map(|changed| changed.len()).sum::<usize>() > MOST_KEPT {
             self.changed.clear();
+        }
+        if self.filtered.len() > MOST_KEPT {
+            self.filtered.clear();
         }
         if self.waiting.len() > MOST_KEPT {
             self.waiting.clear();
@@ -277,9 +284,52 @@ impl Place {
         stored.is_some_and(|stored| stored < time)
     }
 
-    /// Returns the id that git gives to this content here.
-    pub(super) fn id_of(&self, bytes: &[u8]) -> ObjectId {
+    /// Returns the id that git gives to this content here, as it stores it.
+    pub(super) fn id_of(&mut self, path: &[u8], bytes: &[u8]) -> ObjectId {
+        let ids = self.ids_of(path, bytes);
+        let stored = ids.iter().find(|id| self.blobs.since(id, Nanos::MAX).is_some());
+        let stored = stored.filter(|_| ids.len() > 1).or(ids.first());
+        stored.copied().unwrap_or_else(|| self.raw_id(bytes))
+    }
+
+    fn raw_id(&self, bytes: &[u8]) -> ObjectId {
         ObjectId::of_file(self.is_sha256, bytes)
+    }
+
+    /// Returns the ids that git may give to this content here: of its bytes, of
+    /// what git makes of them itself, and what a filter was seen to make of them.
+    pub(super) fn ids_of(&self, path: &[u8], bytes: &[u8]) -> Vec<ObjectId> {
+        let mut ids = vec![self.raw_id(bytes)];
+        ids.extend(converted(bytes).iter().map(|one| self.raw_id(one)));
+        if !self.filtered.is_empty() {
+            let pair = (path.to_owned(), Hash::of(bytes));
+            ids.extend(self.filtered.get(&pair));
+        }
+        ids
+    }
+
+    /// Remembers which blob a filter has made of a content.
+    pub(super) fn pair(&mut self, path: &[u8], hash: Hash, id: ObjectId) {
+        self.filtered.insert((path.to_owned(), hash), id);
+    }
+
+    /// Returns the blob of the index if the index proves that the file is
+    /// unchanged since, and a filter makes another content of it than git has.
+    pub(super) fn filtered_blob(
+        &mut self,
+        path: &[u8],
+        found: &Metadata,
+        bytes: &[u8],
+    ) -> Option<ObjectId> {
+        let id = self.clean_blob(path, found)?;
+        let own = std::iter::once(self.raw_id(bytes));
+        let converted = converted(bytes);
+        let mut own = own.chain(converted.iter().map(|one| self.raw_id(one)));
+        if own.any(|own| own == id) {
+            return None;
+        }
+        self.pair(path, Hash::of(bytes), id);
+        Some(id)
     }
 
     /// Returns the blob and the content that a commit or a tree has at a path.
@@ -344,7 +394,7 @@ impl Place {
 
     /// Returns the blob of the index at a path if the index proves that the
     /// file is unchanged since, whatever filters have made of the content.
-    pub(super) fn clean_blob(&mut self, path: &[u8], found: &Metadata) -> Option<ObjectId> {
+    fn clean_blob(&mut self, path: &[u8], found: &Metadata) -> Option<ObjectId> {
         let (stamp, known) = self.entry(path)?;
         // The lower halves of the system's numbers. Some gits record no
         // nanoseconds.
@@ -359,7 +409,8 @@ impl Place {
         // A later change in the same tick has the same times.
         let is_racy = match known.modified.1 {
             0 => Nanos::from(found.mtime()) >= stamp / SECOND,
-            _ => written(found) >= stamp,
+            // Behind a filter git writes the index in the tick of the last file.
+            _ => written(found) > stamp,
         };
         (the_same && !is_racy).then_some(known.id)
     }

@@ -1,6 +1,7 @@
 //! `review/*`: agents' changes that the user has neither kept nor undone (REV).
 
 mod commits;
+mod converted;
 mod kept;
 mod known;
 mod settled;
@@ -28,6 +29,7 @@ use crate::guard::Name;
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
 use commits::Commits;
+use converted::as_on_disk;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
 use state::committed;
@@ -320,7 +322,8 @@ impl Undoer {
         aside(move || {
             let committed = {
                 let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
-                commits.committed_of(&names)
+                let committed = commits.committed_of(&names);
+                as_on_disk(committed, &chain, &names, commits.deletions.tree.as_ref())
             };
             let is_agents = |step: usize| {
                 chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)
