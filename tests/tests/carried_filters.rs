@@ -6,7 +6,7 @@ use serde_json::json;
 use touchmark_tests::{Session, World, user};
 
 use super::carried::{
-    AGENTS, QUEUED, base, blamed, by_agent, command, on_disk, queue, sh, undo, upstream, write,
+    AGENTS, QUEUED, base, blamed, by_agent, command, queue, sh, write,
 };
 
 /// How git converts `f`.
@@ -107,16 +107,48 @@ fn edit(world: &World, agent: &mut Session, way: Way) {
     }
 }
 
-fn plain(text: String) -> String {
-    text.replace('\r', "")
-}
-
 fn run(world: &World, agent: &mut Session, by_the_agent: bool, line: &str) {
     match by_the_agent {
         true => command(world, agent, line),
         false => sh(world, line),
     }
     agent.sync();
+}
+
+/// Plays what git does with the agent's lines, and returns what is wrong.
+fn played(way: Way, is_committed: bool, line: &str, is_upstream: bool, by_the_agent: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut world = World::new();
+    way.repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    edit(&world, &mut agent, way);
+    if is_committed {
+        command(&world, &mut agent, "git commit -qam agents");
+    }
+    for step in line.split("; ") {
+        run(&world, &mut agent, by_the_agent, step);
+    }
+    let now = way.text(&world);
+    assert!(now.contains(AGENTS), "{now}");
+    let mut check = |what: &str, found: &str, wanted: &str| {
+        if found.replace('\r', "") != wanted {
+            let short = |text: &str| text.chars().take(300).collect::<String>();
+            wrong.push(format!(
+                "{way:?}, {line}, by the agent: {by_the_agent}: {what}: {:?}, not {:?}",
+                short(found),
+                short(wanted)
+            ));
+        }
+    };
+    check("blame", &blamed(&mut agent, "f"), AGENTS);
+    check("queue", &queue(&mut agent).join(" and "), QUEUED);
+    agent.client.ok("undo", json!({"session": "a", "likely": true}));
+    let undone = way.text(&world);
+    check("undone", &undone, &now.replace(AGENTS, "line 20\n"));
+    assert_eq!(undone.contains("line 1 upstream"), is_upstream, "{line}");
+    world.healthy();
+    wrong
 }
 
 #[test]
@@ -131,51 +163,119 @@ fn hist8_what_git_brings_through_a_filter_is_carried() {
         (true, "git merge -q --no-edit up", true),
         (true, "git switch -q up; git cherry-pick main", true),
         (false, "git stash -q; git stash pop -q", false),
-        (false, "git stash -q; git switch -q up; git switch -q main; git stash pop -q", false),
+        (
+            false,
+            "git stash -q; git switch -q up; git switch -q main; git stash pop -q",
+            false,
+        ),
         (false, "git pull -q --rebase --autostash . up", true),
         (false, "git checkout -q -m up", true),
     ];
-    let only = std::env::var("WAY").ok();
     let mut wrong = Vec::new();
     for way in WAYS {
-        if only.as_ref().is_some_and(|only| *only != format!("{way:?}")) { continue; }
         for (is_committed, line, is_upstream) in steps {
-            // Two pointers do not merge.
-            if way == Way::Pointer && is_upstream {
+            let is_own = matches!(way, Way::Autocrlf | Way::Eol | Way::Ident);
+            // Two pointers do not merge. What git merges with uncommitted
+            // changes has no blob that is known.
+            let is_merged = way == Way::Pointer || !is_committed && !is_own;
+            if is_merged && is_upstream {
                 continue;
             }
             for by_the_agent in [false, true] {
-                let story = format!("{way:?}, {line}, by the agent: {by_the_agent}");
-                let world = World::new();
-                way.repository(&world);
-                let mut agent = world.session("a");
-                agent.read("f");
-                edit(&world, &mut agent, way);
-                if is_committed {
-                    command(&world, &mut agent, "git commit -qam agents");
-                }
-                for step in line.split("; ") {
-                    run(&world, &mut agent, by_the_agent, step);
-                }
-                let rest = way.text(&world);
-                assert!(rest.contains(AGENTS), "{story}: {rest}");
-                let mut check = |what: &str, found: String, wanted: String| {
-                    if found != wanted {
-                        let short = |text: String| text.replace("\n", "|").chars().filter(|c| *c != ' ').take(260).collect::<String>();
-                        wrong.push(format!("{story}: {what}: {} != {}", short(found), short(wanted).chars().take(60).collect::<String>()));
-                    }
-                };
-                check("blame", plain(blamed(&mut agent, "f")), AGENTS.into());
-                check("queue", plain(format!("{:?}", queue(&mut agent))).replace("\\r", ""), format!("{:?}", [QUEUED]));
-                let undone = agent.client.ok("undo", json!({"session": "a", "likely": true}));
-                if way.text(&world).contains("agent") { eprintln!("{story}, {undone}\n{}\n", agent.client.ok("file/log", json!({"paths": ["f"]}))); }
-                let now = way.text(&world);
-                let expected = rest.replace(AGENTS, "line 20\n");
-                check("undone", now, expected);
-                check("upstream", way.text(&world).contains("line 1 upstream").to_string(), is_upstream.to_string());
+                wrong.extend(played(way, is_committed, line, is_upstream, by_the_agent));
             }
         }
     }
-    let _ = (on_disk, upstream, user::pause, undo);
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn hist8_what_an_agents_switch_brings_through_a_filter_is_not_its() {
+    for way in WAYS {
+        for line in ["git switch -q up", "git merge -q up", "git switch -q --detach up"] {
+            let mut world = World::new();
+            way.repository(&world);
+            let mut agent = world.session("a");
+            agent.read("f");
+            command(&world, &mut agent, line);
+            let now = way.text(&world);
+            assert!(now.contains("line 1 upstream\n"), "{way:?}, {line}: {now}");
+            assert_eq!(blamed(&mut agent, "f"), "", "{way:?}, {line}");
+            assert_eq!(queue(&mut agent), [""; 0], "{way:?}, {line}");
+            // Nothing is to be undone.
+            let undone = agent.client.call("undo", json!({"session": "a", "likely": true}));
+            assert_eq!(way.text(&world), now, "{way:?}, {line}: {undone:?}");
+            world.healthy();
+        }
+    }
+}
+
+/// What git stores from the disk is not carried by that.
+#[test]
+fn hist8_what_an_agent_commits_through_a_filter_is_its() {
+    for way in WAYS {
+        for store in ["git commit -qam agents", "git add f", "git add f && git status"] {
+            let mut world = World::new();
+            way.repository(&world);
+            let mut agent = world.session("a");
+            agent.read("f");
+            let before = way.text(&world);
+            command(&world, &mut agent, &format!("{EDIT} && {store}"));
+            let blamed = blamed(&mut agent, "f").replace('\r', "");
+            assert_eq!(blamed, AGENTS, "{way:?}, {store}");
+            let queued = queue(&mut agent).join(" and ").replace('\r', "");
+            assert_eq!(queued, QUEUED, "{way:?}, {store}");
+            let undone = agent.client.ok("undo", json!({"session": "a", "likely": true}));
+            assert_eq!(way.text(&world), before, "{way:?}, {store}: {undone}");
+            world.healthy();
+        }
+    }
+}
+
+/// The user's commit keeps the lines, also where git has other bytes.
+#[test]
+fn rev2_what_the_user_commits_through_a_filter_is_kept() {
+    for way in WAYS {
+        let mut world = World::new();
+        way.repository(&world);
+        let mut agent = world.session("a");
+        agent.read("f");
+        edit(&world, &mut agent, way);
+        assert_eq!(queue(&mut agent).len(), 1, "{way:?}");
+        sh(&world, "git commit -qam 'by the user'");
+        assert_eq!(queue(&mut agent), [""; 0], "{way:?}");
+        // Beside them, what the agent changes later is in the queue.
+        command(&world, &mut agent, "sed -i 's/^line 30/line 30 agent/' f");
+        let queued = queue(&mut agent).join(" and ").replace('\r', "");
+        assert_eq!(queued, "f line 30|>line 30 agent|", "{way:?}");
+        world.healthy();
+    }
+}
+
+/// What a stash or a forced switch destroys comes back.
+#[test]
+fn hist8_what_git_destroys_behind_a_filter_comes_back() {
+    for way in WAYS {
+        for line in ["git stash -q", "git switch -q --discard-changes up"] {
+            let mut world = World::new();
+            way.repository(&world);
+            let mut agent = world.session("a");
+            agent.read("f");
+            let text = way.text(&world).replace("line 20\n", "line 20 mine\n");
+            let bytes = way.on_disk(&text);
+            if way == Way::Encoding {
+                sh(&world, "LC_ALL=C sed -i 's/^line 20$/line 20 mine/' f");
+            } else {
+                user::write(&world.path("f"), &bytes);
+            }
+            agent.sync();
+            user::pause(300);
+            command(&world, &mut agent, line);
+            assert!(!way.text(&world).contains("mine"), "{way:?}, {line}");
+            let undone = agent.client.ok("undo", json!({"session": "a"}));
+            let now = way.text(&world);
+            assert!(now.contains("line 20 mine\n"), "{way:?}, {line}: {undone}");
+            world.healthy();
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Decides whether git brought the content of a version (HIST-8).
 
+mod filtered;
+
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::Metadata;
@@ -13,7 +15,7 @@ use touchmark_proto::{Evidence, Hash, Millis, RelPath};
 use super::blobs::{Nanos, SECOND, written};
 use super::converted::converted;
 use super::moves::{Changed, Kind, Timed};
-use super::place::Place;
+use super::place::{AROUND, Place};
 use crate::git::index::ObjectId;
 use crate::store::Reader;
 use crate::survival::reflog::Move;
@@ -29,10 +31,6 @@ const MOST_MOVES: usize = 32;
 /// How far a move or a stash may be from a content that it explains without
 /// containing it.
 const NEAR: Nanos = 2 * SECOND;
-
-/// How long before a content is written git may have stored the stash that it
-/// is about.
-const AROUND: Nanos = 10 * SECOND;
 
 /// How much longer the recording of a removal may take than the removal.
 const SETTLING: Nanos = 3 * SECOND;
@@ -158,78 +156,6 @@ impl Job {
             Fact::Baseline { held, .. } => Some((None, held)),
             _ => None,
         })
-    }
-
-    /// Returns whether git had the content before, which a filter has made of
-    /// this blob: nobody has changed it since it was first read, git brought it,
-    /// or the blob was stored when the file had it.
-    fn was_in_git(&self, place: &mut Place, log: &Reader, blob: &ObjectId) -> bool {
-        let mut earlier = self.earlier(log).filter(|(_, held)| held.hash == self.fact.before);
-        let brought = log.carriages(&self.fact.path).unwrap_or_default();
-        let brought = brought.iter().filter_map(|record| match record.fact {
-            Fact::GitBrought { version, how, .. } if how != Carriage::Unclear => Some(version),
-            _ => None,
-        });
-        let brought: HashSet<u64> = brought.collect();
-        earlier.any(|(version, held)| {
-            let written = Nanos::from(held.mtime_ms) * MILLISECOND;
-            let mut stored = || place.blobs.since(blob, written);
-            version.is_none_or(|version| brought.contains(&version))
-                || stored().is_some_and(|stored| stored >= written)
-        })
-    }
-
-    /// Returns whether a move of `HEAD` has removed a file of which a filter had
-    /// made `before`.
-    fn is_gone_filtered(
-        &self,
-        place: &mut Place,
-        log: &Reader,
-        path: &[u8],
-        before: &[u8],
-    ) -> bool {
-        let time = Nanos::from(self.time) * MILLISECOND;
-        let moves = self.moves(place, time - SETTLING, Some(time));
-        let gone = moves.iter().rev().find_map(|(_, changed)| {
-            let (old, new) = changed.as_ref()?.get(path).copied()?;
-            old.filter(|_| new.is_none())
-        });
-        let Some((old, bytes)) = gone.and_then(|old| place.blob(&old)) else {
-            return false;
-        };
-        let lines = |text| lines_of(text).filter(|line| !line.is_empty());
-        let stored: HashSet<&[u8]> = lines(&bytes).collect();
-        !lines(before).any(|line| stored.contains(line)) && self.was_in_git(place, log, &old)
-    }
-
-    /// Returns whether git wrote or removed this on its way to another content, of
-    /// which it has other bytes: behind a filter nothing but the time tells
-    /// that. What was typed was stored by git before it went on.
-    fn is_passed_by(&self, place: &mut Place, file: &Path, path: &[u8]) -> bool {
-        let since = match self.fact.held.hash {
-            Some(_) => self.since(),
-            None => Nanos::from(self.time) * MILLISECOND,
-        };
-        let later = place.moves.iter().filter(|one| one.logged >= since);
-        let later: Vec<Timed> = later.take(MOST_MOVES).cloned().collect();
-        let goes_on = !later.is_empty()
-            && on_disk(file).is_some_and(|(bytes, found)| {
-                self.fact.held.hash != Some(Hash::of(&bytes))
-                    && place.filtered_blob(path, &found, &bytes).is_some()
-            });
-        for one in later.iter().filter(|_| goes_on) {
-            if Kind::of(&one.of) == Kind::Other {
-                if one.stored.is_some_and(|stored| stored >= since) {
-                    return false;
-                }
-                continue;
-            }
-            let changed = place.changed(&one.of);
-            if changed.is_some_and(|changed| changed.contains_key(path)) {
-                return one.made().0 <= since && !place.has_stashed(since, one.logged);
-            }
-        }
-        false
     }
 
     /// Returns whether the content may be the beginning of another one.
@@ -360,7 +286,7 @@ impl Job {
                 _ => Carriage::Carried,
             });
         }
-        let filtered = self.fact.before.filter(|_| content.is_filtered);
+        let filtered = self.filtered_before(log, content);
         self.stashed(place, path, Some(content.id), (lost, filtered), content.since)
             .or_else(|| {
                 // A revert takes back, except where it wrote markers.

@@ -36,6 +36,10 @@ const MOST_MOVES: usize = 8;
 /// The most files of moves that are remembered between the batches of looks.
 const MOST_KEPT: usize = 10_000;
 
+/// How long before a content is written git may have stored the stash that it
+/// is about.
+pub(super) const AROUND: Nanos = 10 * SECOND;
+
 /// The most moves of `HEAD` that are remembered.
 const MOST_LOGGED: usize = 64;
 
@@ -306,6 +310,18 @@ impl Place {
             ids.extend(self.filtered.get(&pair));
         }
         ids
+    }
+
+    /// Returns whether it is known which blob a filter has made of a content.
+    pub(super) fn is_paired(&self, path: &[u8], hash: Hash) -> bool {
+        self.filtered.contains_key(&(path.to_owned(), hash))
+    }
+
+    /// Returns whether a stash was made or dropped around that time.
+    pub(super) fn is_stashing(&mut self, time: Nanos) -> bool {
+        let changed = self.stashes.changed();
+        changed.is_some_and(|changed| (changed - time).abs() <= AROUND)
+            || self.has_stashed(time - AROUND, time)
     }
 
     /// Remembers which blob a filter has made of a content.

@@ -1,0 +1,104 @@
+//! What git brings through filters, of which it has other bytes. No filter is
+//! run: the index, stashes and times tell.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use touchmark_engine::{Carriage, Fact};
+use touchmark_proto::Hash;
+
+use super::super::blobs::Nanos;
+use super::super::moves::{Kind, Timed};
+use super::super::place::Place;
+use super::{Content, Job, MILLISECOND, MOST_MOVES, SETTLING, lines_of, on_disk};
+use crate::git::index::ObjectId;
+use crate::store::Reader;
+
+impl Job {
+    /// Returns whether git had the content before, which a filter has made of
+    /// this blob: nobody has changed it since it was first read, git brought it,
+    /// or the blob was stored when the file had it.
+    pub(super) fn was_in_git(&self, place: &mut Place, log: &Reader, blob: &ObjectId) -> bool {
+        let mut earlier = self.earlier(log).filter(|(_, held)| held.hash == self.fact.before);
+        let brought = log.carriages(&self.fact.path).unwrap_or_default();
+        let brought = brought.iter().filter_map(|record| match record.fact {
+            Fact::GitBrought { version, how, .. } if how != Carriage::Unclear => Some(version),
+            _ => None,
+        });
+        let brought: HashSet<u64> = brought.collect();
+        earlier.any(|(version, held)| {
+            let written = Nanos::from(held.mtime_ms) * MILLISECOND;
+            let mut stored = || place.blobs.since(blob, written);
+            version.is_none_or(|version| brought.contains(&version))
+                || stored().is_some_and(|stored| stored >= written)
+        })
+    }
+
+    /// Returns whether a move of `HEAD` has removed a file of which a filter had
+    /// made `before`.
+    pub(super) fn is_gone_filtered(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        path: &[u8],
+        before: &[u8],
+    ) -> bool {
+        let time = Nanos::from(self.time) * MILLISECOND;
+        let moves = self.moves(place, time - SETTLING, Some(time));
+        let gone = moves.iter().rev().find_map(|(_, changed)| {
+            let (old, new) = changed.as_ref()?.get(path).copied()?;
+            old.filter(|_| new.is_none())
+        });
+        let Some((old, bytes)) = gone.and_then(|old| place.blob(&old)) else {
+            return false;
+        };
+        let lines = |text| lines_of(text).filter(|line| !line.is_empty());
+        let stored: HashSet<&[u8]> = lines(&bytes).collect();
+        !lines(before).any(|line| stored.contains(line)) && self.was_in_git(place, log, &old)
+    }
+
+    /// Returns whether git wrote or removed this on its way to another content, of
+    /// which it has other bytes: behind a filter nothing but the time tells
+    /// that. What was typed was stored by git before it went on.
+    pub(super) fn is_passed_by(&self, place: &mut Place, file: &Path, path: &[u8]) -> bool {
+        let since = match self.fact.held.hash {
+            Some(_) => self.since(),
+            None => Nanos::from(self.time) * MILLISECOND,
+        };
+        // Git removes a file before it writes it anew.
+        let is_stash = self.fact.held.hash.is_none() && place.is_stashing(since);
+        let later = place.moves.iter().filter(|one| one.logged >= since);
+        let later: Vec<Timed> = later.take(MOST_MOVES).cloned().collect();
+        let goes_on = (is_stash || !later.is_empty())
+            && on_disk(file).is_some_and(|(bytes, found)| {
+                let hash = Hash::of(&bytes);
+                self.fact.held.hash != Some(hash)
+                    && (place.filtered_blob(path, &found, &bytes).is_some()
+                        || place.is_paired(path, hash))
+            });
+        if !goes_on || is_stash {
+            return goes_on;
+        }
+        for one in later {
+            if Kind::of(&one.of) == Kind::Other {
+                if one.stored.is_some_and(|stored| stored >= since) {
+                    return false;
+                }
+                continue;
+            }
+            let changed = place.changed(&one.of);
+            if changed.is_some_and(|changed| changed.contains_key(path)) {
+                return one.made().0 <= since && !place.has_stashed(since, one.logged);
+            }
+        }
+        false
+    }
+
+    /// Returns the hash of the last content before this version, if a filter may
+    /// have made it: `content` is of one.
+    pub(super) fn filtered_before(&self, log: &Reader, content: &Content) -> Option<Hash> {
+        let mut earlier = self.earlier(log).filter_map(|(_, held)| held.hash);
+        let before = || self.fact.before.or_else(|| earlier.next());
+        content.is_filtered.then(before).flatten()
+    }
+}
