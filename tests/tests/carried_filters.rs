@@ -5,9 +5,7 @@
 use serde_json::json;
 use touchmark_tests::{Session, World, user};
 
-use super::carried::{
-    AGENTS, QUEUED, base, blamed, by_agent, command, queue, sh, write,
-};
+use super::carried::{AGENTS, QUEUED, base, blamed, by_agent, command, queue, sh, write};
 
 /// How git converts `f`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,15 +59,21 @@ impl Way {
         let scripts = scripts.display();
         world.file("f", base());
         let (attributes, set) = match self {
-            Self::Prefix => ("filter=x", format!(
-                "printf 'sed s/^/stored:/\\n' > {scripts}/clean && \
+            Self::Prefix => (
+                "filter=x",
+                format!(
+                    "printf 'sed s/^/stored:/\\n' > {scripts}/clean && \
                  printf 'sed s/^stored://\\n' > {scripts}/smudge"
-            )),
-            Self::Pointer => ("filter=x", format!(
-                "printf 'cat > {scripts}/$$; h=$(sha256sum < {scripts}/$$ | cut -c1-64); \
+                ),
+            ),
+            Self::Pointer => (
+                "filter=x",
+                format!(
+                    "printf 'cat > {scripts}/$$; h=$(sha256sum < {scripts}/$$ | cut -c1-64); \
                   mv {scripts}/$$ {scripts}/$h; echo pointer $h\\n' > {scripts}/clean && \
                  printf 'read p h; cat {scripts}/$h\\n' > {scripts}/smudge"
-            )),
+                ),
+            ),
             Self::Autocrlf => ("text=auto", "git config core.autocrlf true".into()),
             Self::Eol => ("eol=crlf", "true".into()),
             Self::Ident => ("ident", "echo '$Id$' > f && cat f.base >> f".into()),
@@ -95,7 +99,8 @@ impl Way {
 }
 
 /// The agent's edit, by a command: also of a text that is no UTF-8.
-const EDIT: &str = "LC_ALL=C sed -i 's/^line 20\\(\\r*\\)$/line 20 agent\\1\\nline 20b agent\\1/' f";
+const EDIT: &str =
+    "LC_ALL=C sed -i 's/^line 20\\(\\r*\\)$/line 20 agent\\1\\nline 20b agent\\1/' f";
 
 fn edit(world: &World, agent: &mut Session, way: Way) {
     match way {
@@ -116,7 +121,13 @@ fn run(world: &World, agent: &mut Session, by_the_agent: bool, line: &str) {
 }
 
 /// Plays what git does with the agent's lines, and returns what is wrong.
-fn played(way: Way, is_committed: bool, line: &str, is_upstream: bool, by_the_agent: bool) -> Vec<String> {
+fn played(
+    way: Way,
+    is_committed: bool,
+    line: &str,
+    is_upstream: bool,
+    by_the_agent: bool,
+) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut world = World::new();
     way.repository(&world);
@@ -143,7 +154,9 @@ fn played(way: Way, is_committed: bool, line: &str, is_upstream: bool, by_the_ag
     };
     check("blame", &blamed(&mut agent, "f"), AGENTS);
     check("queue", &queue(&mut agent).join(" and "), QUEUED);
-    agent.client.ok("undo", json!({"session": "a", "likely": true}));
+    agent
+        .client
+        .ok("undo", json!({"session": "a", "likely": true}));
     let undone = way.text(&world);
     check("undone", &undone, &now.replace(AGENTS, "line 20\n"));
     assert_eq!(undone.contains("line 1 upstream"), is_upstream, "{line}");
@@ -186,13 +199,22 @@ fn hist8_what_git_brings_through_a_filter_is_carried() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn hist8_what_an_agents_switch_brings_through_a_filter_is_not_its() {
     for way in WAYS {
-        for line in ["git switch -q up", "git merge -q up", "git switch -q --detach up"] {
+        for line in [
+            "git switch -q up",
+            "git merge -q up",
+            "git switch -q --detach up",
+        ] {
             let mut world = World::new();
             way.repository(&world);
             let mut agent = world.session("a");
@@ -203,7 +225,9 @@ fn hist8_what_an_agents_switch_brings_through_a_filter_is_not_its() {
             assert_eq!(blamed(&mut agent, "f"), "", "{way:?}, {line}");
             assert_eq!(queue(&mut agent), [""; 0], "{way:?}, {line}");
             // Nothing is to be undone.
-            let undone = agent.client.call("undo", json!({"session": "a", "likely": true}));
+            let undone = agent
+                .client
+                .call("undo", json!({"session": "a", "likely": true}));
             assert_eq!(way.text(&world), now, "{way:?}, {line}: {undone:?}");
             world.healthy();
         }
@@ -214,7 +238,11 @@ fn hist8_what_an_agents_switch_brings_through_a_filter_is_not_its() {
 #[test]
 fn hist8_what_an_agent_commits_through_a_filter_is_its() {
     for way in WAYS {
-        for store in ["git commit -qam agents", "git add f", "git add f && git status"] {
+        for store in [
+            "git commit -qam agents",
+            "git add f",
+            "git add f && git status",
+        ] {
             let mut world = World::new();
             way.repository(&world);
             let mut agent = world.session("a");
@@ -225,7 +253,9 @@ fn hist8_what_an_agent_commits_through_a_filter_is_its() {
             assert_eq!(blamed, AGENTS, "{way:?}, {store}");
             let queued = queue(&mut agent).join(" and ").replace('\r', "");
             assert_eq!(queued, QUEUED, "{way:?}, {store}");
-            let undone = agent.client.ok("undo", json!({"session": "a", "likely": true}));
+            let undone = agent
+                .client
+                .ok("undo", json!({"session": "a", "likely": true}));
             assert_eq!(way.text(&world), before, "{way:?}, {store}: {undone}");
             world.healthy();
         }

@@ -7,8 +7,8 @@ use touchmark_tests::worktrees::beside;
 use touchmark_tests::{World, text, user};
 
 use super::carried::{
-    AGENTS, QUEUED, base, blamed, by_agent, command, on_disk, queue, repository, sh, undo, upstream,
-    write,
+    AGENTS, QUEUED, base, blamed, by_agent, command, on_disk, queue, repository, sh, undo,
+    upstream, write,
 };
 
 #[test]
@@ -68,16 +68,12 @@ fn hist8_what_a_linked_worktree_gets_from_git_is_carried() {
     command(&two, &mut other, "git merge -q main");
     assert_eq!(on_disk(&two, "f").unwrap(), by_agent(&base()));
     // It is not of the session that ran git.
-    let blame = other
-        .client
-        .ok("file/blame", json!({"path": "f"}));
+    let blame = other.client.ok("file/blame", json!({"path": "f"}));
     let lines = blame["lines"].as_array().unwrap().iter();
     let of_others = lines.filter(|line| line["author"]["session"] != "b");
     assert_eq!(of_others.count(), 41, "{blame}");
     assert_eq!(queue(&mut other), [""; 0]);
-    let undone = two
-        .client()
-        .call("undo", json!({"session": "b"}));
+    let undone = two.client().call("undo", json!({"session": "b"}));
     assert_eq!(on_disk(&two, "f").unwrap(), by_agent(&base()), "{undone:?}");
     assert_eq!(text(&blame["lines"][20], "text"), "line 20 agent");
     two.healthy();
@@ -182,39 +178,34 @@ fn hist8_what_the_superproject_brings_in_a_submodule_is_carried() {
             let up = user::git_command(&world.path("sub"), &["rev-parse", "up"]);
             let up = String::from_utf8({ up }.output().unwrap().stdout).unwrap();
             assert_eq!(text(&line["commit"], "id"), up.trim(), "{story}");
-            let undone = agent.client.call("undo", json!({"session": "a", "likely": true}));
-            assert_eq!(on_disk(&world, "sub/f"), Some(upstream(&base())), "{story}: {undone:?}");
+            let undone = agent
+                .client
+                .call("undo", json!({"session": "a", "likely": true}));
+            assert_eq!(
+                on_disk(&world, "sub/f"),
+                Some(upstream(&base())),
+                "{story}: {undone:?}"
+            );
             world.healthy();
         }
     }
 }
 
-/// The commits that count for a file are those of its own repository.
 #[test]
-fn rev2_the_users_commit_in_a_submodule_keeps_its_lines() {
-    for by_the_agent in [false, true] {
-        let mut world = World::new();
-        submodule(&world);
-        let mut agent = world.session("a");
-        agent.read("sub/f");
-        write(&mut agent, "sub/f", &by_agent(&base()));
-        user::pause(300);
-        let line = "git -C sub commit -qam agents && git add sub && git commit -qm sub";
-        match by_the_agent {
-            true => command(&world, &mut agent, line),
-            false => sh(&world, line),
-        }
-        agent.sync();
-        assert_eq!(blamed(&mut agent, "sub/f"), AGENTS, "{by_the_agent}");
-        let left = match by_the_agent {
-            true => vec![QUEUED.replace("f line", "sub/f line")],
-            false => vec![],
-        };
-        assert_eq!(queue(&mut agent), left, "{by_the_agent}");
-        let undone = undo(&mut agent);
-        assert_eq!(on_disk(&world, "sub/f"), Some(base()), "{undone}");
-        world.healthy();
-    }
+fn hist8_what_an_agent_commits_in_a_submodule_is_its() {
+    let mut world = World::new();
+    submodule(&world);
+    let mut agent = world.session("a");
+    agent.read("sub/f");
+    write(&mut agent, "sub/f", &by_agent(&base()));
+    let line = "git -C sub commit -qam agents && git add sub && git commit -qm sub";
+    command(&world, &mut agent, line);
+    assert_eq!(blamed(&mut agent, "sub/f"), AGENTS);
+    let queued = QUEUED.replace("f line", "sub/f line");
+    assert_eq!(queue(&mut agent), [queued]);
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "sub/f"), Some(base()), "{undone}");
+    world.healthy();
 }
 
 /// The workspace is a submodule: its `.git` is a file.

@@ -82,11 +82,10 @@ impl Job {
         let Some(hash) = self.fact.held.hash else {
             let before = before?;
             let old = place.id_of(path, before);
-            let filtered = self.is_passed_by(place, file, path)
-                || self.is_gone_filtered(place, log, path, before);
-            let how = match filtered {
-                true => Some(Carriage::Carried),
-                false => self.removed(place, path, old),
+            let how = match self.passed_by(place, log, file, path) {
+                None if self.is_gone_filtered(place, log, path, before) => Some(Carriage::Carried),
+                None => self.removed(place, path, old),
+                how => how,
             };
             return match how {
                 None if self.calls_off_at_once(place, log, old) => Some(Carriage::Carried),
@@ -96,8 +95,8 @@ impl Job {
         if let Some(content) = self.content(place, log, file, path, &hash) {
             return Some(self.brought(place, log, path, before, &content));
         }
-        if self.is_passed_by(place, file, path) {
-            return Some(Carriage::Carried);
+        if let Some(how) = self.passed_by(place, log, file, path) {
+            return Some(how);
         }
         // A file may be seen while git writes it. Then it has the beginning of
         // what git has written since.
@@ -260,6 +259,7 @@ impl Job {
         if self.fact.before.is_none() && place.is_taken_in(path, &content.id, content.since) {
             return Some(Carriage::Carried);
         }
+        let filtered = self.filtered_before(log, content);
         let moves = self.moves(place, content.since, None);
         let ids = |one: &Option<Arc<Changed>>| {
             let changed = one.as_ref()?;
@@ -281,19 +281,35 @@ impl Job {
                         let before = ids(changed).and_then(|(before, _)| before);
                         before.is_some_and(|before| self.was_in_git(place, log, &before))
                     });
-            return Some(match Kind::of(one) {
-                Kind::Switch if !is_clean => Carriage::Wiped,
-                _ => Carriage::Carried,
+            let is_wiped = Kind::of(one) == Kind::Switch && !is_clean;
+            // Of a stash, an earlier switch may have brought the same content.
+            let stashed = (is_wiped && filtered.is_some()).then(|| {
+                self.stashed(
+                    place,
+                    path,
+                    Some(content.id),
+                    (lost, filtered),
+                    content.since,
+                )
             });
+            return stashed.flatten().or(Some(match is_wiped {
+                true => Carriage::Wiped,
+                false => Carriage::Carried,
+            }));
         }
-        let filtered = self.filtered_before(log, content);
-        self.stashed(place, path, Some(content.id), (lost, filtered), content.since)
-            .or_else(|| {
-                // A revert takes back, except where it wrote markers.
-                let is_merged = place.is_merged(path, &content.id, content.since)
-                    && (is_conflict(&content.bytes) || !place.is_reverted(content.since));
-                is_merged.then_some(Carriage::Carried)
-            })
+        self.stashed(
+            place,
+            path,
+            Some(content.id),
+            (lost, filtered),
+            content.since,
+        )
+        .or_else(|| {
+            // A revert takes back, except where it wrote markers.
+            let is_merged = place.is_merged(path, &content.id, content.since)
+                && (is_conflict(&content.bytes) || !place.is_reverted(content.since));
+            is_merged.then_some(Carriage::Carried)
+        })
     }
 
     /// Returns whether one of the last commits of `HEAD` has this blob at the path.
@@ -354,7 +370,11 @@ impl Job {
                 && place.stashes.takes(&stash, path, self.n)
             {
                 place.pair(path, hash, id);
-                return Some(Carriage::Wiped);
+                return Some(match self.fact.before {
+                    Some(_) => Carriage::Wiped,
+                    // The removal before it has destroyed the content.
+                    None => Carriage::Carried,
+                });
             }
             let has_old = old.map_or(stashed.is_empty(), |old| stashed.contains(&old));
             if has_old && base == new && place.stashes.takes(&stash, path, self.n) {
@@ -474,7 +494,8 @@ fn as_stored(bytes: &[u8]) -> Cow<'_, [u8]> {
 
 /// Returns the lines of a text, without white space at their ends.
 fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)
+    text.split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii_end)
 }
 
 /// Returns whether a text has the marks of a conflict.

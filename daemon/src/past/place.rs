@@ -291,7 +291,9 @@ impl Place {
     /// Returns the id that git gives to this content here, as it stores it.
     pub(super) fn id_of(&mut self, path: &[u8], bytes: &[u8]) -> ObjectId {
         let ids = self.ids_of(path, bytes);
-        let stored = ids.iter().find(|id| self.blobs.since(id, Nanos::MAX).is_some());
+        let stored = ids
+            .iter()
+            .find(|id| self.blobs.since(id, Nanos::MAX).is_some());
         let stored = stored.filter(|_| ids.len() > 1).or(ids.first());
         stored.copied().unwrap_or_else(|| self.raw_id(bytes))
     }

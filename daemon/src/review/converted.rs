@@ -58,7 +58,10 @@ fn entry(tree: &WorkTree, root: &Path, names: &[RelPath]) -> Option<Entry> {
 fn at_stat<'c>(chain: &'c Chain, entry: &Entry) -> Option<&'c Step> {
     let (seconds, rest) = entry.modified;
     let time = u64::from(seconds) * 1_000 + u64::from(rest) / 1_000_000;
-    let at = chain.versions.iter().position(|version| version.time >= time)?;
+    let at = chain
+        .versions
+        .iter()
+        .position(|version| version.time >= time)?;
     let is_same = u32::try_from(chain.versions[at].size & u64::from(u32::MAX)) == Ok(entry.size);
     chain.steps.get(at).filter(|_| is_same)
 }

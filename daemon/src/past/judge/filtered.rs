@@ -19,7 +19,9 @@ impl Job {
     /// this blob: nobody has changed it since it was first read, git brought it,
     /// or the blob was stored when the file had it.
     pub(super) fn was_in_git(&self, place: &mut Place, log: &Reader, blob: &ObjectId) -> bool {
-        let mut earlier = self.earlier(log).filter(|(_, held)| held.hash == self.fact.before);
+        let mut earlier = self
+            .earlier(log)
+            .filter(|(_, held)| held.hash == self.fact.before);
         let brought = log.carriages(&self.fact.path).unwrap_or_default();
         let brought = brought.iter().filter_map(|record| match record.fact {
             Fact::GitBrought { version, how, .. } if how != Carriage::Unclear => Some(version),
@@ -57,41 +59,62 @@ impl Job {
         !lines(before).any(|line| stored.contains(line)) && self.was_in_git(place, log, &old)
     }
 
-    /// Returns whether git wrote or removed this on its way to another content, of
-    /// which it has other bytes: behind a filter nothing but the time tells
-    /// that. What was typed was stored by git before it went on.
-    pub(super) fn is_passed_by(&self, place: &mut Place, file: &Path, path: &[u8]) -> bool {
-        let since = match self.fact.held.hash {
-            Some(_) => self.since(),
-            None => Nanos::from(self.time) * MILLISECOND,
+    /// Returns what git did if it wrote or removed this on its way to another
+    /// content, of which it has other bytes: behind a filter nothing but the time
+    /// tells that.
+    pub(super) fn passed_by(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        file: &Path,
+        path: &[u8],
+    ) -> Option<Carriage> {
+        let is_gone = self.fact.held.hash.is_none();
+        let (since, until) = match is_gone {
+            // Git removes a file before it writes it anew.
+            true => {
+                let time = Nanos::from(self.time) * MILLISECOND;
+                (time - SETTLING, time)
+            }
+            false => (self.since(), self.since()),
         };
-        // Git removes a file before it writes it anew.
-        let is_stash = self.fact.held.hash.is_none() && place.is_stashing(since);
+        let is_stash = is_gone && place.is_stashing(until);
         let later = place.moves.iter().filter(|one| one.logged >= since);
         let later: Vec<Timed> = later.take(MOST_MOVES).cloned().collect();
-        let goes_on = (is_stash || !later.is_empty())
-            && on_disk(file).is_some_and(|(bytes, found)| {
-                let hash = Hash::of(&bytes);
-                self.fact.held.hash != Some(hash)
-                    && (place.filtered_blob(path, &found, &bytes).is_some()
-                        || place.is_paired(path, hash))
-            });
-        if !goes_on || is_stash {
-            return goes_on;
+        if !is_stash && later.is_empty() {
+            return None;
+        }
+        let (bytes, found) = on_disk(file)?;
+        let hash = Hash::of(&bytes);
+        let is_clean = place.filtered_blob(path, &found, &bytes).is_some();
+        if self.fact.held.hash == Some(hash) || !(is_clean || place.is_paired(path, hash)) {
+            return None;
         }
         for one in later {
             if Kind::of(&one.of) == Kind::Other {
-                if one.stored.is_some_and(|stored| stored >= since) {
-                    return false;
+                // What was typed was stored by git before it went on.
+                if !is_gone && one.stored.is_some_and(|stored| stored >= since) {
+                    return None;
                 }
                 continue;
             }
             let changed = place.changed(&one.of);
-            if changed.is_some_and(|changed| changed.contains_key(path)) {
-                return one.made().0 <= since && !place.has_stashed(since, one.logged);
+            let Some((old, _)) = changed.and_then(|changed| changed.get(path).copied()) else {
+                continue;
+            };
+            if one.made().0 > until || !is_gone && place.has_stashed(since, one.logged) {
+                break;
             }
+            let is_kept = |old| self.was_in_git(place, log, &old);
+            return Some(match is_gone && !old.is_none_or(is_kept) {
+                true => Carriage::Wiped,
+                false => Carriage::Carried,
+            });
         }
-        false
+        is_stash.then_some(match is_clean {
+            true => Carriage::Wiped,
+            false => Carriage::Carried,
+        })
     }
 
     /// Returns the hash of the last content before this version, if a filter may
