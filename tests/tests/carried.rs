@@ -453,7 +453,9 @@ fn hist8_a_switch_does_not_explain_the_removal_of_a_content_that_came_later() {
     let mut agent = world.session("a");
     agent.read("f");
     // The switch has put another content in place of the one that is removed.
-    sh(&world, "git switch -q main; git checkout -q up -- f");
+    sh(&world, "git switch -q main");
+    agent.sync();
+    sh(&world, "git checkout -q up -- f");
     agent.sync();
     command(&world, &mut agent, "rm f");
     let undone = undo(&mut agent);

@@ -535,3 +535,20 @@ fn hist9_a_file_that_was_moved_and_saved_where_no_session_looks_moves_on() {
     assert_eq!(blame(&mut agent, "src/a.rs"), right.collect::<Vec<_>>());
     world.healthy();
 }
+
+#[test]
+fn hist9_a_file_that_was_moved_and_replaced_gets_its_name_back() {
+    for (from, to, line) in [("f", "g", "mv f g"), ("d/f", "e/f", "mv d e")] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        world.file(from, ten());
+        agent.read(from);
+        command(&world, &mut agent, line);
+        let params = json!({"path": from, "text": "new 1\nnew 2\n", "createDirectories": true});
+        agent.ok("file/write", params);
+        let undone = undo(&mut agent, "a");
+        let is = |path| on_disk(&world, path);
+        assert_eq!([is(from), is(to)], [Some(ten()), None], "{line} {undone:#}");
+        world.healthy();
+    }
+}

@@ -445,22 +445,24 @@ impl Known {
         }
     }
 
-    /// Returns the contents that a name had before a version, the newest first,
-    /// each with the version that ended its file. Left out are those of files
-    /// that have another name now.
+    /// Returns the contents that a name had before a version, each with the
+    /// version that ended its file; those that its present file had under earlier
+    /// names last. Left out are those of files that have another name now.
     fn contents(&self, log: &Reader, name: &RelPath, before: u64) -> Vec<(Hash, Option<u64>)> {
-        let records = log.history(name, Some(before), CONTENTS);
-        let records = records.unwrap_or_default().into_iter();
-        let contents = records.filter_map(|record| {
-            let hash = match &record.fact {
-                Fact::Version(fact) => fact.held.hash?,
-                Fact::Baseline { held, .. } => held.hash?,
-                _ => return None,
-            };
-            let place = self.lineage.place(name, record.n);
-            (place.name == *name).then_some((hash, place.over))
-        });
-        contents.collect()
+        let mut contents = Vec::new();
+        for earlier in self.lineage.names(name) {
+            let records = log.history(&earlier, Some(before), CONTENTS);
+            contents.extend(records.unwrap_or_default().into_iter().filter_map(|record| {
+                let hash = match &record.fact {
+                    Fact::Version(fact) => fact.held.hash?,
+                    Fact::Baseline { held, .. } => held.hash?,
+                    _ => return None,
+                };
+                let place = self.lineage.place(&earlier, record.n);
+                (place.name == *name).then_some((hash, place.over))
+            }));
+        }
+        contents
     }
 
     /// Notes the versions of a burst that is decided.

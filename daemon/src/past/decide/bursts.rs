@@ -200,9 +200,11 @@ impl Known {
                             && (goes_back || contents.any(|other| Some(other) != first))
                     };
                     if any(&is_away) {
-                        // The other half of the move that brings the new file.
+                        // The other half of the move that brings the new file, if
+                        // that came first.
                         let left = |row: &Row| row.hash.is_none() && row.before == Some(hash);
-                        let half = earlier.iter().rposition(left);
+                        let is_there = lasts.values().any(|last| last.hash == Some(hash));
+                        let half = earlier.iter().rposition(left).filter(|_| !is_there);
                         return half.filter(|half| *half > 0).unwrap_or(at);
                     }
                 }
