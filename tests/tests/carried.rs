@@ -446,6 +446,24 @@ fn hist8_a_removal_that_a_rebase_stopped_at_is_still_the_agents() {
 /// The daemon ends right after it has recorded the merge, before it has looked at
 /// the versions.
 #[test]
+fn hist8_a_switch_does_not_explain_the_removal_of_a_content_that_came_later() {
+    let mut world = World::new();
+    repository(&world);
+    sh(&world, "git switch -q up");
+    let mut agent = world.session("a");
+    agent.read("f");
+    // The switch has put another content in place of the one that is removed.
+    sh(&world, "git switch -q main");
+    agent.sync();
+    sh(&world, "git checkout -q up -- f");
+    agent.sync();
+    command(&world, &mut agent, "rm f");
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), Some(upstream(&base())), "{undone:#}");
+    world.healthy();
+}
+
+#[test]
 fn hist8_what_an_ended_daemon_had_not_looked_at_is_looked_at() {
     let mut world = World::new();
     repository(&world);

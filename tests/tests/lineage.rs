@@ -458,3 +458,97 @@ fn undo1_a_file_that_a_command_moved_back_gets_the_users_name() {
     assert_eq!(on_disk(&world, "src/f"), None);
     world.healthy();
 }
+
+#[test]
+fn hist9_an_undo_of_a_removal_brings_no_line_back_that_it_removes() {
+    for name in ["a.rs", "b.rs"] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        let mut mover = world.session("b");
+        for other in ["a.rs", "b.rs"] {
+            let path = format!("src/{other}");
+            world.file(&path, ten().replace("line", &format!("{other} line")));
+            agent.read(&path);
+        }
+        let path = format!("src/{name}");
+        let before = on_disk(&world, &path).unwrap();
+        let text = format!("{before}by a\n");
+        agent.ok("file/write", json!({"path": path, "text": text}));
+        command(&world, &mut mover, "mv src moved");
+        command(&world, &mut agent, &format!("rm moved/{name}"));
+        let undone = undo(&mut agent, "a");
+        let log = agent.client.call("file/log", json!({}));
+        assert_eq!(
+            on_disk(&world, &format!("moved/{name}")),
+            Some(before),
+            "{undone:#}\n{log:#?}"
+        );
+        world.healthy();
+    }
+}
+
+#[test]
+fn hist9_what_is_decided_within_a_burst_stays_after_a_search() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    for path in ["src/a.rs", "src/b.rs"] {
+        world.file(path, ten().replace("line", &format!("{path} line")));
+        agent.read(path);
+    }
+    let text = on_disk(&world, "src/b.rs").unwrap() + "mine\n";
+    user::replace(&world.path("src/b.rs"), &text);
+    agent.sync();
+    shell(&world, "mv src moved");
+    agent.sync();
+    let text = on_disk(&world, "moved/a.rs").unwrap() + "by a\n";
+    agent.read("moved/a.rs");
+    agent.ok("file/write", json!({"path": "moved/a.rs", "text": text}));
+    // No session knows the name that this one gets.
+    shell(&world, "mkdir new; mv moved/a.rs new/x.rs");
+    agent.sync();
+    let last = |agent: &mut Session, path| blame(agent, path).pop().unwrap();
+    assert_eq!(last(&mut agent, "new/x.rs"), "agent:a by a");
+    assert_eq!(last(&mut agent, "moved/b.rs"), "user mine");
+    world.healthy();
+}
+
+#[test]
+fn hist9_a_file_that_was_moved_and_saved_where_no_session_looks_moves_on() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    for path in ["src/a.rs", "src/b.rs"] {
+        world.file(path, ten().replace("line", &format!("{path} line")));
+        agent.read(path);
+    }
+    shell(&world, "mv src moved");
+    agent.sync();
+    let saved = on_disk(&world, "moved/b.rs").unwrap() + "mine\n";
+    user::write(&world.path("moved/b.rs"), &saved);
+    agent.sync();
+    // It gets the name that a file had which the session knows.
+    shell(&world, "mkdir src; mv moved/b.rs src/a.rs");
+    agent.sync();
+    let right = saved.lines().map(|line| match line {
+        "mine" => "user mine".to_owned(),
+        line => format!("unknown {line}"),
+    });
+    assert_eq!(blame(&mut agent, "src/a.rs"), right.collect::<Vec<_>>());
+    world.healthy();
+}
+
+#[test]
+fn hist9_a_file_that_was_moved_and_replaced_gets_its_name_back() {
+    for (from, to, line) in [("f", "g", "mv f g"), ("d/f", "e/f", "mv d e")] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        world.file(from, ten());
+        agent.read(from);
+        command(&world, &mut agent, line);
+        let params = json!({"path": from, "text": "new 1\nnew 2\n", "createDirectories": true});
+        agent.ok("file/write", params);
+        let undone = undo(&mut agent, "a");
+        let is = |path| on_disk(&world, path);
+        assert_eq!([is(from), is(to)], [Some(ten()), None], "{line} {undone:#}");
+        world.healthy();
+    }
+}

@@ -214,7 +214,10 @@ impl Known {
                 };
                 // What was found without a version decides no burst, but ends it.
                 match version {
-                    Some(version) => self.recorded = self.recorded.max(version),
+                    Some(version) => {
+                        self.recorded = self.recorded.max(version);
+                        ends.extend(from.clone().map(|from| (until, from)));
+                    }
                     None => self.found.push(Found {
                         n: record.n,
                         time: record.time,
@@ -223,7 +226,6 @@ impl Known {
                     }),
                 }
                 let version = version.unwrap_or(record.n);
-                ends.extend(from.clone().map(|from| (until, from)));
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
                     path,
@@ -259,6 +261,11 @@ impl Known {
                 self.arrive(rows.front().map_or(0, |front| front.n));
                 let all = &mut rows.make_contiguous()[..burst];
                 // The end of a command also records the files that were there before it.
+                // Of a name that has a version already it says nothing.
+                let mut known: HashSet<RelPath> = HashSet::new();
+                for row in all.iter_mut() {
+                    row.is_earlier &= known.insert(row.path.clone());
+                }
                 let first = all.iter().position(|row| row.command.is_some());
                 if let Some(first) = first {
                     all[first..].sort_by_key(|row| !row.is_earlier);
@@ -404,6 +411,14 @@ impl Known {
             }
         };
         let decided = decide(&names, &gone, &mut text);
+        for begins in &decided.begins {
+            let Begins {
+                version,
+                path,
+                from,
+            } = begins;
+            tracing::debug!("{path}, version {version}: another file, before {from:?}");
+        }
         if decided.is_limited {
             tracing::info!(
                 "many files were moved together: only those with the same base name are compared"
@@ -434,22 +449,29 @@ impl Known {
         }
     }
 
-    /// Returns the contents that a name had before a version, the newest first,
-    /// each with the version that ended its file. Left out are those of files
-    /// that have another name now.
+    /// Returns the contents that a name had before a version, each with the
+    /// version that ended its file; those that its present file had under earlier
+    /// names last. Left out are those of files that have another name now.
     fn contents(&self, log: &Reader, name: &RelPath, before: u64) -> Vec<(Hash, Option<u64>)> {
-        let records = log.history(name, Some(before), CONTENTS);
-        let records = records.unwrap_or_default().into_iter();
-        let contents = records.filter_map(|record| {
-            let hash = match &record.fact {
-                Fact::Version(fact) => fact.held.hash?,
-                Fact::Baseline { held, .. } => held.hash?,
-                _ => return None,
-            };
-            let place = self.lineage.place(name, record.n);
-            (place.name == *name).then_some((hash, place.over))
-        });
-        contents.collect()
+        let mut contents = Vec::new();
+        for earlier in self.lineage.names(name) {
+            let records = log.history(&earlier, Some(before), CONTENTS);
+            contents.extend(
+                records
+                    .unwrap_or_default()
+                    .into_iter()
+                    .filter_map(|record| {
+                        let hash = match &record.fact {
+                            Fact::Version(fact) => fact.held.hash?,
+                            Fact::Baseline { held, .. } => held.hash?,
+                            _ => return None,
+                        };
+                        let place = self.lineage.place(&earlier, record.n);
+                        (place.name == *name).then_some((hash, place.over))
+                    }),
+            );
+        }
+        contents
     }
 
     /// Notes the versions of a burst that is decided.
@@ -459,7 +481,11 @@ impl Known {
                 continue;
             }
             let last = row.last(self.names.get(&row.path));
-            self.places.remove(&row.path);
+            // A version by nobody's edit is no use of the name by a session.
+            let is_used = row.is_first || row.is_declared || !row.is_outside;
+            if is_used || !last.is_there {
+                self.places.remove(&row.path);
+            }
             self.left.remove(&row.path);
             if !last.is_there {
                 self.gone.push_back(row.path.clone());

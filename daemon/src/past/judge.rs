@@ -84,7 +84,7 @@ impl Job {
             let old = place.id_of(path, before);
             let how = match self.passed_by(place, log, file, path) {
                 None if self.is_gone_filtered(place, log, path, before) => Some(Carriage::Carried),
-                None => self.removed(place, path, old),
+                None => self.removed(place, log, path, old),
                 how => how,
             };
             return match how {
@@ -219,13 +219,20 @@ impl Job {
         })
     }
 
+    /// Returns the version before this one, with the time of its record.
+    fn last(&self, log: &Reader) -> Option<(Millis, VersionFact)> {
+        let last = log.history(&self.fact.path, Some(self.n), 1).ok()?.pop()?;
+        match last.fact {
+            Fact::Version(fact) => Some((last.time, fact)),
+            _ => None,
+        }
+    }
+
     /// Returns whether a command has brought a content (`old`) that git had, and
     /// then the one before it again, as `git merge x || git merge --abort` does.
     /// Nothing tells of that merge afterwards.
     fn calls_off_at_once(&self, place: &mut Place, log: &Reader, old: ObjectId) -> bool {
-        let last = log.history(&self.fact.path, Some(self.n), 1);
-        let Some(Fact::Version(brought)) = last.ok().and_then(|mut last| Some(last.pop()?.fact))
-        else {
+        let Some((_, brought)) = self.last(log) else {
             return false;
         };
         let is_back = self.fact.command.is_some()
@@ -386,14 +393,25 @@ impl Job {
 
     /// Returns what git did with a file that was removed; `None` if it did
     /// nothing. `old` is the blob of its last content.
-    fn removed(&self, place: &mut Place, path: &[u8], old: ObjectId) -> Option<Carriage> {
+    fn removed(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        path: &[u8],
+        old: ObjectId,
+    ) -> Option<Carriage> {
         let time = Nanos::from(self.time) * MILLISECOND;
         let (from, seen) = match self.fact.evidence {
             // The daemon did not see when.
             Evidence::Gap => (0, None),
             _ => (time - SETTLING, Some(time)),
         };
-        let moves = self.moves(place, from, seen);
+        // What was logged before the file had its last content did not remove it.
+        let came = self
+            .last(log)
+            .filter(|(_, last)| last.held.hash == self.fact.before);
+        let came = came.map_or(0, |(time, last)| last.held.mtime_ms.min(time));
+        let moves = self.moves(place, from.max(Nanos::from(came) * MILLISECOND), seen);
         let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it anew, which may take a filter's

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use touchmark_engine::{Carriage, Fact, Record};
+use touchmark_engine::{Carriage, Fact, Record, VersionFact};
 use touchmark_proto::{Millis, Places, RelPath, native};
 
 use super::judge::{Job, is_doubtful};
@@ -99,6 +99,32 @@ fn doubtful(record: &Record) -> Option<Job> {
     }
 }
 
+/// Logs what was recorded of a file, for those who look for a wrong answer.
+fn trace(record: &Record) {
+    let n = record.n;
+    match &record.fact {
+        Fact::Version(fact) => {
+            let VersionFact {
+                path,
+                kind,
+                from,
+                author,
+                evidence,
+                held,
+                ..
+            } = fact;
+            let hash = held.hash;
+            tracing::debug!(
+                "version {n}: {path} {kind:?} from {from:?} by {author:?}, {evidence:?}, {hash:?}"
+            );
+        }
+        Fact::Baseline { path, held, .. } => {
+            tracing::debug!("baseline {n}: {path}, {:?}", held.hash);
+        }
+        _ => {}
+    }
+}
+
 /// Returns the versions that the daemon before this one recorded last, and may
 /// not have looked at any more. `newest` is the number of its newest fact.
 fn left_over(log: &Reader, newest: u64) -> Result<Vec<Waits>, StoreError> {
@@ -162,6 +188,9 @@ impl Looks {
     /// Queues the versions among a turn's facts that git may have brought.
     /// Returns whether [`run`](Self::run) is to be called.
     pub(crate) fn queue(&self, facts: &[Record]) -> bool {
+        for record in facts {
+            trace(record);
+        }
         let doubtful = facts.iter().filter_map(doubtful);
         let mut queue = self.locked();
         for job in doubtful {

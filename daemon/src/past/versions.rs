@@ -170,7 +170,10 @@ pub(crate) async fn follow(
         // What put an earlier file of the name back is looked at together with
         // the file that it replaced.
         let before = rows.iter().rfind(|version| number(version) < first);
-        let is_joined = begin.is_some() && before.is_some_and(|before| joins(before, first));
+        let is_joined = before.filter(|_| begin.is_some()).is_some_and(|before| {
+            // One that has another name by now is undone by itself.
+            lineage.place(&name, number(before)).name == name && joins(before, first)
+        });
         match begin.map(|begin| &begin.from) {
             None => break,
             Some(Some((from, _))) if *from == name && is_joined => {

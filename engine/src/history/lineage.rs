@@ -30,7 +30,7 @@ pub struct Name {
     pub versions: Vec<Change>,
     /// All contents that it had before the burst, each with the version from
     /// which on the name stood for another file; `None` for contents of its last
-    /// file.
+    /// file, also of those that the file had under earlier names.
     pub known: Vec<(Hash, Option<u64>)>,
 }
 
@@ -93,6 +93,7 @@ pub struct Decided {
 /// - Otherwise it stands for the file that is gone from its name and had the
 ///   same content, which is not empty. If several had it, the hint decides, then
 ///   the end of the path. If these are equal too, none is continued.
+/// - Otherwise, in the same way, for the one that had the content earlier.
 /// - Otherwise for the most similar one, if at least half of both contents is
 ///   alike.
 /// - Otherwise for a new file, if the name was free meanwhile, or its own file
@@ -137,6 +138,7 @@ pub fn decide(
         was_there: false,
         is_there: false,
         hint: None,
+        known: &[],
     }));
     let mut pairs = Pairs {
         stays: &stays,
@@ -146,6 +148,7 @@ pub fn decide(
     let new: Vec<usize> = pairs.all(|stay| stay.starts.is_some() && stay.returns.is_none());
     let old: Vec<usize> = pairs.all(|stay| stay.ends.is_some());
     pairs.same(&new, &old);
+    pairs.earlier(&new, &old);
     let is_limited = pairs.similar(&new, &old, &mut texts);
     pairs.drop_saves();
     let began = pairs.all(|stay| stay.starts.is_some());
@@ -201,6 +204,9 @@ struct Stay<'a> {
     /// Whether the name has a file after the burst.
     is_there: bool,
     hint: Option<&'a RelPath>,
+    /// The contents that the name had before the burst, as [`Name::known`] has
+    /// them, if this is its file of that time.
+    known: &'a [(Hash, Option<u64>)],
 }
 
 impl Stay<'_> {
@@ -238,6 +244,10 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         was_there: name.is_there,
         is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
+        known: match starts {
+            None => name.known.as_slice(),
+            Some(_) => &[],
+        },
     };
     if let (true, Some(earlier)) = (name.is_there, name.earlier) {
         stays.push(stay(None, earlier, false, false, true, None));
@@ -384,6 +394,22 @@ impl Pairs<'_, '_> {
             }
             self.take(fits, true);
         }
+    }
+
+    /// Pairs the remaining files with those that had the same content earlier.
+    fn earlier(&mut self, new: &[usize], old: &[usize]) {
+        let mut fits = Vec::new();
+        for new in new.iter().filter(|at| !self.by.contains_key(at)) {
+            let had = (self.stays[*new].first, None);
+            if had.0 == Hash::of(b"") {
+                continue;
+            }
+            let others = old.iter().filter(|at| !self.taken.contains(at));
+            let others = others.filter(|at| self.stays[**at].known.contains(&had));
+            let others = others.filter(|at| self.may(*new, **at));
+            fits.extend(others.map(|old| (self.fit(*new, *old, 2 * HALF), *new, *old)));
+        }
+        self.take(fits, true);
     }
 
     /// Pairs the remaining files with the most similar ones. Returns whether

@@ -181,6 +181,20 @@ pub fn may_come_back_since_both_removed_it(known: &Known, whom: Who) -> bool {
     off.any(|mark| mark.who.is_of(whom) && matches!(mark.way, Way::Decided | Way::Wiped))
 }
 
+/// UNDO-10: who resolves a conflict takes one side of it whole, or mixes both.
+/// A line that is on the side which was not taken was brought and removed by the
+/// same merge: nobody need have decided about the line itself.
+pub fn may_come_back_since_a_resolution_left_it_out(known: &Known, whom: Who) -> bool {
+    let is_own = |mark: &Mark| !mark.on && mark.who.is_of(whom);
+    match known.marks.as_slice() {
+        [earlier @ .., brought, left_out] => {
+            let is_merge = brought.on && brought.way == Way::Carried && !left_out.on;
+            is_merge && brought.step == left_out.step && earlier.last().is_some_and(is_own)
+        }
+        _ => false,
+    }
+}
+
 /// HIST-2, step 2.4: a line that was typed again by another author is theirs, or
 /// still its first author's where it was put back.
 pub fn may_be_typed_again_by(known: &Known, shown: Who) -> bool {

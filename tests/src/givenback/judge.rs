@@ -99,7 +99,11 @@ impl Undo<'_> {
             _ if allow::may_come_back_as_likely(known, self.whom, self.windows) => Expect::Either,
             // Who is said to have typed a line has also removed what it replaced.
             _ if known.is_beside_claimed => Expect::Either,
-            _ if allow::may_come_back_since_both_removed_it(known, self.whom) => Expect::Either,
+            _ if allow::may_come_back_since_both_removed_it(known, self.whom)
+                || allow::may_come_back_since_a_resolution_left_it_out(known, self.whom) =>
+            {
+                Expect::Either
+            }
             _ => Expect::StaysAway,
         }
     }

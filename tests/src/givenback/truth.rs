@@ -162,7 +162,8 @@ pub struct Life {
     pub removals: Vec<(usize, Who)>,
     /// Its contents, the newest last.
     pub past: Vec<Vec<String>>,
-    /// Whether no session knew it when the user created it, or git brought it.
+    /// Whether no session knew its name when the user created it, git brought
+    /// it, or it was moved.
     pub untracked: bool,
     /// Whether its contents were forgotten, and it has not changed since.
     pub is_forgotten: bool,
@@ -303,6 +304,9 @@ impl Truth {
             self.names.insert(to.to_owned(), file);
             let life = self.files.entry(file).or_default();
             life.names.insert(to.to_owned());
+            // SCOPE-2: until a session uses the new name, or a command's window
+            // is open, nobody looks there.
+            life.untracked = true;
             life.moved = Some((who, from.to_owned()));
         }
         if let Some(lines) = self.tree.remove(from) {

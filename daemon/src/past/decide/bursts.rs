@@ -144,8 +144,8 @@ impl Known {
 
     /// Returns where a burst ends because a file has moved on in it: after the
     /// row that found the file under a new name, before a row with which it
-    /// leaves a name under which it was changed or made, and before it moves
-    /// back.
+    /// leaves a name under which it was changed or made, before it moves back,
+    /// and before another one gets the name that it has left.
     pub(super) fn split(&self, log: &Reader, root: &Path, rows: &[Row]) -> usize {
         let mut lasts: HashMap<&RelPath, &Row> = HashMap::new();
         let mut by_hash: HashMap<Hash, Vec<usize>> = HashMap::new();
@@ -200,7 +200,12 @@ impl Known {
                             && (goes_back || contents.any(|other| Some(other) != first))
                     };
                     if any(&is_away) {
-                        return at;
+                        // The other half of the move that brings the new file, if
+                        // that came first.
+                        let left = |row: &Row| row.hash.is_none() && row.before == Some(hash);
+                        let is_there = lasts.values().any(|last| last.hash == Some(hash));
+                        let half = earlier.iter().rposition(left).filter(|_| !is_there);
+                        return half.filter(|half| *half > 0).unwrap_or(at);
                     }
                 }
                 (None, Some(hash)) => {

@@ -71,6 +71,13 @@ impl World {
         self
     }
 
+    /// Its file had another content before, perhaps under another name.
+    fn had_before(mut self, name: &str, text: &str) -> Self {
+        let hash = self.text(text);
+        self.name(name).known.push((hash, None));
+        self
+    }
+
     fn gone(mut self, name: &str, text: &str, ends: u64) -> Self {
         let last = self.text(text);
         self.gone.push(Gone {
@@ -241,6 +248,21 @@ fn a_file_that_was_removed_and_newly_written_is_another_one() {
         .then("f", Some(B));
     unknown.texts.clear();
     assert_eq!(unknown.told(), []);
+}
+
+#[test]
+fn a_moved_file_may_have_an_earlier_content_again() {
+    // An undo takes the move and the changes since back at once.
+    let moved = World::default().had("f", B).had_before("f", A);
+    let back = moved.then("g", Some(A)).then("f", None);
+    assert_eq!(back.told(), [row(1, "g", "f<2")]);
+    // It is not known which of two files had it.
+    let two = World::default().had("f", B).had_before("f", A);
+    let two = two.had("e", A3).had_before("e", A);
+    let two = two.then("g", Some(A)).then("f", None).then("e", None);
+    assert_eq!(two.told(), []);
+    let empty = World::default().had("f", B).had_before("f", "");
+    assert_eq!(empty.then("g", Some("")).then("f", None).told(), []);
 }
 
 #[test]
