@@ -318,13 +318,15 @@ fn undo3_wrong_words_change_nothing() {
     );
     let begun = agent.begin("f", None).unwrap();
     agent.abort(&begun);
-    // What may not be written stays; the rest is undone.
-    world.file("h", ten());
-    edit(&world, &mut agent, "h", "line 2\n", "two\n");
+    // What may not be written stays; the rest is undone. With the same lines
+    // this could be `f` under another name.
+    let other = ten().replace("line", "other");
+    world.file("h", &other);
+    edit(&world, &mut agent, "h", "other 2\n", "two\n");
     fs::remove_file(world.path("f")).unwrap();
     fs::create_dir(world.path("f")).unwrap();
     let undone = undo(&mut agent, json!({}));
-    assert_eq!(on_disk(&world, "h").unwrap(), ten(), "{undone}");
+    assert_eq!(on_disk(&world, "h").unwrap(), other, "{undone}");
     assert!(world.path("f").is_dir());
     assert!(before.is_some());
     world.healthy();
