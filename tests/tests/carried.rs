@@ -443,8 +443,6 @@ fn hist8_a_removal_that_a_rebase_stopped_at_is_still_the_agents() {
     assert_eq!(on_disk(&world, "f"), Some(base()), "{undone}");
 }
 
-/// The daemon ends right after it has recorded the merge, before it has looked at
-/// the versions.
 #[test]
 fn hist8_a_switch_does_not_explain_the_removal_of_a_content_that_came_later() {
     let mut world = World::new();
@@ -463,6 +461,8 @@ fn hist8_a_switch_does_not_explain_the_removal_of_a_content_that_came_later() {
     world.healthy();
 }
 
+/// The daemon ends right after it has recorded the merge, before it has looked at
+/// the versions.
 #[test]
 fn hist8_what_an_ended_daemon_had_not_looked_at_is_looked_at() {
     let mut world = World::new();

@@ -261,13 +261,13 @@ impl Known {
                 self.arrive(rows.front().map_or(0, |front| front.n));
                 let all = &mut rows.make_contiguous()[..burst];
                 // The end of a command also records the files that were there before it.
-                // Of a name that has a version already it says nothing.
-                let mut known: HashSet<RelPath> = HashSet::new();
-                for row in all.iter_mut() {
-                    row.is_earlier &= known.insert(row.path.clone());
-                }
+                // For a name that already has a version this tells nothing new.
                 let first = all.iter().position(|row| row.command.is_some());
                 if let Some(first) = first {
+                    let mut known: HashSet<RelPath> = HashSet::new();
+                    for row in all.iter_mut() {
+                        row.is_earlier &= known.insert(row.path.clone());
+                    }
                     all[first..].sort_by_key(|row| !row.is_earlier);
                 }
                 let burst = self.split(log, root, all);
@@ -412,12 +412,11 @@ impl Known {
         };
         let decided = decide(&names, &gone, &mut text);
         for begins in &decided.begins {
-            let Begins {
-                version,
-                path,
-                from,
-            } = begins;
-            tracing::debug!("{path}, version {version}: another file, before {from:?}");
+            let (path, from) = (&begins.path, &begins.from);
+            tracing::debug!(
+                "{path}, version {}: another file, before {from:?}",
+                begins.version
+            );
         }
         if decided.is_limited {
             tracing::info!(
@@ -455,21 +454,22 @@ impl Known {
     fn contents(&self, log: &Reader, name: &RelPath, before: u64) -> Vec<(Hash, Option<u64>)> {
         let mut contents = Vec::new();
         for earlier in self.lineage.names(name) {
-            let records = log.history(&earlier, Some(before), CONTENTS);
-            contents.extend(
-                records
-                    .unwrap_or_default()
-                    .into_iter()
-                    .filter_map(|record| {
-                        let hash = match &record.fact {
-                            Fact::Version(fact) => fact.held.hash?,
-                            Fact::Baseline { held, .. } => held.hash?,
-                            _ => return None,
-                        };
-                        let place = self.lineage.place(&earlier, record.n);
-                        (place.name == *name).then_some((hash, place.over))
-                    }),
-            );
+            let most = CONTENTS.saturating_sub(contents.len());
+            let records = log.history(&earlier, Some(before), most);
+            for record in records.unwrap_or_default() {
+                let held = match &record.fact {
+                    Fact::Version(fact) => &fact.held,
+                    Fact::Baseline { held, .. } => held,
+                    _ => continue,
+                };
+                let place = self.lineage.place(&earlier, record.n);
+                if let Some(hash) = held.hash.filter(|_| place.name == *name) {
+                    contents.push((hash, place.over));
+                }
+            }
+            if contents.len() >= CONTENTS {
+                break;
+            }
         }
         contents
     }
@@ -481,7 +481,8 @@ impl Known {
                 continue;
             }
             let last = row.last(self.names.get(&row.path));
-            // A version by nobody's edit is no use of the name by a session.
+            // A version that no session has declared and no command has made
+            // does not show that a session uses the name.
             let is_used = row.is_first || row.is_declared || !row.is_outside;
             if is_used || !last.is_there {
                 self.places.remove(&row.path);

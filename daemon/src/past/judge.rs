@@ -82,15 +82,12 @@ impl Job {
         let Some(hash) = self.fact.held.hash else {
             let before = before?;
             let old = place.id_of(path, before);
-            let how = match self.passed_by(place, log, file, path) {
-                None if self.is_gone_filtered(place, log, path, before) => Some(Carriage::Carried),
-                None => self.removed(place, log, path, old),
-                how => how,
-            };
-            return match how {
-                None if self.calls_off_at_once(place, log, old) => Some(Carriage::Carried),
-                how => how,
-            };
+            let carried = |is_so: bool| is_so.then_some(Carriage::Carried);
+            return self
+                .passed_by(place, log, file, path)
+                .or_else(|| carried(self.is_gone_filtered(place, log, path, before)))
+                .or_else(|| self.removed(place, log, path, old))
+                .or_else(|| carried(self.calls_off_at_once(place, log, old)));
         };
         if let Some(content) = self.content(place, log, file, path, &hash) {
             return Some(self.brought(place, log, path, before, &content));
@@ -202,9 +199,9 @@ impl Job {
                 (content(log, hash)?, since, since + MILLISECOND, None)
             }
         };
-        let filtered = found.and_then(|found| place.filtered_blob(path, &found, &bytes));
-        let mut ids = place.ids_of(path, &bytes);
-        ids.extend(filtered);
+        let mut ids = place.own_ids(&bytes);
+        let filtered = found.and_then(|found| place.filtered_blob(path, &found, *hash, &ids));
+        ids.extend(place.paired(path, hash));
         let known = ids.into_iter().find_map(|id| {
             let stored = place.blobs.since(&id, since)?;
             Some((id, stored))
@@ -267,6 +264,10 @@ impl Job {
             return Some(Carriage::Carried);
         }
         let filtered = self.filtered_before(log, content);
+        let stashed = |place: &mut Place| {
+            let old = (lost, filtered);
+            self.stashed(place, path, Some(content.id), old, content.since)
+        };
         let moves = self.moves(place, content.since, None);
         let ids = |one: &Option<Arc<Changed>>| {
             let changed = one.as_ref()?;
@@ -290,28 +291,13 @@ impl Job {
                     });
             let is_wiped = Kind::of(one) == Kind::Switch && !is_clean;
             // Of a stash, an earlier switch may have brought the same content.
-            let stashed = (is_wiped && filtered.is_some()).then(|| {
-                self.stashed(
-                    place,
-                    path,
-                    Some(content.id),
-                    (lost, filtered),
-                    content.since,
-                )
-            });
-            return stashed.flatten().or(Some(match is_wiped {
-                true => Carriage::Wiped,
-                false => Carriage::Carried,
-            }));
+            return match is_wiped {
+                true if filtered.is_some() => stashed(place).or(Some(Carriage::Wiped)),
+                true => Some(Carriage::Wiped),
+                false => Some(Carriage::Carried),
+            };
         }
-        self.stashed(
-            place,
-            path,
-            Some(content.id),
-            (lost, filtered),
-            content.since,
-        )
-        .or_else(|| {
+        stashed(place).or_else(|| {
             // A revert takes back, except where it wrote markers.
             let is_merged = place.is_merged(path, &content.id, content.since)
                 && (is_conflict(&content.bytes) || !place.is_reverted(content.since));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use touchmark_engine::{Carriage, Fact, Record, VersionFact};
+use touchmark_engine::{Carriage, Fact, Record};
 use touchmark_proto::{Millis, Places, RelPath, native};
 
 use super::judge::{Job, is_doubtful};
@@ -103,21 +103,15 @@ fn doubtful(record: &Record) -> Option<Job> {
 fn trace(record: &Record) {
     let n = record.n;
     match &record.fact {
-        Fact::Version(fact) => {
-            let VersionFact {
-                path,
-                kind,
-                from,
-                author,
-                evidence,
-                held,
-                ..
-            } = fact;
-            let hash = held.hash;
-            tracing::debug!(
-                "version {n}: {path} {kind:?} from {from:?} by {author:?}, {evidence:?}, {hash:?}"
-            );
-        }
+        Fact::Version(fact) => tracing::debug!(
+            "version {n}: {} {:?} from {:?} by {:?}, {:?}, {:?}",
+            fact.path,
+            fact.kind,
+            fact.from,
+            fact.author,
+            fact.evidence,
+            fact.held.hash,
+        ),
         Fact::Baseline { path, held, .. } => {
             tracing::debug!("baseline {n}: {path}, {:?}", held.hash);
         }

@@ -290,33 +290,37 @@ impl Place {
 
     /// Returns the id that git gives to this content here, as it stores it.
     pub(super) fn id_of(&mut self, path: &[u8], bytes: &[u8]) -> ObjectId {
-        let ids = self.ids_of(path, bytes);
-        let stored = ids
-            .iter()
-            .find(|id| self.blobs.since(id, Nanos::MAX).is_some());
-        let stored = stored.filter(|_| ids.len() > 1).or(ids.first());
-        stored.copied().unwrap_or_else(|| self.raw_id(bytes))
+        let mut ids = self.own_ids(bytes);
+        let raw = ids[0];
+        if !self.filtered.is_empty() {
+            ids.extend(self.paired(path, &Hash::of(bytes)));
+        }
+        if ids.len() == 1 {
+            return raw;
+        }
+        let is_stored = |id: &ObjectId| self.blobs.since(id, Nanos::MAX).is_some();
+        ids.into_iter().find(is_stored).unwrap_or(raw)
     }
 
     fn raw_id(&self, bytes: &[u8]) -> ObjectId {
         ObjectId::of_file(self.is_sha256, bytes)
     }
 
-    /// Returns the ids that git may give to this content here: of its bytes, of
-    /// what git makes of them itself, and what a filter was seen to make of them.
-    pub(super) fn ids_of(&self, path: &[u8], bytes: &[u8]) -> Vec<ObjectId> {
+    /// Returns the ids that git gives to this content without a filter: of its
+    /// bytes, and of what git makes of them itself.
+    pub(super) fn own_ids(&self, bytes: &[u8]) -> Vec<ObjectId> {
         let mut ids = vec![self.raw_id(bytes)];
         ids.extend(converted(bytes).iter().map(|one| self.raw_id(one)));
-        if !self.filtered.is_empty() {
-            let pair = (path.to_owned(), Hash::of(bytes));
-            ids.extend(self.filtered.get(&pair));
-        }
         ids
     }
 
-    /// Returns whether it is known which blob a filter has made of a content.
-    pub(super) fn is_paired(&self, path: &[u8], hash: Hash) -> bool {
-        self.filtered.contains_key(&(path.to_owned(), hash))
+    /// Returns the blob that a filter has made of a content; `None` if that is
+    /// not known.
+    pub(super) fn paired(&self, path: &[u8], hash: &Hash) -> Option<ObjectId> {
+        if self.filtered.is_empty() {
+            return None;
+        }
+        self.filtered.get(&(path.to_owned(), *hash)).copied()
     }
 
     /// Returns whether a stash was made or dropped around that time.
@@ -332,21 +336,20 @@ impl Place {
     }
 
     /// Returns the blob of the index if the index proves that the file is
-    /// unchanged since, and a filter makes another content of it than git has.
+    /// unchanged since, and a filter makes another content of it than git has:
+    /// none of its `own` ids. It is remembered.
     pub(super) fn filtered_blob(
         &mut self,
         path: &[u8],
         found: &Metadata,
-        bytes: &[u8],
+        hash: Hash,
+        own: &[ObjectId],
     ) -> Option<ObjectId> {
         let id = self.clean_blob(path, found)?;
-        let own = std::iter::once(self.raw_id(bytes));
-        let converted = converted(bytes);
-        let mut own = own.chain(converted.iter().map(|one| self.raw_id(one)));
-        if own.any(|own| own == id) {
+        if own.contains(&id) {
             return None;
         }
-        self.pair(path, Hash::of(bytes), id);
+        self.pair(path, hash, id);
         Some(id)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! One git process answers for all files.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use touchmark_proto::{Millis, Places, RelPath};
 
 use super::known::Known;
 use super::times::Times;
+use crate::git::index::GitIndex;
 use crate::git::{Commit, Limits, Objects, WorkTree};
 use crate::survival::reflog::{self, Move};
 
@@ -39,6 +41,8 @@ pub(super) struct Commits {
     /// The indexes in `made` of the commits that changed a file, by its path.
     /// At least one of them is an agent's.
     pub(super) touched: Arc<Touched>,
+    /// The index, from when it was needed first; `None` if it was not understood.
+    pub(super) index: OnceCell<Option<GitIndex>>,
     pub(super) deletions: Deletions,
 }
 
@@ -134,6 +138,7 @@ impl Commits {
             known: shared,
             made,
             touched,
+            index: OnceCell::new(),
             deletions: Deletions {
                 tree: Some((tree, root.to_owned())),
                 times,

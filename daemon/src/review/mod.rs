@@ -29,7 +29,6 @@ use crate::guard::Name;
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
 use commits::Commits;
-use converted::as_on_disk;
 pub(crate) use kept::Kept;
 use kept::{Moment, Seen};
 use state::committed;
@@ -323,7 +322,7 @@ impl Undoer {
             let committed = {
                 let mut commits = commits.lock().unwrap_or_else(PoisonError::into_inner);
                 let committed = commits.committed_of(&names);
-                as_on_disk(committed, &chain, &names, commits.deletions.tree.as_ref())
+                commits.as_on_disk(committed, &chain, &names)
             };
             let is_agents = |step: usize| {
                 chain.version(step).author.kind == AuthorKind::Agent && !chain.is_carried(step)

@@ -15,9 +15,9 @@ use crate::git::index::ObjectId;
 use crate::store::Reader;
 
 impl Job {
-    /// Returns whether git had the content before, which a filter has made of
-    /// this blob: nobody has changed it since it was first read, git brought it,
-    /// or the blob was stored when the file had it.
+    /// Returns whether git had the content before this version, which a filter
+    /// has made of `blob`. It had if the content is the first that was read, if
+    /// git brought it, or if git stored the blob after the file had the content.
     pub(super) fn was_in_git(&self, place: &mut Place, log: &Reader, blob: &ObjectId) -> bool {
         let mut earlier = self
             .earlier(log)
@@ -86,8 +86,9 @@ impl Job {
         }
         let (bytes, found) = on_disk(file)?;
         let hash = Hash::of(&bytes);
-        let is_clean = place.filtered_blob(path, &found, &bytes).is_some();
-        if self.fact.held.hash == Some(hash) || !(is_clean || place.is_paired(path, hash)) {
+        let own = place.own_ids(&bytes);
+        let is_clean = place.filtered_blob(path, &found, hash, &own).is_some();
+        if self.fact.held.hash == Some(hash) || place.paired(path, &hash).is_none() {
             return None;
         }
         for one in later {
