@@ -184,10 +184,8 @@ fn hist8_what_git_brings_through_a_filter_is_carried() {
     let mut wrong = Vec::new();
     for way in WAYS {
         for (is_committed, line, is_upstream) in steps {
-            // Two pointers do not merge. A stash of an encoded file is not always
-            // recognised.
-            let is_merged = way == Way::Pointer && is_upstream;
-            if is_merged || way == Way::Encoding && !is_committed {
+            // Two pointers do not merge.
+            if way == Way::Pointer && is_upstream {
                 continue;
             }
             for by_the_agent in [false, true] {

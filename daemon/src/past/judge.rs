@@ -92,8 +92,11 @@ impl Job {
         if let Some(content) = self.content(place, log, file, path, &hash) {
             return Some(self.brought(place, log, path, before, &content));
         }
-        if let Some(how) = self.passed_by(place, log, file, path) {
-            return Some(how);
+        let how = self
+            .stashed_filtered(place, log, path, &hash)
+            .or_else(|| self.passed_by(place, log, file, path));
+        if how.is_some() {
+            return how;
         }
         // A file may be seen while git writes it. Then it has the beginning of
         // what git has written since.
@@ -363,11 +366,7 @@ impl Job {
                 && place.stashes.takes(&stash, path, self.n)
             {
                 place.pair(path, hash, id);
-                return Some(match self.fact.before {
-                    Some(_) => Carriage::Wiped,
-                    // The removal before it has destroyed the content.
-                    None => Carriage::Carried,
-                });
+                return Some(self.destroyed());
             }
             let has_old = old.map_or(stashed.is_empty(), |old| stashed.contains(&old));
             if has_old && base == new && place.stashes.takes(&stash, path, self.n) {

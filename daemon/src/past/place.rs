@@ -172,17 +172,22 @@ impl Place {
         self.searched = None;
     }
 
-    /// Remembers the stashes that git made in this span of time, also those that
-    /// it does not list. Returns whether there are any.
+    /// Returns whether git made a stash in this span of time.
     pub(super) fn has_stashed(&mut self, from: Nanos, to: Nanos) -> bool {
-        let mut is_any = false;
-        for (time, id) in self.stashes_since(from, to).iter().rev() {
-            if (from..=to).contains(time) {
-                self.stashes.remember(id.clone());
-                is_any = true;
-            }
+        !self.stashes_between(from, to).is_empty()
+    }
+
+    /// Remembers the stashes that git made in this span of time, also those that
+    /// it does not list, and returns them, the oldest first.
+    pub(super) fn stashes_between(&mut self, from: Nanos, to: Nanos) -> Vec<String> {
+        let found = self.stashes_since(from, to);
+        let within = found.iter().rev();
+        let within = within.filter(|(time, _)| (from..=to).contains(time));
+        let within: Vec<String> = within.map(|(_, id)| id.clone()).collect();
+        for id in &within {
+            self.stashes.remember(id.clone());
         }
-        is_any
+        within
     }
 
     /// Returns the stashes that git has made since a time, with the time of each,

@@ -9,8 +9,8 @@ use touchmark_proto::Hash;
 
 use super::super::blobs::Nanos;
 use super::super::moves::{Kind, Timed};
-use super::super::place::Place;
-use super::{Content, Job, MILLISECOND, MOST_MOVES, SETTLING, lines_of, on_disk};
+use super::super::place::{AROUND, Place};
+use super::{Content, Job, MILLISECOND, MOST_MOVES, SETTLING, content, lines_of, on_disk};
 use crate::git::index::ObjectId;
 use crate::store::Reader;
 
@@ -57,6 +57,50 @@ impl Job {
         let lines = |text| lines_of(text).filter(|line| !line.is_empty());
         let stored: HashSet<&[u8]> = lines(&bytes).collect();
         !lines(before).any(|line| stored.contains(line)) && self.was_in_git(place, log, &old)
+    }
+
+    /// Returns what git did if it stashed the content before, and wrote that of
+    /// `HEAD` (`hash`), where it has other bytes of both and the file has been
+    /// written since, so that the index does not prove it: the stash was made
+    /// between both, and the file had the new content earlier.
+    pub(super) fn stashed_filtered(
+        &self,
+        place: &mut Place,
+        log: &Reader,
+        path: &[u8],
+        hash: &Hash,
+    ) -> Option<Carriage> {
+        let mut earlier = self.earlier(log).map(|(_, held)| held);
+        let (old, since) = earlier.find_map(|held| Some((held.hash?, held.mtime_ms)))?;
+        if old == *hash || !earlier.any(|held| held.hash == Some(*hash)) {
+            return None;
+        }
+        let bytes = [content(log, &old)?, content(log, hash)?];
+        let own = bytes.map(|bytes| place.own_ids(&bytes));
+        let until = self.since();
+        let from = (until - AROUND).max(Nanos::from(since) * MILLISECOND);
+        for stash in place.stashes_between(from, until + MILLISECOND) {
+            let mut at = |tree: String| Some(place.blob_at(&tree, path)?.0);
+            let (Some(base), Some(taken)) = (at(format!("{stash}^1")), at(stash.clone())) else {
+                continue;
+            };
+            let is_own = own[0].contains(&taken) || own[1].contains(&base);
+            if base != taken && !is_own && place.stashes.takes(&stash, path, self.n) {
+                place.pair(path, old, taken);
+                place.pair(path, *hash, base);
+                return Some(self.destroyed());
+            }
+        }
+        None
+    }
+
+    /// Returns what git did if it stashed the content before: the removal before
+    /// this version may have destroyed it already.
+    pub(super) fn destroyed(&self) -> Carriage {
+        match self.fact.before {
+            Some(_) => Carriage::Wiped,
+            None => Carriage::Carried,
+        }
     }
 
     /// Returns what git did if it wrote or removed this on its way to another
