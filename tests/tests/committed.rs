@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use touchmark_tests::worktrees::{Agent, git, replace, two};
 use touchmark_tests::{Session, World, text};
 
 /// Runs lines of shell in the workspace, as the user who owns the repository.
@@ -344,4 +345,42 @@ fn hist11_a_note_of_the_commit_names_the_agent() {
     );
     let all = blame(&mut reader, json!({"path": "my file"}));
     assert_eq!(by(&all), ["Ada", "Ada", "Ada", "Ada", BOB, "Ada"]);
+}
+
+/// The daemon of the worktree where a commit was made knows who wrote its lines.
+#[test]
+fn hist11_another_worktrees_daemon_names_the_agent() {
+    let (mut one, other) = two();
+    let mut agent = Agent::new(&one, "writer");
+    agent.edit("a.txt", "line 5\n", "five of the agent\n");
+    drop(agent);
+    replace(&one, "a.txt", "line 9", "nine of the user");
+    git(&one, &["commit", "-qam", "both"]);
+    git(&other, &["merge", "-q", "main"]);
+    let sessions = || {
+        let blame = other.client().ok(
+            "file/blame",
+            json!({"path": "a.txt", "range": {"start": 5, "end": 9}}),
+        );
+        let lines = blame["lines"].as_array().unwrap().iter();
+        let sessions = lines.map(|line| {
+            assert_eq!(line["evidence"], "commit", "{line}");
+            assert_ne!(line["commit"]["id"], Value::Null, "{line}");
+            line["author"]["session"].clone()
+        });
+        sessions.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        sessions(),
+        [
+            json!("writer"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null
+        ]
+    );
+    // It is not started for that.
+    one.kill();
+    assert_eq!(sessions(), [(); 5].map(|()| Value::Null));
 }

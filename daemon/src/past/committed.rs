@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use touchmark_engine::text::lines::is_binary;
 use touchmark_proto::history::LineCommit;
-use touchmark_proto::{Millis, Places, RelPath, SessionId, native};
+use touchmark_proto::{LineRange, Millis, Places, RelPath, SessionId, native};
 
+use super::neighbours::Neighbours;
 use super::notes::Notes;
 use super::place::top_of;
 use crate::git::WorkTree;
@@ -65,8 +66,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) exact: bool,
 }
 
-/// A commit that a line belongs to, and the session that a note of the commit
-/// names as the line's author, if one does.
+/// A commit that a line belongs to, and the session that wrote the line according
+/// to a note of the commit, or to the daemon of the worktree in which it was made.
 pub(crate) type Of = (Arc<Committed>, Option<SessionId>);
 
 /// The lines that belong to commits. A file has 200,000 lines.
@@ -134,7 +135,8 @@ pub(crate) fn committed<'n>(
         let Some(tree) = WorkTree::at(&top, places) else {
             continue;
         };
-        if let Err(cause) = asked(&tree, &path, &wanted, until, &mut found.lines) {
+        let neighbours = || Neighbours::of(&tree, root, places);
+        if let Err(cause) = asked(&tree, &path, &wanted, until, neighbours, &mut found.lines) {
             found.cause = Some(cause);
             break;
         }
@@ -156,6 +158,7 @@ fn asked(
     path: &[u8],
     wanted: &Wanted<'_>,
     until: Instant,
+    neighbours: impl FnOnce() -> Neighbours,
     lines: &mut Lines,
 ) -> Result<(), String> {
     let cannot = |error: io::Error| match error.kind() {
@@ -198,6 +201,7 @@ fn asked(
         return Ok(());
     }
     let mut notes = Notes::of(tree);
+    let mut neighbours = neighbours();
     // The runs of one commit together: its note is read once.
     runs.sort_by(|one, other| one.of.commit.id.cmp(&other.of.commit.id));
     for runs in runs.chunk_by(|one, other| Arc::ptr_eq(&one.of, &other.of)) {
@@ -205,9 +209,19 @@ fn asked(
         for run in runs {
             let from = wanted.lines.partition_point(|line| *line < run.start);
             let own = wanted.lines[from..].iter();
+            let there = |line: u32| run.there.saturating_add(line - run.start);
+            let made = match note {
+                Some(_) => Vec::new(),
+                None => {
+                    let start = run.there;
+                    let end = start.saturating_add(run.count.saturating_sub(1));
+                    neighbours.authors(&run.of.commit.id, &run.file, LineRange { start, end })
+                }
+            };
             for line in own.take_while(|line| **line - run.start < run.count) {
-                let there = run.there.saturating_add(*line - run.start);
-                let by = note.as_ref().and_then(|note| note.author(&run.file, there));
+                let noted = note.as_ref();
+                let noted = noted.and_then(|note| note.author(&run.file, there(*line)));
+                let by = noted.or_else(|| made.get((*line - run.start) as usize)?.as_ref());
                 lines.insert(*line, (Arc::clone(&run.of), by.cloned()));
             }
         }

@@ -46,6 +46,7 @@ pub(crate) mod lineage;
 mod looks;
 pub(crate) mod markers;
 mod moves;
+mod neighbours;
 mod notes;
 mod operations;
 mod place;

@@ -34,6 +34,7 @@ use touchmark_proto::{Author, ClientPath, Places, RelPath, SessionId};
 use crate::content::Reader;
 use crate::inside::Inside;
 use known::Known;
+pub(crate) use neighbour::Neighbour;
 use overlap::{Clash, Mine};
 use unmerged::{Disk, Look, Met, disk};
 

@@ -39,7 +39,8 @@ pub(super) struct Tree {
     /// directory below it that corresponds to the workspace.
     pub(super) root: PathBuf,
     top: PathBuf,
-    own: PathBuf,
+    /// Git's own directory of the worktree.
+    pub(super) own: PathBuf,
 }
 
 impl Repository {

@@ -100,8 +100,8 @@ pub struct Decided {
 ///   was moved. A file that was rewritten in place stays the same file.
 /// - What one command removed and another one made is no move, unless the hint
 ///   says so.
-/// - A name that had a file takes no file that was made in the same burst: that
-///   is how programs save. Nor does it take the file of a name that has one
+/// - A name that had a file takes no file that was made in the same burst, by the
+///   same command or by none: that is how programs save. Nor does it take the file of a name that has one
 ///   afterwards: an exchange moves nothing.
 pub fn decide(
     names: &[Name],
@@ -481,14 +481,15 @@ impl Pairs<'_, '_> {
     }
 
     /// Drops the pairs that are saves: a name that had a file, and a file that
-    /// was made in the burst.
+    /// was made in the burst by the same command or by none.
     fn drop_saves(&mut self) {
         let is_save = |new: usize| {
             let mut root = self.by.get(&new).copied();
             while let Some(next) = root.and_then(|root| self.by.get(&root)) {
                 root = Some(*next);
             }
-            root.is_some_and(|root| self.stays[root].starts.is_some())
+            let root = root.map(|root| &self.stays[root]);
+            root.is_some_and(|root| root.starts.is_some() && root.by[0] == self.stays[new].by[0])
         };
         let all = self.by.keys().copied();
         let saves: Vec<usize> = all

@@ -189,6 +189,10 @@ fn a_name_that_keeps_half_of_its_lines_keeps_its_file() {
         .hinted("f", Some(B), Some("f.tmp"))
         .then("f.tmp", None);
     assert_eq!(all_new.told(), [], "a save that rewrites the whole file");
+    // What somebody has just written is moved by a command.
+    let over = World::default().had("f", A).then("g", Some(B)).by(1);
+    let over = over.then("f", Some(B)).then("g", None);
+    assert_eq!(over.told(), [row(2, "f", "g<3")]);
     // An exchange of two versions of a file.
     let exchange = World::default().had("f", A).had("g", A2);
     assert_eq!(exchange.then("f", Some(A2)).then("g", Some(A)).told(), []);

@@ -1,0 +1,101 @@
+//! Who wrote the lines of a commit, according to the daemon of the worktree in
+//! which it was made (HIST-11). Only daemons that run are asked.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use touchmark_proto::{AuthorKind, Hash, LineRange, Places, RelPath, SessionId, native};
+
+use crate::git::{Limits, Object, Objects, WorkTree};
+use crate::survival::reflog::moves_in;
+use crate::worktrees::Neighbour;
+
+/// The most bytes of a worktree's log of `HEAD` that are read, the newest.
+const MOST_LOG: u64 = 1 << 20;
+
+/// The most questions for one answer.
+const MOST: usize = 64;
+
+/// The daemons of the other worktrees of a repository.
+pub(super) struct Neighbours {
+    /// Each with the commits that were made or checked out in its worktree.
+    all: Vec<(Neighbour, HashSet<String>)>,
+    /// The workspace's path below the top of its worktree.
+    below: Vec<u8>,
+    objects: Option<Objects>,
+    /// How many more questions are asked.
+    left: usize,
+}
+
+impl Neighbours {
+    /// Finds the daemons. `root` is the workspace, in the work tree `tree`.
+    pub(super) fn of(tree: &WorkTree, root: &Path, places: &Places) -> Self {
+        let below = root.strip_prefix(&tree.top).ok();
+        let all = below.map(|_| Neighbour::all(root, places));
+        let all = all.into_iter().flatten().map(|one| {
+            let moves = moves_in(&one.own.join("logs/HEAD"), MOST_LOG);
+            (one, moves.into_iter().map(|one| one.id).collect())
+        });
+        let all: Vec<_> = all.collect();
+        let limits = Limits::default();
+        Self {
+            objects: (!all.is_empty())
+                .then(|| Objects::open(tree, &tree.top, limits))
+                .flatten(),
+            below: below.map_or_else(Vec::new, |below| native::bytes(below).into_owned()),
+            all,
+            left: MOST,
+        }
+    }
+
+    /// Returns the agents' sessions that wrote lines of a file in a commit, for
+    /// each line from the first; none if no daemon knows. `file` is relative to
+    /// the work tree's top.
+    pub(super) fn authors(
+        &mut self,
+        commit: &str,
+        file: &str,
+        lines: LineRange,
+    ) -> Vec<Option<SessionId>> {
+        self.asked(commit, file, lines).unwrap_or_default()
+    }
+
+    fn asked(
+        &mut self,
+        commit: &str,
+        file: &str,
+        lines: LineRange,
+    ) -> Option<Vec<Option<SessionId>>> {
+        if !self.all.iter().any(|(_, commits)| commits.contains(commit)) {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        let path = within(&self.below, file)?;
+        let name = format!("{commit}:{file}");
+        let Object::Whole(_, bytes) = self.objects.as_mut()?.object(name.as_bytes())? else {
+            return None;
+        };
+        let content = Hash::of(&bytes);
+        let mut all = self.all.iter();
+        all.find_map(|(one, commits)| {
+            let known = commits
+                .contains(commit)
+                .then(|| one.of_content(&path, content, lines));
+            let authors = known??.into_iter().map(|line| line.author);
+            let sessions =
+                authors.map(|author| author.session.filter(|_| author.kind == AuthorKind::Agent));
+            let sessions: Vec<Option<SessionId>> = sessions.collect();
+            sessions.iter().any(Option::is_some).then_some(sessions)
+        })
+    }
+}
+
+/// Returns a path that is relative to the top, relative to the directory `below`
+/// it; `None` if it is elsewhere.
+fn within(below: &[u8], file: &str) -> Option<RelPath> {
+    let path = match below {
+        [] => file.as_bytes(),
+        below => file.as_bytes().strip_prefix(below)?.strip_prefix(b"/")?,
+    };
+    RelPath::new(path).ok()
+}
