@@ -70,6 +70,9 @@ struct InPlace {
     job: Job,
     top: PathBuf,
     path: Vec<u8>,
+    /// What the first look has explained it by, if there was one: what git
+    /// leaves behind may be gone at the second look.
+    seen: Option<Carriage>,
 }
 
 impl InPlace {
@@ -143,11 +146,15 @@ fn left_over(log: &Reader, newest: u64) -> Result<Vec<Waits>, StoreError> {
     Ok(jobs.map(|job| Waits::Version(Box::new(job))).collect())
 }
 
-/// Returns whether it is known how git brought a version.
-fn is_explained(fact: &Fact) -> bool {
-    let Fact::GitBrought { how, .. } = fact else {
-        return true;
-    };
+/// Returns how git brought a version, if that is known.
+fn explained(fact: &Fact) -> Option<Carriage> {
+    match fact {
+        Fact::GitBrought { how, .. } if is_explained(*how) => Some(*how),
+        _ => None,
+    }
+}
+
+fn is_explained(how: Carriage) -> bool {
     matches!(how, Carriage::Carried | Carriage::Wiped)
 }
 
@@ -159,7 +166,13 @@ fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
             let file = root.join(native::name(job.fact.path.as_bytes()));
             let (top, path) = top_of(&file)?;
             let job = *job;
-            Some(Placed::Version(Box::new(InPlace { job, top, path })))
+            let version = InPlace {
+                job,
+                top,
+                path,
+                seen: None,
+            };
+            Some(Placed::Version(Box::new(version)))
         }
     });
     placed.collect()
@@ -265,11 +278,14 @@ impl Looks {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         for one in left_over.into_iter().chain(waiting) {
             match one {
-                Placed::Version(version) => match self.judged(log, &version, &mut places) {
-                    Some(fact) if is_explained(&fact) && !version.is_merging(&places) => {
+                Placed::Version(mut version) => match self.judged(log, &version, &mut places) {
+                    Some(fact) if explained(&fact).is_some() && !version.is_merging(&places) => {
                         facts.push(fact);
                     }
-                    Some(_) if open.len() < MOST_OPEN => open.push(*version),
+                    Some(fact) if open.len() < MOST_OPEN => {
+                        version.seen = explained(&fact);
+                        open.push(*version);
+                    }
                     None if version.job.may_be_explained_later() && open.len() < MOST_OPEN => {
                         open.push(*version);
                     }
@@ -303,7 +319,12 @@ impl Looks {
         version: &InPlace,
         places: &mut HashMap<PathBuf, Option<Place>>,
     ) -> Option<Fact> {
-        let InPlace { job, top, path } = version;
+        let InPlace {
+            job,
+            top,
+            path,
+            seen,
+        } = version;
         let file = self.root.join(native::name(job.fact.path.as_bytes()));
         let place = places.entry(top.clone()).or_insert_with(|| {
             let mut place = Place::at(top, &self.user)?;
@@ -311,7 +332,9 @@ impl Looks {
             Some(place)
         });
         let place = place.as_mut()?;
-        let how = job.judge(place, log, &file, path)?;
+        // A revert shows only afterwards.
+        let seen = seen.filter(|_| !place.is_reverted(job.since()));
+        let how = seen.or_else(|| job.judge(place, log, &file, path))?;
         tracing::debug!("{}, version {}: {how:?}", job.fact.path, job.n);
         Some(Fact::GitBrought {
             version: job.n,
