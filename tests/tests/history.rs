@@ -818,7 +818,7 @@ fn hist12_a_line_of_a_large_file_has_its_author_and_is_undone() {
         (_, true) => "mine",
         _ => "base",
     });
-    user::write(&world.path("large.txt"), &both);
+    user::replace(&world.path("large.txt"), &both);
     agent.sync();
     let said = out(&world, &["blame", "large.txt"]);
     assert_eq!(said.lines().count(), 60_000);
