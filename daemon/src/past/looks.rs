@@ -149,13 +149,12 @@ fn left_over(log: &Reader, newest: u64) -> Result<Vec<Waits>, StoreError> {
 /// Returns how git brought a version, if that is known.
 fn explained(fact: &Fact) -> Option<Carriage> {
     match fact {
-        Fact::GitBrought { how, .. } if is_explained(*how) => Some(*how),
+        Fact::GitBrought {
+            how: how @ (Carriage::Carried | Carriage::Wiped),
+            ..
+        } => Some(*how),
         _ => None,
     }
-}
-
-fn is_explained(how: Carriage) -> bool {
-    matches!(how, Carriage::Carried | Carriage::Wiped)
 }
 
 /// Leaves out the versions of files that are in no repository.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use touchmark_proto::{AuthorKind, Hash, LineRange, Places, RelPath, SessionId, native};
 
@@ -13,8 +14,8 @@ use crate::worktrees::Neighbour;
 /// The most bytes of a worktree's log of `HEAD` that are read, the newest.
 const MOST_LOG: u64 = 1 << 20;
 
-/// The most questions for one answer.
-const MOST: usize = 64;
+/// How long all questions for one answer may take.
+const TIME: Duration = Duration::from_secs(1);
 
 /// The daemons of the other worktrees of a repository.
 pub(super) struct Neighbours {
@@ -23,8 +24,10 @@ pub(super) struct Neighbours {
     /// The workspace's path below the top of its worktree.
     below: Vec<u8>,
     objects: Option<Objects>,
-    /// How many more questions are asked.
-    left: usize,
+    /// The committed content that was asked about last, by its name for git.
+    last: Option<(String, Hash)>,
+    /// How much time is left.
+    left: Duration,
 }
 
 impl Neighbours {
@@ -44,7 +47,8 @@ impl Neighbours {
                 .flatten(),
             below: below.map_or_else(Vec::new, |below| native::bytes(below).into_owned()),
             all,
-            left: MOST,
+            last: None,
+            left: TIME,
         }
     }
 
@@ -69,24 +73,34 @@ impl Neighbours {
         if !self.all.iter().any(|(_, commits)| commits.contains(commit)) {
             return None;
         }
-        self.left = self.left.checked_sub(1)?;
         let path = within(&self.below, file)?;
-        let name = format!("{commit}:{file}");
-        let Object::Whole(_, bytes) = self.objects.as_mut()?.object(name.as_bytes())? else {
-            return None;
-        };
-        let content = Hash::of(&bytes);
-        let mut all = self.all.iter();
-        all.find_map(|(one, commits)| {
-            let known = commits
-                .contains(commit)
-                .then(|| one.of_content(&path, content, lines));
-            let authors = known??.into_iter().map(|line| line.author);
+        let content = self.content(format!("{commit}:{file}"))?;
+        let Self { all, left, .. } = self;
+        let mut all = all.iter().filter(|(_, commits)| commits.contains(commit));
+        all.find_map(|(one, _)| {
+            let begun = Instant::now();
+            let known = one.of_content(&path, content, lines, *left);
+            *left = left.saturating_sub(begun.elapsed());
+            let authors = known?.into_iter().map(|line| line.author);
             let sessions =
                 authors.map(|author| author.session.filter(|_| author.kind == AuthorKind::Agent));
             let sessions: Vec<Option<SessionId>> = sessions.collect();
             sessions.iter().any(Option::is_some).then_some(sessions)
         })
+    }
+
+    /// Returns the hash of a committed content. The runs of lines of one file
+    /// follow each other.
+    fn content(&mut self, name: String) -> Option<Hash> {
+        if let Some((_, hash)) = self.last.as_ref().filter(|(last, _)| *last == name) {
+            return Some(*hash);
+        }
+        let Object::Whole(_, bytes) = self.objects.as_mut()?.object(name.as_bytes())? else {
+            return None;
+        };
+        let hash = Hash::of(&bytes);
+        self.last = Some((name, hash));
+        Some(hash)
     }
 }
 

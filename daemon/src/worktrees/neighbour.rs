@@ -1,5 +1,5 @@
 //! Asks the daemon of another worktree who wrote lines there. It is not started
-//! for that, and no answer waits for it longer than [`PATIENCE`].
+//! for that, and each question has a time limit.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::git::files::read;
 use crate::system::open::check_owner;
 use crate::system::process::lives;
 
-/// How long the other daemon may take to answer.
+/// How long the other daemon may take to name the authors of lines.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// The most bytes of a lock that are read.
@@ -67,12 +67,13 @@ impl Neighbour {
 
     /// Returns who wrote lines of the newest version of a file that has a
     /// content; `None` if the daemon does not know that content, or does not
-    /// answer in time. It must not be called by asynchronous code.
+    /// answer within `time`. It must not be called by asynchronous code.
     pub(crate) fn of_content(
         &self,
         path: &RelPath,
         content: Hash,
         lines: LineRange,
+        time: Duration,
     ) -> Option<Vec<BlameLine>> {
         let ask = FileBlame {
             at: Some(At::Hash(content.to_string())),
@@ -82,7 +83,7 @@ impl Neighbour {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        let answers = within(&self.socket, std::iter::once(ask));
+        let answers = within(time, &self.socket, std::iter::once(ask));
         let answer = runtime.ok()?.block_on(answers)?.pop()?;
         (answer.start == lines.start).then_some(answer.lines)
     }
@@ -99,7 +100,7 @@ pub(super) async fn authors(socket: &Path, path: &RelPath, lines: &[LineRange]) 
         ..ask.clone()
     });
     let mut authors: Vec<Author> = Vec::new();
-    let answers = within(socket, asks).await.unwrap_or_default();
+    let answers = within(PATIENCE, socket, asks).await.unwrap_or_default();
     for line in answers.into_iter().flat_map(|blame| blame.lines) {
         if !authors.contains(&line.author) && authors.len() < AUTHORS {
             authors.push(line.author);
@@ -120,8 +121,12 @@ fn asked(path: &RelPath) -> Option<FileBlame> {
     })
 }
 
-async fn within(socket: &Path, asks: impl Iterator<Item = FileBlame>) -> Option<Vec<Blame>> {
-    let asked = tokio::time::timeout(PATIENCE, blame(socket, asks)).await;
+async fn within(
+    time: Duration,
+    socket: &Path,
+    asks: impl Iterator<Item = FileBlame>,
+) -> Option<Vec<Blame>> {
+    let asked = tokio::time::timeout(time, blame(socket, asks)).await;
     asked.ok().flatten()
 }
 

@@ -101,8 +101,8 @@ pub struct Decided {
 /// - What one command removed and another one made is no move, unless the hint
 ///   says so.
 /// - A name that had a file takes no file that was made in the same burst, by the
-///   same command or by none: that is how programs save. Nor does it take the file of a name that has one
-///   afterwards: an exchange moves nothing.
+///   same command or by none: that is how programs save. Nor does it take the
+///   file of a name that has one afterwards: an exchange moves nothing.
 pub fn decide(
     names: &[Name],
     gone: &[Gone],

@@ -189,7 +189,7 @@ fn a_name_that_keeps_half_of_its_lines_keeps_its_file() {
         .hinted("f", Some(B), Some("f.tmp"))
         .then("f.tmp", None);
     assert_eq!(all_new.told(), [], "a save that rewrites the whole file");
-    // What somebody has just written is moved by a command.
+    // A command moves a file over `f` that it did not write.
     let over = World::default().had("f", A).then("g", Some(B)).by(1);
     let over = over.then("f", Some(B)).then("g", None);
     assert_eq!(over.told(), [row(2, "f", "g<3")]);
