@@ -53,6 +53,29 @@ fn hist8_a_sparse_checkout_takes_and_brings_files() {
     }
 }
 
+/// Here by hand, as git does it, with a look in between.
+#[test]
+fn hist8_a_file_may_be_seen_while_a_sparse_checkout_brings_it() {
+    let mut world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    let added = base().replace("line 20\n", "line 20\nline 20b agent\n");
+    write(&mut agent, "f", &added);
+    sh(&world, "git commit -qam agents && mkdir keep");
+    sh(&world, "git sparse-checkout set --no-cone keep");
+    agent.sync();
+    assert_eq!(on_disk(&world, "f"), None);
+    user::write(&world.path("f"), "");
+    agent.sync();
+    user::write(&world.path("f"), &added);
+    sh(&world, "git sparse-checkout disable");
+    assert_eq!(blamed(&mut agent, "f"), "line 20b agent\n");
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f").unwrap(), base(), "{undone}");
+    world.healthy();
+}
+
 #[test]
 fn hist8_what_a_linked_worktree_gets_from_git_is_carried() {
     let one = World::new();

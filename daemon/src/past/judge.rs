@@ -263,7 +263,7 @@ impl Job {
         if lost.is_some_and(|lost| place.calls_off(path, lost, Some(content.id))) {
             return Some(Carriage::Carried);
         }
-        if self.fact.before.is_none() && place.is_taken_in(path, &content.id, content.since) {
+        if lost.is_none() && place.is_taken_in(path, &content.id, content.since) {
             return Some(Carriage::Carried);
         }
         let filtered = self.filtered_before(log, content);
