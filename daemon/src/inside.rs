@@ -57,6 +57,19 @@ impl Inside {
         })
     }
 
+    /// As [`ask`](Self::ask), but does not wait. The next request takes effect
+    /// after this one.
+    pub(crate) fn tell<M: Method>(&self, ask: M) {
+        let (answer, _nobody_waits) = oneshot::channel();
+        let consult = Consult::Ask {
+            connection: self.connection,
+            ask: ask.into_request(),
+            until: self.until,
+            answer,
+        };
+        let _loop_has_ended = self.events.send(Event::Consult(consult));
+    }
+
     /// Stores a note for a session, in addition to what it knows of files. It
     /// survives restarts.
     pub(crate) fn note(&self, session: &SessionId, note: Note) {

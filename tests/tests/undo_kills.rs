@@ -3,10 +3,12 @@
 //! files' content.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use touchmark_tests::dice::Dice;
@@ -26,6 +28,22 @@ fn ask(world: &World, method: &str, params: &Value) -> std::io::Result<Value> {
     let mut client = world.client();
     let id = client.try_send(method, params)?;
     Ok(client.try_answer(id)?.unwrap())
+}
+
+/// Sends a request, and waits for its answer for as long as ten other answers
+/// may take. An undo reads all versions of its files, and another test's work
+/// may leave it a small part of the machine.
+fn ask_patiently(world: &World, method: &str, params: &Value) -> Value {
+    let mut client = world.client();
+    let id = client.send(method, params);
+    let is_late = |error: &std::io::Error| error.kind() == ErrorKind::TimedOut;
+    for _ in 0..9 {
+        match client.try_answer(id) {
+            Err(error) if is_late(&error) => {}
+            answer => return answer.unwrap().unwrap(),
+        }
+    }
+    client.answer(id).unwrap()
 }
 
 /// Starts a daemon that is killed at the n-th step whose name begins with
@@ -286,6 +304,7 @@ fn race(ends: impl Iterator<Item = End>) {
     let mut mine: Vec<Vec<String>> = vec![Vec::new(); FILES];
     let session = json!({"session": "a", "now": true});
     let mut rounds = 0;
+    let mut longest = Duration::ZERO;
     for (round, end) in ends.enumerate() {
         rounds += 1;
         let mut agent = world.session("a");
@@ -335,7 +354,9 @@ fn race(ends: impl Iterator<Item = End>) {
                 // put back is the user's.
                 continue;
             }
-            let undone = world.client().ok("undo", session.clone());
+            let asked = Instant::now();
+            let undone = ask_patiently(&world, "undo", &session);
+            longest = longest.max(asked.elapsed());
             let left = all(&world, &mine, &what);
             let files = undone["files"].as_array().unwrap();
             // A daemon that is killed may not have kept yet what files held
@@ -370,7 +391,7 @@ fn race(ends: impl Iterator<Item = End>) {
         }
     }
     let saves = mine.iter().map(Vec::len).sum::<usize>();
-    println!("{rounds} rounds, {saves} saves");
+    println!("{rounds} rounds, {saves} saves; the longest undo took {longest:?}");
     assert!(saves > 50, "the editor saved next to nothing");
     world.audit();
 }

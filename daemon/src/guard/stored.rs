@@ -2,11 +2,10 @@
 //! and `recovery/restore` (UNDO-4, HIST-4).
 //!
 //! What stands at the name is stored and read back first. [`Stored`] proves
-//! that. Only [`Replacer::store`] and [`Stored::read_back`] make one, and what
+//! that. Only [`Replacer::store`] and [`Stored::of`] make one, and what
 //! replaces or removes a content here takes one.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
@@ -20,7 +19,6 @@ use super::place::{Follow, refused};
 use super::temporary::Like;
 use super::{Guard, Umask, content, found};
 use crate::content::MAX_BYTES;
-use crate::system::open::write_private;
 use crate::system::stat;
 
 /// A name to be written to, and where it may lead.
@@ -44,10 +42,9 @@ pub struct Stored {
 }
 
 /// Where the present content is stored.
-#[derive(Debug)]
 pub enum Storage<'a> {
-    /// In a new file with this path, synced if the flag says so.
-    File(&'a Path, bool),
+    /// By this function, which returns what it has stored as it reads it back.
+    By(&'a mut (dyn FnMut(&[u8]) -> std::io::Result<Vec<u8>> + Send)),
     /// In the recovery directory, with its author.
     Recovery(Option<Author>),
     /// Nowhere, as the request has said (`noRedo`).
@@ -124,16 +121,11 @@ impl Stored {
         }
     }
 
-    /// Reads a copy back. Returns `None` if it does not have that content.
-    pub fn read_back(hash: Option<Hash>, copy: &Path) -> Option<Self> {
-        let Some(hash) = hash else {
-            return Some(Self::nothing());
-        };
-        let bytes = fs::read(copy).ok()?;
-        (Hash::of(&bytes) == hash).then_some(Self {
-            hash: Some(hash),
-            copy: None,
-        })
+    /// Compares a copy that was read back. Returns `None` if it does not have
+    /// that content.
+    pub fn of(hash: Option<Hash>, copy: &[u8]) -> Option<Self> {
+        let is_there = hash.is_none_or(|hash| Hash::of(copy) == hash);
+        is_there.then_some(Self { hash, copy: None })
     }
 
     /// Returns the hash of the stored content; `None` for no file.
@@ -303,15 +295,16 @@ impl Replacer {
         let unread = || NotStored::NotKept("what was stored could not be read back".into());
         match storage {
             Storage::Nowhere => Ok(Stored { hash, copy: None }),
-            Storage::File(copy, durable) => {
-                write_private(copy, &bytes, durable).map_err(failed)?;
-                Stored::read_back(hash, copy).ok_or_else(unread)
+            Storage::By(store) => {
+                let copy = store(&bytes).map_err(failed)?;
+                Stored::of(hash, &copy).ok_or_else(unread)
             }
             Storage::Recovery(author) => {
                 let guard = &self.guard;
                 let copy = guard.keep_at(name, author).map_err(NotStored::Failed)?;
                 let copy = copy.map_err(failed)?;
-                if Stored::read_back(Some(base), Path::new(&copy.file)).is_none() {
+                let back = fs::read(&copy.file).ok();
+                if back.and_then(|back| Stored::of(hash, &back)).is_none() {
                     guard.drop_copy(Some(&copy));
                     return Err(match copy.hash == base {
                         true => unread(),

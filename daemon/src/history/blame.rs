@@ -7,9 +7,11 @@ use std::thread;
 
 use touchmark_engine::history::{Step, Undos};
 use touchmark_proto::history::{Blame, FileBlame};
-use touchmark_proto::{At, AuthorKind, Error, ErrorCode, Hash, LineRange, Places};
+use touchmark_proto::{
+    At, AuthorKind, ClientPath, Error, ErrorCode, Hash, LineRange, Places, RelPath,
+};
 
-use super::chain::Chain;
+use super::chain::{self, Chain};
 use super::look::{MOST_LINES, too_many};
 use super::writers::{Writer, Writers};
 use super::{Past, aside, clock};
@@ -45,15 +47,9 @@ impl Past {
         if let Some(rest) = rest {
             return Ok(self.part(rest, (from, to), of));
         }
-        if is_tracked {
-            chain = self.read(chain, &ask.path).await?;
-        }
-        let version = self.version(&chain.versions, &ask.path, &at).await?;
-        let step = chain
-            .versions
-            .iter()
-            .position(|one| one == version)
-            .unwrap_or(0);
+        let version = self.version(&chain.versions, &ask.path, &at).await?.clone();
+        let step = chain.versions.iter().position(|one| *one == version);
+        let step = step.unwrap_or(0);
         let Some(hash) = version.hash else {
             return Err(Error::path(
                 ErrorCode::NotFound,
@@ -61,26 +57,66 @@ impl Past {
                 format!("at {} there was no file", version.clock),
             ));
         };
+        let asked = Asked {
+            step,
+            hash,
+            lines: (from, if goes_on { u32::MAX } else { to }),
+            exact: ask.exact == Some(true),
+            commits: ask.commits != Some(false),
+        };
+        let ahead = self.ahead(&chain, &ask.path, &asked).await;
+        if is_tracked {
+            chain = self.read(chain, &ask.path).await?;
+        }
         if chain.steps[step] == Step::NotKept {
             let is_secret = self.look(move |contents| contents.is_secret(&hash)).await?;
-            return Err(self.not_kept(version, is_secret));
+            return Err(self.not_kept(&version, is_secret));
         }
         let (root, places) = (self.root_path(), self.places.clone());
-        let all = aside(move || {
-            let asked = Asked {
-                step,
-                hash,
-                lines: (from, if goes_on { u32::MAX } else { to }),
-                exact: ask.exact == Some(true),
-                commits: ask.commits != Some(false),
-            };
-            blamed(&chain, &asked, &root, &places)
-        });
+        let all = aside(move || blamed(&chain, &asked, ahead, &root, &places));
         let all = all.await?;
         if !goes_on && all.lines.len() > MOST_LINES {
             return Err(too_many(&all.path));
         }
         Ok(self.part(Arc::new(all), (from, to), of))
+    }
+
+    /// Begins to ask git about many lines before the file's history is read,
+    /// if nobody may be known to have written some of them. `None` if git need
+    /// not be asked, or is to be asked about fewer lines later.
+    async fn ahead(&self, chain: &Chain, path: &ClientPath, asked: &Asked) -> Option<Ahead> {
+        let (from, to) = asked.lines;
+        let version = chain.versions.get(asked.step)?;
+        let is_unknown = |at: usize| {
+            chain.versions[at].author.kind == AuthorKind::Unknown || chain.is_from_git(at)
+        };
+        let is_doubtful = (0..=asked.step).any(is_unknown);
+        if !asked.commits || !is_doubtful || version.size < u64::from(AHEAD) {
+            return None;
+        }
+        let hash = asked.hash;
+        let content = match self.on_disk(path).await {
+            Ok((_, now, bytes, _)) if now == hash => bytes,
+            _ => self.look(move |log| chain::held(log, &hash)).await.ok()??,
+        };
+        let lines = content.split_inclusive(|byte| *byte == b'\n').count();
+        let last = to.min(u32::try_from(lines).unwrap_or(u32::MAX));
+        if last.saturating_sub(from) < AHEAD {
+            return None;
+        }
+        let newest = &chain.versions.last()?.path;
+        let names: Vec<RelPath> = chain.names(newest).cloned().collect();
+        let (root, places, exact) = (self.root_path(), self.places.clone(), asked.exact);
+        let ask = move || {
+            let wanted = Wanted {
+                content: &content,
+                lines: (from..=last).collect(),
+                exact,
+            };
+            committed(&root, &places, names.iter(), wanted)
+        };
+        let name = thread::Builder::new().name("git's blame".into());
+        name.spawn(ask).ok()
     }
 
     /// Returns one answer about lines, and keeps those after them for the next
@@ -107,8 +143,17 @@ struct Asked {
     commits: bool,
 }
 
-/// Finds out who wrote lines.
-fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed {
+/// A thread that asks git.
+type Ahead = thread::JoinHandle<Found>;
+
+/// Finds out who wrote lines. `ahead` asks git about all of them.
+fn blamed(
+    chain: &Chain,
+    asked: &Asked,
+    ahead: Option<Ahead>,
+    root: &Path,
+    places: &Places,
+) -> Blamed {
     let writers = Writers::of(chain);
     let undos = Undos {
         exact: asked.exact,
@@ -130,24 +175,7 @@ fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed 
         }
         _ => Found::default(),
     };
-    // Of many lines, some of which nobody may be known to have written, git is
-    // asked while the history is read.
-    let last = to.min(content.map_or(0, |content| {
-        u32::try_from(content.split_inclusive(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
-    }));
-    let is_long = last.saturating_sub(from) >= AHEAD;
-    let mut steps = 0..=asked.step;
-    let is_doubtful =
-        is_long && steps.any(|step| writers.of_line(step).author.kind == AuthorKind::Unknown);
-    let (weave, ahead) = thread::scope(|scope| {
-        let ahead = is_doubtful.then(|| {
-            let name = thread::Builder::new().name("git's blame".into());
-            name.spawn_scoped(scope, || from_git((from..=last).collect()))
-        });
-        let weave = chain.weave(&undos, |_| false);
-        let ahead = ahead.and_then(Result::ok);
-        (weave, ahead.and_then(|ahead| ahead.join().ok()))
-    });
+    let weave = chain.weave(&undos, |_| false);
     let all = weave.blame(asked.step);
     let wanted = all
         .iter()
@@ -163,7 +191,7 @@ fn blamed(chain: &Chain, asked: &Asked, root: &Path, places: &Places) -> Blamed 
             unknown.push(at);
         }
     }
-    let found = match ahead {
+    let found = match ahead.and_then(|ahead| ahead.join().ok()) {
         Some(found) => found.only(&unknown),
         None => from_git(unknown),
     };

@@ -153,6 +153,17 @@ impl Chain {
         .await
     }
 
+    /// Returns the newest version alone.
+    pub(crate) fn newest(mut self) -> Self {
+        let older = self.versions.len().saturating_sub(1);
+        Self {
+            versions: self.versions.split_off(older),
+            mode: self.mode,
+            now: self.now,
+            ..Self::default()
+        }
+    }
+
     /// Returns a hash of all that is known of the versions. While it is the
     /// same, an answer about the history is, too.
     pub(crate) fn mark(&self) -> Hash {

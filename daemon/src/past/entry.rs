@@ -38,8 +38,12 @@ pub(crate) enum State {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileEntry {
     /// The prefix of the names of this file's contents in the undo's directory
-    /// (`<id>.before`, `<id>.after`).
+    /// (`<id>.before`, `<id>.after`), in entries of an older touchmark.
     pub(crate) id: usize,
+    /// Where the contents before and after are among the undo's: the offset and
+    /// the length of each, in bytes. `None` in entries of an older touchmark.
+    #[serde(default)]
+    pub(crate) at: Option<[[u64; 2]; 2]>,
     pub(crate) path: RelPath,
     /// The hash of the content before the undo; `None` if there was no file.
     pub(crate) before: Option<Hash>,

@@ -99,7 +99,6 @@ impl Undoer {
     pub(crate) fn settle(&self, paths: Vec<RelPath>) {
         let this = self.clone();
         tokio::spawn(async move {
-            let _one = this.journal.alone().await;
             if let Err(error) = this.try_settle(paths).await {
                 // The pins then end when their time is over.
                 tracing::debug!("the pins of changes that were kept or undone: {error}");
@@ -120,6 +119,9 @@ impl Undoer {
         let states = committed(&commits, asked.collect()).await?;
         let mut left = BTreeMap::new();
         for path in paths {
+            // Whoever wants to undo or redo meanwhile goes first. What is
+            // recorded then has another moment.
+            let _one = self.journal.alone().await;
             let both = states.get(&path).zip(written.get(&path));
             let moment = both.map(|(committed, file)| committed.moment(file.newest));
             let queued = self.queued(&path, &commits).await?;
@@ -133,6 +135,7 @@ impl Undoer {
             }
             left.insert(path, still);
         }
+        let _one = self.journal.alone().await;
         self.kept.write_changed();
         self.let_go(&written, &left);
         Ok(())

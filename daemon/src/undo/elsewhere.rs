@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinHandle;
 use touchmark_proto::undo::{UndoElsewhere, Undone};
 use touchmark_proto::{Places, RelPath, native};
 
@@ -13,7 +14,6 @@ use super::Undoer;
 use super::plan::Plan;
 use crate::git::files::{branch, line};
 use crate::git::{Limits, Object, Objects, WorkTree};
-use crate::history::aside;
 use crate::links::absolute;
 use crate::past::top_of;
 use crate::survival::reflog::moves_in;
@@ -26,6 +26,9 @@ const MOST_BRANCHES: usize = 64;
 
 /// The most names of files that are looked for in one repository.
 const MOST_NAMES: usize = 1_000;
+
+/// The number of files that git is asked for at once.
+const AT_ONCE: usize = 64;
 
 /// The most bytes of git's log of stashes, and of a list of its.
 const MOST_LISTED: u64 = 16 << 20;
@@ -71,16 +74,16 @@ struct Tip {
 type Blobs = HashMap<String, HashMap<Vec<u8>, String>>;
 
 impl Elsewhere {
-    /// Looks for the lines of these files. Each file's result has to be planned.
-    pub(super) async fn of(undoer: &Undoer, plans: &[Plan]) -> Self {
+    /// Looks for the lines of these files, on a separate thread. Each file's
+    /// result has to be planned.
+    pub(super) fn search_for(undoer: &Undoer, plans: &[Plan]) -> JoinHandle<Self> {
         let sought: Vec<Sought> = plans.iter().filter_map(Sought::of).collect();
         let (root, places) = (undoer.root.clone(), undoer.places.clone());
-        let found = aside(move || {
+        tokio::task::spawn_blocking(move || {
             let mut elsewhere = Self::default();
             elsewhere.search(&root, &places, &sought);
             elsewhere
-        });
-        found.await.unwrap_or_default()
+        })
     }
 
     /// Adds what was found to an answer.
@@ -137,30 +140,40 @@ impl Elsewhere {
             stash: None,
             has_parent: true,
         };
-        for (at, name, own) in named {
-            let file = &sought[*at];
-            let mut missing = file.texts();
-            let committed = git.object(&[b"HEAD:", own.as_slice()].concat())?;
-            if let Object::Whole(_, bytes) = committed {
-                let found = file.among(&missing, &bytes);
+        for part in named.chunks(AT_ONCE) {
+            let names: Vec<Vec<u8>> = part.iter().map(|(.., own)| in_head(own)).collect();
+            let mut committed = Vec::new();
+            let mut are_all_answered = true;
+            git.each(&names, |nth, object| {
+                let file = &sought[part[nth].0];
+                are_all_answered &= object.is_some();
+                committed.push(match object {
+                    Some(Object::Whole(_, bytes)) => file.among(&file.texts(), &bytes),
+                    _ => Vec::new(),
+                });
+            });
+            for ((at, name, own), found) in part.iter().zip(committed) {
+                let file = &sought[*at];
+                let mut missing = file.texts();
                 missing.retain(|text| !found.iter().any(|line| line.trim_ascii() == *text));
                 self.add(file, name, &here, &found);
-            }
-            let mut known: HashMap<&String, Vec<&[u8]>> = HashMap::new();
-            for tip in tips.iter().filter(|_| !missing.is_empty()) {
-                let Some(blob) = blobs.get(&tip.id).and_then(|own_blobs| own_blobs.get(own)) else {
-                    continue;
-                };
-                if !known.contains_key(blob) {
-                    let found = match git.object(blob.as_bytes())? {
-                        Object::Whole(_, bytes) => file.among(&missing, &bytes),
-                        _ => Vec::new(),
+                let mut known: HashMap<&String, Vec<&[u8]>> = HashMap::new();
+                for tip in tips.iter().filter(|_| !missing.is_empty()) {
+                    let Some(blob) = blobs.get(&tip.id).and_then(|own_blobs| own_blobs.get(own))
+                    else {
+                        continue;
                     };
-                    known.insert(blob, found);
+                    if !known.contains_key(blob) {
+                        let found = match git.object(blob.as_bytes())? {
+                            Object::Whole(_, bytes) => file.among(&missing, &bytes),
+                            _ => Vec::new(),
+                        };
+                        known.insert(blob, found);
+                    }
+                    self.add(file, name, tip, &known[blob]);
                 }
-                self.add(file, name, tip, &known[blob]);
             }
-            (Instant::now() < until).then_some(())?;
+            (are_all_answered && Instant::now() < until).then_some(())?;
         }
         Some(())
     }
@@ -284,6 +297,12 @@ impl Sought {
             .filter(|line| there.contains(line.trim_ascii()))
             .collect()
     }
+}
+
+/// Returns how git is asked for a file as it is in the commit that is checked
+/// out.
+fn in_head(own: &[u8]) -> Vec<u8> {
+    [b"HEAD:", own].concat()
 }
 
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {

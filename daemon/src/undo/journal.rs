@@ -1,8 +1,8 @@
 //! Undos on disk: what the next start completes, and what a redo writes back.
 //!
 //! Each undo has a directory with its entry, and with the bytes of each of its
-//! files before and after. The entry is written last, by a rename. Only then is
-//! anything written into the workspace.
+//! files before and after, one after the other in one file. The entry is written
+//! last, by a rename. Only then is anything written into the workspace.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,13 +13,14 @@ use touchmark_proto::undo::{UndoOutcome, UndoRow};
 use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, SessionId};
 
 use super::Undoer;
+use super::contents::{self, Contents};
 use super::plan::{self, Plan};
 use super::undos::Recorded;
 use crate::failpoint;
 use crate::guard::{NotStored, Storage, Stored, over_budget};
 use crate::life::usable_directory;
 use crate::past::entry::{Entry, FileEntry, State};
-use crate::system::open::{private_directory, replace_private, write_private};
+use crate::system::open::{private_directory, replace_private};
 
 /// The maximum number of undos that are kept. Older ones are removed.
 const KEPT: usize = 100;
@@ -32,9 +33,9 @@ const ENTRY: &str = "entry.json";
 /// `state` is.
 const DONE: &str = "done.json";
 
-/// The extensions of a file's contents in the undo's directory.
-const BEFORE: &str = "before";
-const AFTER: &str = "after";
+/// The extensions of a file's contents before and after, which an older
+/// touchmark has stored in files of their own.
+const OWN: [&str; 2] = ["before", "after"];
 
 /// The directory of undos.
 #[derive(Debug)]
@@ -116,6 +117,7 @@ impl Journal {
         }
         let made = private_directory().create(&directory);
         made.map_err(|error| not_kept(&error))?;
+        let mut contents = Contents::open(&directory);
         let mut stored = Vec::new();
         let mut left = undoer.replacer.budget();
         for at in 0..plans.len() {
@@ -123,7 +125,14 @@ impl Journal {
                 continue;
             }
             let next = entry.files.len();
-            match self.keep(undoer, &mut entry, next, &plans[at], &mut left) {
+            match self.keep(
+                undoer,
+                &mut entry,
+                next,
+                &plans[at],
+                &mut left,
+                &mut contents,
+            ) {
                 Ok(proof) => stored.push((at, proof)),
                 Err(cause) => {
                     plans[at].leave_as(cause);
@@ -144,7 +153,7 @@ impl Journal {
         }
         let written = match entry.files.is_empty() {
             true => fs::remove_dir_all(&directory),
-            false => self.write(&entry),
+            false => self.write_with(&entry, &contents),
         };
         if let Err(error) = written {
             let _nothing_begun = fs::remove_dir_all(&directory);
@@ -174,10 +183,11 @@ impl Journal {
         at: usize,
         plan: &Plan,
     ) -> Result<Option<Stored>, Left> {
+        let failed = |error| (UndoOutcome::Failed, not_kept(&error).message);
         let mut left = undoer.replacer.budget();
-        let stored = self.keep(undoer, entry, at, plan, &mut left)?;
-        let written = self.write(entry);
-        written.map_err(|error| (UndoOutcome::Failed, not_kept(&error).message))?;
+        let mut contents = Contents::open(&self.of(entry.number));
+        let stored = self.keep(undoer, entry, at, plan, &mut left, &mut contents)?;
+        self.write_with(entry, &contents).map_err(failed)?;
         Ok(stored)
     }
 
@@ -190,6 +200,7 @@ impl Journal {
         at: usize,
         plan: &Plan,
         left: &mut u64,
+        contents: &mut io::Result<Contents>,
     ) -> Result<Option<Stored>, Left> {
         let id = match entry.files.get(at) {
             Some(file) => file.id,
@@ -204,23 +215,33 @@ impl Journal {
         let is_link = plan::is_link(plan.was);
         let size = |bytes: &Bytes| bytes.as_deref().map_or(0, |bytes| bytes.len() as u64);
         let sizes = size(&plan.before) + size(&plan.after);
-        let kept = || -> Result<Stored, NotStored> {
+        let begun = contents.as_ref().map_or(0, |contents| contents.end);
+        let mut places = [[0; 2]; 2];
+        let mut kept = || -> Result<Stored, NotStored> {
             if sizes > *left {
                 return Err(NotStored::NotKept(over_budget(replacer.budget())));
             }
-            let before = self.content(entry.number, id, BEFORE);
-            let stored =
-                replacer.store(&name, is_link, base, Storage::File(&before, self.durable))?;
+            let failed =
+                |error: &io::Error| NotStored::NotKept(format!("it could not be stored: {error}"));
+            let contents = contents.as_mut().map_err(|error| failed(error))?;
+            let mut before = |bytes: &[u8]| {
+                let (place, back) = contents.add(bytes)?;
+                places[0] = place;
+                Ok(back)
+            };
+            let stored = replacer.store(&name, is_link, base, Storage::By(&mut before))?;
             if let Some(bytes) = &plan.after {
-                let after = self.content(entry.number, id, AFTER);
-                write_private(&after, bytes, self.durable).map_err(|error| {
-                    NotStored::NotKept(format!("it could not be stored: {error}"))
-                })?;
+                (places[1], _) = contents.add(bytes).map_err(|error| failed(&error))?;
             }
             Ok(stored)
         };
         let mut bare = false;
-        let stored = match kept() {
+        let kept = kept();
+        if let (Err(_), Ok(contents)) = (&kept, contents) {
+            // What was stored before a disk was full is of no use.
+            contents.cut(begun);
+        }
+        let stored = match kept {
             Ok(stored) => {
                 *left -= sizes;
                 Some(stored)
@@ -231,10 +252,6 @@ impl Journal {
             }
             Err(NotStored::NotKept(_)) if undoer.no_redo => {
                 bare = true;
-                // What was stored before a disk was full is of no use.
-                for name in [BEFORE, AFTER] {
-                    let _not_there = fs::remove_file(self.content(entry.number, id, name));
-                }
                 match replacer.store(&name, is_link, base, Storage::Nowhere) {
                     Ok(stored) => Some(stored),
                     Err(NotStored::Changed(_)) => None,
@@ -245,6 +262,7 @@ impl Journal {
         };
         let file = FileEntry {
             id,
+            at: Some(places),
             path: plan.path.clone(),
             before: plan.before.as_deref().map(Hash::of),
             after: plan.after.as_deref().map(Hash::of),
@@ -264,23 +282,28 @@ impl Journal {
         Ok(stored)
     }
 
-    /// Returns the file that has a content of an undo.
-    fn content(&self, number: u64, id: usize, name: &str) -> PathBuf {
-        self.of(number).join(format!("{id}.{name}"))
+    /// Reads the content of a file before (0) or after (1) an undo.
+    fn read_content(&self, number: u64, file: &FileEntry, nth: usize) -> io::Result<Vec<u8>> {
+        let directory = self.of(number);
+        match &file.at {
+            Some(places) => contents::read(&directory, places[nth]),
+            None => fs::read(directory.join(format!("{}.{}", file.id, OWN[nth]))),
+        }
     }
 
     /// Returns the proof that what a file has now is one of the contents that
     /// the entry has of it; `None` if there is none.
     pub(super) fn stored(&self, entry: &Entry, at: usize, now: Option<Hash>) -> Option<Stored> {
         let file = &entry.files[at];
-        let name = match now {
+        let nth = match now {
             None => return Some(Stored::nothing()),
             Some(_) if file.bare => return None,
-            now if now == file.before => BEFORE,
-            now if now == file.after => AFTER,
-            Some(_) => return None,
+            now => [file.before, file.after]
+                .iter()
+                .position(|one| *one == now)?,
         };
-        Stored::read_back(now, &self.content(entry.number, file.id, name))
+        let copy = self.read_content(entry.number, file, nth).ok()?;
+        Stored::of(now, &copy)
     }
 
     /// Returns the contents and modes of a file before and after the undo that
@@ -400,9 +423,9 @@ impl Journal {
     /// Returns a file's contents before and after the undo.
     pub(super) fn contents(&self, entry: &Entry, at: usize) -> Result<[Bytes; 2], Error> {
         let file = &entry.files[at];
-        let read = |name: &str, hash: Option<Hash>| -> io::Result<Bytes> {
+        let read = |nth: usize, hash: Option<Hash>| -> io::Result<Bytes> {
             let Some(hash) = hash else { return Ok(None) };
-            let bytes = fs::read(self.content(entry.number, file.id, name))?;
+            let bytes = self.read_content(entry.number, file, nth)?;
             if Hash::of(&bytes) != hash {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "it is damaged"));
             }
@@ -412,7 +435,7 @@ impl Journal {
             let cause = "its contents were not kept when it was written (`noRedo`)";
             return Err(Error::path(ErrorCode::NotKept, &file.path, cause));
         }
-        let both = || Ok([read(BEFORE, file.before)?, read(AFTER, file.after)?]);
+        let both = || Ok([read(0, file.before)?, read(1, file.after)?]);
         both().map_err(|error: io::Error| not_kept(&error))
     }
 
@@ -480,6 +503,14 @@ impl Journal {
     fn rename(&self, number: u64) -> io::Result<()> {
         let directory = self.of(number);
         fs::rename(directory.join(ENTRY), directory.join(DONE))
+    }
+
+    /// Writes an entry, after its contents.
+    fn write_with(&self, entry: &Entry, contents: &io::Result<Contents>) -> io::Result<()> {
+        if let (true, Ok(contents)) = (self.durable, contents) {
+            contents.sync()?;
+        }
+        self.write(entry)
     }
 
     fn write(&self, entry: &Entry) -> io::Result<()> {
@@ -586,13 +617,13 @@ mod tests {
         ] {
             fs::create_dir(journal.of(number)).unwrap();
             fs::write(journal.of(number).join(ENTRY), text).unwrap();
-            fs::write(journal.content(number, 0, BEFORE), "mine").unwrap();
+            fs::write(journal.of(number).join("0.before"), "mine").unwrap();
         }
         // Its entry was not written, so nothing was.
         fs::create_dir(journal.of(4)).unwrap();
-        fs::write(journal.content(4, 0, BEFORE), "now").unwrap();
+        fs::write(journal.of(4).join("0.before"), "now").unwrap();
         assert_eq!(journal.left(), []);
         assert_eq!(journal.numbers(), [1, 2, 3]);
-        assert_eq!(fs::read(journal.content(1, 0, BEFORE)).unwrap(), b"mine");
+        assert_eq!(fs::read(journal.of(1).join("0.before")).unwrap(), b"mine");
     }
 }

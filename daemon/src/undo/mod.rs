@@ -4,11 +4,14 @@
 //! - [`plan`]: the content of their files without them. [`moves`]: files that
 //!   get another name. [`in_the_way`]: files that stay as they are. [`left`]:
 //!   the rows about what stays. [`elsewhere`]: where else its lines stand.
-//! - [`transaction`]: writing that content. [`journal`]: what the next start
-//!   completes, and what a redo writes back. [`undos`]: which versions
-//!   are undos and redos.
+//! - [`transaction`]: writing that content. [`journal`], [`contents`]: what the
+//!   next start completes, and what a redo writes back. [`undos`]: which
+//!   versions are undos and redos.
 //! - [`told`]: notices to the sessions whose changes were undone.
+//!   [`abreast`]: some files at a time.
 
+mod abreast;
+mod contents;
 mod elsewhere;
 mod in_the_way;
 mod journal;
@@ -20,7 +23,7 @@ mod transaction;
 mod undos;
 mod whose;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -45,6 +48,7 @@ use crate::past::{Lineage, Lineages};
 use crate::review::Kept;
 use crate::store::Reader;
 
+use abreast::abreast;
 use elsewhere::Elsewhere;
 pub(crate) use journal::Journal;
 pub(crate) use plan::{Plan, real_of};
@@ -55,6 +59,10 @@ pub(crate) use whose::{is_below, is_of};
 
 /// The maximum number of files in one undo.
 const MOST_FILES: usize = 10_000;
+
+/// The number of files that are planned at the same time. Each may need its
+/// whole history in memory.
+const AT_ONCE: usize = 8;
 
 /// The maximum number of bytes of contents, as base64, in one answer. A file
 /// that has more is alone in its answer.
@@ -102,35 +110,40 @@ impl Undoer {
             self.check_turns(&chosen).await?;
         }
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
-        let mut plans = Vec::new();
         // Files that were moved while nobody looked are found first.
         let mut names = chosen.names(&*self.lineage().await?);
         let wanted = names.iter().cloned().collect();
         if self.lineages.find(self.sources(), wanted).await? {
             names = chosen.names(&*self.lineage().await?);
         }
-        for path in &names {
-            if plans.len() >= MOST_FILES {
-                return Err(Error::new(ErrorCode::TooLarge, "too many files")
-                    .with(ErrorData {
-                        limit: Some(MOST_FILES as u64),
-                        ..ErrorData::default()
-                    })
-                    .hint("name some of them in `paths`"));
-            }
-            // One file may have had several of these names (FILE-1). It gets
-            // one plan.
-            let plan = Plan::new(self, path, &chosen, style).await;
-            // A file that cannot be read does not prevent the undo of the
-            // others.
-            let plan = plan.unwrap_or_else(|error| Some(Plan::failed(path, error)));
-            let is_new = |plan: &Plan| !plans.iter().any(|other: &Plan| other.is_same(plan));
-            plans.extend(plan.filter(is_new));
+        if names.len() > MOST_FILES {
+            return Err(Error::new(ErrorCode::TooLarge, "too many files")
+                .with(ErrorData {
+                    limit: Some(MOST_FILES as u64),
+                    ..ErrorData::default()
+                })
+                .hint("name some of them in `paths`"));
         }
+        // A file that cannot be read does not prevent the undo of the others.
+        let of = &chosen;
+        let each = names.iter().map(|path| async move {
+            let plan = Plan::new(self, path, of, style).await;
+            plan.unwrap_or_else(|error| Some(Plan::failed(path, error)))
+        });
+        let found = abreast(AT_ONCE, each.collect()).await;
+        let mut plans: Vec<Plan> = found.into_iter().flatten().collect();
+        // One file may have had several of these names (FILE-1). It gets one
+        // plan.
+        let mut known: HashSet<u64> = HashSet::new();
+        plans.retain(|plan| {
+            let is_new = plan.versions.iter().all(|n| !known.contains(n));
+            known.extend(plan.versions.iter().filter(|_| is_new));
+            is_new
+        });
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave(&mut plans, self).await;
         let authors = chosen.authors.clone();
-        let elsewhere = Elsewhere::of(self, &plans).await;
+        let elsewhere = Elsewhere::search_for(self, &plans);
         let plan = digest(&mut plans);
         if ask.plan.is_some_and(|asked| asked != plan) {
             return Err(Error::new(
@@ -145,14 +158,15 @@ impl Undoer {
             for (at, result) in results {
                 files[at].result = Some(result);
             }
-            return Ok(elsewhere.told(Undone {
+            let answer = self.answer(None, files, authors).await;
+            return Ok(elsewhere.await.unwrap_or_default().told(Undone {
                 plan: Some(plan),
                 more,
-                ..self.answer(None, files, authors).await
+                ..answer
             }));
         }
         let mut transaction =
-            Transaction::begin(self, plans, chosen.what(), authors.clone(), None)?;
+            Transaction::begin(self, plans, chosen.what(), authors.clone(), None).await?;
         // The plan does not cover a file that somebody saves after this point.
         // With no version chosen, such a file stays as it was saved.
         let again = match ask.plan {
@@ -163,7 +177,8 @@ impl Undoer {
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
         self.settle(done(&plans));
-        Ok(elsewhere.told(self.answer(undo, files(plans), authors).await))
+        let answer = self.answer(undo, files(plans), authors).await;
+        Ok(elsewhere.await.unwrap_or_default().told(answer))
     }
 
     /// Returns the answer to an undo or redo, with the commands that its files
@@ -202,11 +217,11 @@ impl Undoer {
     /// `notFound` if there is no such undo, `storage`.
     pub(crate) async fn redo(&self, ask: &Redo) -> Result<Undone, Error> {
         let _one = self.journal.alone().await;
-        let entry = self.journal.entry(ask.undo.as_deref())?;
+        let entry = &self.journal.entry(ask.undo.as_deref())?;
         let chosen = Chosen::default();
-        let mut plans = Vec::new();
-        for (at, file) in entry.files.iter().enumerate() {
-            let plan = match self.journal.contents(&entry, at) {
+        let each = entry.files.iter().enumerate();
+        let each = each.map(|(at, file)| async move {
+            let plan = match self.journal.contents(entry, at) {
                 Ok([before, after]) => {
                     Plan::back(self, file.name(), before, after, file.modes()).await
                 }
@@ -214,22 +229,23 @@ impl Undoer {
             };
             let mut plan = plan.unwrap_or_else(|error| Plan::failed(&file.path, error));
             plan.by = file.sessions(&entry.authors);
-            plans.push(plan);
-        }
+            plan
+        });
+        let mut plans = abreast(AT_ONCE, each.collect()).await;
         plan::rename_again(&mut plans, &entry.files);
         in_the_way::leave(&mut plans, self).await;
         if ask.dry_run {
             let files = aside(move || planned(plans)).await?;
-            return Ok(self.answer(None, files, entry.authors).await);
+            return Ok(self.answer(None, files, entry.authors.clone()).await);
         }
         let what = entry.what.clone();
         let mut transaction =
-            Transaction::begin(self, plans, what, entry.authors.clone(), Some(&entry))?;
+            Transaction::begin(self, plans, what, entry.authors.clone(), Some(entry)).await?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
         self.kept.set_open(plans.iter().map(|plan| &plan.path));
-        Ok(self.answer(undo, files(plans), entry.authors).await)
+        Ok(self.answer(undo, files(plans), entry.authors.clone()).await)
     }
 
     /// Writes the files of a `review/undo`.
@@ -245,7 +261,7 @@ impl Undoer {
         let chosen = Chosen::default();
         moves::join(self, &mut plans, &chosen).await?;
         in_the_way::leave(&mut plans, self).await;
-        let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None)?;
+        let mut transaction = Transaction::begin(self, plans, what, authors.clone(), None).await?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
@@ -263,6 +279,12 @@ impl Undoer {
     /// Returns the versions of the file that has a name now, and their contents.
     pub(crate) async fn chain(&self, path: &RelPath) -> Result<Chain, Error> {
         self.joined(path, &alone).await
+    }
+
+    /// As [`chain`](Self::chain), with the newest version alone.
+    async fn newest(&self, path: &RelPath) -> Result<Chain, Error> {
+        let chain = Chain::outline(self.sources(), &path.into(), &current, &alone).await?;
+        chain.newest().read(&self.log).await
     }
 
     /// As [`chain`](Self::chain), with the versions of earlier files of the name

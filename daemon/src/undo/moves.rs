@@ -105,8 +105,8 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
     }
     for (path, n, is_own) in all {
         let place = lineage.place(path, n);
-        let is_planned = plans.iter().any(|plan| plan.versions.contains(&n));
-        let Some(over) = place.over.filter(|_| !is_planned) else {
+        let is_planned = |_: &u64| plans.iter().any(|plan| plan.versions.contains(&n));
+        let Some(over) = place.over.filter(|over| !is_planned(over)) else {
             continue;
         };
         let chain = undoer.chain_at(&place.name, over.saturating_sub(1)).await?;

@@ -167,7 +167,7 @@ impl Plan {
         after: Option<Arc<[u8]>>,
         [was, mode]: [Option<FileMode>; 2],
     ) -> Result<Self, Error> {
-        let mut chain = undoer.chain(&name.path).await?;
+        let mut chain = undoer.newest(&name.path).await?;
         let not_kept = undoer.look_at_present(&mut chain, &name).await;
         let now = chain.steps.last().cloned().unwrap_or(Step::Absent);
         let base = chain.versions.last().and_then(|version| version.hash);
@@ -338,11 +338,6 @@ impl Plan {
             (None, _) if !self.stays() => UndoOutcome::Restored,
             _ => done,
         };
-    }
-
-    /// Returns whether both plans are for the same file, under any name.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        !self.versions.is_disjoint(&other.versions)
     }
 
     /// Returns whether at least one change stays.

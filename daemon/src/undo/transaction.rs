@@ -4,6 +4,8 @@
 //! complete it. If another process saves a file in the meantime, that file's
 //! undo is computed again from the saved content.
 
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,8 +21,14 @@ use super::whose::Chosen;
 use super::{Undoer, is_written, moves};
 use crate::failpoint;
 use crate::guard::{Name, Replacer, SPECIAL, Stored, Written};
+use crate::history::aside;
+use crate::inside::Inside;
 use crate::past::entry::{Entry, FileEntry};
 use crate::past::versions::look_at;
+
+/// The most files that are written before it is looked whether any has to be
+/// planned again.
+const AT_ONCE: usize = 64;
 
 /// How often the undo of one file is computed again when other processes keep
 /// saving the file.
@@ -45,7 +53,7 @@ impl<'u> Transaction<'u> {
     ///
     /// # Errors
     /// `storage`: nothing has been written then.
-    pub(super) fn begin(
+    pub(super) async fn begin(
         undoer: &'u Undoer,
         mut plans: Vec<Plan>,
         what: String,
@@ -71,8 +79,12 @@ impl<'u> Transaction<'u> {
             (!plan.writes(), !is_in_the_way, is_last)
         });
         let number = redo_of.map(|entry| entry.number);
-        let journal = &undoer.journal;
-        let begun = journal.begin(undoer, what, authors, number, &mut plans)?;
+        let own = undoer.clone();
+        let begun = aside(move || {
+            let begun = own.journal.begin(&own, what, authors, number, &mut plans);
+            begun.map(|begun| (begun, plans))
+        });
+        let (begun, plans) = begun.await??;
         let (entry, stored) = begun.map(|begun| (begun.entry, begun.stored)).unzip();
         Ok(Self {
             undoer,
@@ -96,15 +108,22 @@ impl<'u> Transaction<'u> {
                 tracing::debug!("moves are not decided: {error}");
             }
         }
-        let mut left_out = Vec::new();
-        for at in 0..entry.files.len() {
-            failpoint::pass("undo: about to write a file");
-            self.file(&mut entry, at, chosen, style).await;
-            if !is_written(self.plans[at].outcome) {
-                left_out.push(at);
+        let mut at = 0;
+        while at < entry.files.len() {
+            let most = (at + AT_ONCE).min(entry.files.len());
+            let written = self.write(at..most).await;
+            let tried = written.len().max(1);
+            let mut written = written.into_iter().map(Some);
+            for at in at..at + tried {
+                let first = written.next().flatten();
+                self.file(&mut entry, at, first, chosen, style).await;
             }
-            failpoint::pass("undo: a file is written");
+            at += tried;
         }
+        let files = 0..entry.files.len();
+        let left_out: Vec<usize> = files
+            .filter(|at| !is_written(self.plans[*at].outcome))
+            .collect();
         // The files that were not written are not part of the undo.
         for at in left_out.into_iter().rev() {
             entry.files.remove(at);
@@ -137,27 +156,36 @@ impl<'u> Transaction<'u> {
         (self.entry.map(|entry| name(entry.number)), plans)
     }
 
-    async fn file(&mut self, entry: &mut Entry, at: usize, chosen: &Chosen, style: Conflicts) {
+    /// Completes the undo of one file. `first` is what became of the first write
+    /// of it; `None` if it was not written.
+    async fn file(
+        &mut self,
+        entry: &mut Entry,
+        at: usize,
+        mut first: Option<Written>,
+        chosen: &Chosen,
+        style: Conflicts,
+    ) {
         if let Some(cause) = self.is_needed(at) {
             return self.plans[at].fail(UndoOutcome::Failed, cause);
         }
         for _ in 0..TRIES {
-            match self.stored[at].take() {
-                None => {}
-                Some(stored) => {
-                    let Written { outcome, note } = self.write(&self.plans[at], stored).await;
-                    match outcome {
-                        WriteOutcome::Done { .. } => {
-                            let cause = &mut self.plans[at].cause;
-                            *cause = note.or(cause.take());
-                            return self.report(at).await;
-                        }
-                        WriteOutcome::Failed(error) => {
-                            let (outcome, cause) = failed(error);
-                            return self.plans[at].fail(outcome, cause);
-                        }
-                        WriteOutcome::Conflict { .. } => {}
+            let written = match first.take() {
+                None => self.write(at..at + 1).await.pop(),
+                first => first,
+            };
+            if let Some(Written { outcome, note }) = written {
+                match outcome {
+                    WriteOutcome::Done { .. } => {
+                        let cause = &mut self.plans[at].cause;
+                        *cause = note.or(cause.take());
+                        return self.report_move(at).await;
                     }
+                    WriteOutcome::Failed(error) => {
+                        let (outcome, cause) = failed(error);
+                        return self.plans[at].fail(outcome, cause);
+                    }
+                    WriteOutcome::Conflict { .. } => {}
                 }
             }
             // Another process has saved the file. Its changes have to stay.
@@ -213,56 +241,87 @@ impl<'u> Transaction<'u> {
         (!is_written(old.outcome)).then(|| format!("it could not get its other name: {}", cause()))
     }
 
-    async fn write(&self, plan: &Plan, stored: Stored) -> Written {
-        let replacer = self.undoer.replacer.clone();
-        let change = Change {
-            name: plan.name(),
-            stored,
-            before: plan.before.clone(),
-            after: plan.after.clone(),
-            was: plan.was,
-            mode: plan.mode,
-        };
-        let written = tokio::task::spawn_blocking(move || change.write(&replacer));
-        written.await.unwrap_or_else(|error| {
-            let code = touchmark_proto::ErrorCode::InternalError;
-            WriteOutcome::Failed(Error::new(code, error.to_string())).into()
-        })
+    /// Writes the files with these indexes in their order, up to one that was
+    /// saved since it was planned, that has to wait, or that cannot be written.
+    /// Returns what became of each that was tried.
+    async fn write(&mut self, files: Range<usize>) -> Vec<Written> {
+        let from = files.start;
+        let mut changes = Vec::new();
+        for at in files {
+            let stored = match self.is_needed(at) {
+                Some(_) => None,
+                None => self.stored[at].take(),
+            };
+            let Some(stored) = stored else { break };
+            changes.push(Change::of(&self.plans[at], stored));
+            // What is recorded of a move has to be in the order of the writes.
+            if self.is_moved(at) {
+                break;
+            }
+        }
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        let (replacer, inside) = (self.undoer.replacer.clone(), self.undoer.inside.clone());
+        let tried = aside(move || {
+            let mut tried = Vec::new();
+            let mut changes = changes.into_iter();
+            for change in changes.by_ref() {
+                failpoint::pass("undo: about to write a file");
+                // The files before it are written, however this one ends.
+                let written = catch_unwind(AssertUnwindSafe(|| change.write(&replacer)));
+                let written = written.unwrap_or_else(|_| broken().into());
+                let is_done = is_done(&written.outcome);
+                if is_done {
+                    change.report(&inside);
+                }
+                failpoint::pass("undo: a file is written");
+                tried.push(written);
+                if !is_done {
+                    break;
+                }
+            }
+            let left = changes.map(|change| change.stored);
+            (tried, left.collect::<Vec<Stored>>())
+        });
+        match tried.await {
+            Ok((tried, left)) => {
+                for (at, stored) in (from + tried.len()..).zip(left) {
+                    self.stored[at] = Some(stored);
+                }
+                tried
+            }
+            Err(_) => vec![broken().into()],
+        }
     }
 
-    /// Reports the written content as the user's, who requested it. A change of
-    /// the mode alone writes no content, so the content stays its author's. That
-    /// a file has left a name that no session uses, or has come there, is seen
-    /// nowhere else.
-    async fn report(&self, at: usize) {
+    /// Returns whether the file leaves a name, or comes to it.
+    fn is_moved(&self, at: usize) -> bool {
+        let plan = &self.plans[at];
+        let mut others = self.plans.iter();
+        plan.to.is_some() || others.any(|other| other.to.as_ref() == Some(&plan.path))
+    }
+
+    /// Records that a written file has left a name, or has come there, which is
+    /// seen nowhere else if no session uses the name.
+    async fn report_move(&self, at: usize) {
         let plan = &self.plans[at];
         let inside = &self.undoer.inside;
-        if plan.base.is_some() && plan.to.is_some() {
-            return inside.record(vec![moves::version(&plan.path, plan.base, None)]);
+        if !self.is_moved(at) {
+            return;
         }
-        let written = plan.after.as_ref().map(|bytes| Hash::of(bytes));
-        if let Some(hash) = written.filter(|hash| plan.base != Some(*hash)) {
-            report(self.undoer, &plan.path, hash).await;
+        // The reports of what was written before come first.
+        if let Err(error) = inside.ask(Ping {}).await {
+            tracing::debug!("a move: {error}");
         }
-        let mut others = self.plans.iter();
-        if plan.base.is_none() && others.any(|other| other.to.as_ref() == Some(&plan.path)) {
-            let after = moves::found(&self.undoer.root, &plan.path, plan.after.as_deref());
-            let came = after.map(|after| moves::version(&plan.path, None, Some(after)));
-            inside.record(came.into_iter().collect());
-        }
-    }
-}
-
-/// Reports to the engine that the user wrote a content (ATTR-2).
-async fn report(undoer: &Undoer, path: &RelPath, hash: Hash) {
-    let saved = EditorDidSave {
-        path: ClientPath::from(path),
-        hash,
-        time: None,
-        formatted: false,
-    };
-    if let Err(error) = undoer.inside.ask(saved).await {
-        tracing::debug!(%path, "an undo of {path} is not told: {error}");
+        let (after, came) = (plan.after.as_deref(), plan.base.is_none());
+        let fact = match (plan.base, &plan.to) {
+            (Some(base), Some(_)) => Some(moves::version(&plan.path, Some(base), None)),
+            _ if came => moves::found(&self.undoer.root, &plan.path, after)
+                .map(|after| moves::version(&plan.path, None, Some(after))),
+            _ => None,
+        };
+        inside.record(fact.into_iter().collect());
     }
 }
 
@@ -279,11 +338,41 @@ struct Change {
     mode: Option<FileMode>,
 }
 
+fn broken() -> WriteOutcome {
+    WriteOutcome::Failed(Error::new(ErrorCode::InternalError, "the write broke off"))
+}
+
 fn is_done(outcome: &WriteOutcome) -> bool {
     matches!(outcome, WriteOutcome::Done { .. })
 }
 
 impl Change {
+    fn of(plan: &Plan, stored: Stored) -> Self {
+        Self {
+            name: plan.name(),
+            stored,
+            before: plan.before.clone(),
+            after: plan.after.clone(),
+            was: plan.was,
+            mode: plan.mode,
+        }
+    }
+
+    /// Reports the written content to the engine as the user's, who requested it
+    /// (ATTR-2). A change of the mode alone writes no content, so the content
+    /// stays its author's.
+    fn report(&self, inside: &Inside) {
+        let hash = self.after.as_deref().map(Hash::of);
+        if let Some(hash) = hash.filter(|_| hash != self.stored.hash()) {
+            inside.tell(EditorDidSave {
+                path: ClientPath::from(&self.name.path),
+                hash,
+                time: None,
+                formatted: false,
+            });
+        }
+    }
+
     fn write(&self, replacer: &Replacer) -> Written {
         let Self { name, stored, .. } = self;
         let turns = is_link(self.was) || self.after.is_some() && is_link(self.mode);

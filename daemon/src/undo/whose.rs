@@ -156,7 +156,7 @@ impl Chosen {
 
     /// Returns whether a version is selected.
     pub(super) fn has(&self, clock: Clock) -> bool {
-        self.paths.values().any(|own| own.contains(&clock.n))
+        self.sessions.contains_key(&clock.n)
     }
 
     /// Returns the selected versions, and those whose lines were selected, each
