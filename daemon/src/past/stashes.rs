@@ -17,8 +17,9 @@ const MOST_TAKEN: usize = 10_000;
 const MOST_BYTES: u64 = 64 << 10;
 
 /// How far apart the times of directories are at most that one command of git
-/// makes together. A stash and its pop take longer.
-const MADE: Nanos = 100_000_000;
+/// makes together. The least that a person or a script does in between takes
+/// longer: a commit, a stash and its pop.
+const MADE: Nanos = 20_000_000;
 
 /// The newest stashes of a repository.
 #[derive(Debug, Default)]
