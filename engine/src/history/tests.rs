@@ -926,3 +926,25 @@ fn lines_are_only_by_versions_that_alone_wrote_them() {
     };
     assert_eq!([by(0), by(1), by(2)], ["user 1\n", "agent 3\n", "user 4\n"]);
 }
+
+#[test]
+fn a_file_that_git_brings_back_as_it_was_is_the_same_file() {
+    let base = "a\nb\nc\n";
+    let agent = "a\nB\n";
+    // The removal may be the user's, or git's and seen too late. Git may have
+    // made an empty file first.
+    for carried in [vec![2, 3, 4], vec![3, 4]] {
+        let steps = [held(base), held(agent), Step::Absent, held(""), held(agent)];
+        let undos = Undos {
+            carried,
+            ..Undos::default()
+        };
+        let found = Weave::with_undos(&steps, &undos).without(|step| step == 1);
+        assert_eq!(found.bytes.unwrap(), base.as_bytes());
+    }
+    let versions = [base, agent, "", agent];
+    let back = (Some(base.to_owned()), vec![]);
+    assert_eq!(without_carried(&versions, &[3], &[1]), back);
+    // Another file of that name, which the user has made.
+    assert_eq!(without_carried(&versions, &[], &[1]).0.unwrap(), agent);
+}

@@ -145,6 +145,8 @@ impl Weave {
         // The version that removed the file last. If git brings the file, and
         // takes it away again, it stays removed by that version.
         let mut removed_by = None;
+        // The last removal after which lines that were missing do not come back.
+        let mut forgotten = None;
         for (at, change) in self.changes.iter().enumerate() {
             let is_asked = asked.contains(&at);
             let is_carried = self.carried.contains(&at);
@@ -160,7 +162,7 @@ impl Weave {
             match &change.what {
                 What::Nothing => {}
                 What::Restored(_) if is_asked && !is_carried => hunks += 1,
-                What::Restored(_) if is_carried || self.undos.contains(&at) => {
+                What::Restored(of) if is_carried || self.undos.contains(&at) => {
                     // What was undone before it stays undone. An undo takes back
                     // the changes of its author, not all since that content.
                     for part in self.line_parts(at, change) {
@@ -171,6 +173,19 @@ impl Weave {
                             || on.any(|line| self.had_removed(part.step, *line, asked))
                         {
                             state.turn(&part, None);
+                        }
+                    }
+                    if is_carried
+                        && change.exists
+                        && forgotten.take().is_some_and(|at| at > *of)
+                        && let Some(then) = states.get(of)
+                    {
+                        // It is the same file again, so the lines that the
+                        // versions to be undone had removed from it come back.
+                        let made = self.on_after(*of);
+                        for (on, (then, made)) in state.on.iter_mut().zip(then.on.iter().zip(made))
+                        {
+                            *on |= *then && !made;
                         }
                     }
                     state.exists = change.exists || is_removed_again && state.exists;
@@ -220,6 +235,7 @@ impl Weave {
                         // Lines that are missing from a file when it is removed
                         // do not come back in the next file of that name.
                         state.on.fill(false);
+                        forgotten = Some(at);
                     }
                 }
             }
