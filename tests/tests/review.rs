@@ -223,6 +223,40 @@ fn rev2_a_committer_may_choose_any_time() {
     world.healthy();
 }
 
+/// Git's times are in whole seconds, and agents commit in the user's name.
+#[test]
+fn rev2_commits_of_one_second_are_not_one_that_is_made_again() {
+    let mut world = World::asleep();
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    let now = SystemTime::now();
+    let seconds = now.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let date = format!("--date={seconds} +0000");
+    let commit = ["commit", "-q", "-a", &date, "-m", "one"];
+    user::git(world.workspace(), &commit);
+    // The user removes a line on another branch, and the agent removes it here.
+    user::git(world.workspace(), &["switch", "-q", "-c", "other"]);
+    world.file("f", ten().replace("line 2\n", ""));
+    by_user(&world, &["commit", "-q", "-a", &date, "-m", "other"]);
+    user::git(world.workspace(), &["switch", "-q", "-"]);
+    world.start();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    edit(&world, &mut agent, "f", "line 2\n", "");
+    by_agent(&world, &mut agent, now, &commit);
+    let two = "f line 2|>";
+    assert_eq!(told(&queue(&mut client)), [two]);
+    edit(&world, &mut agent, "f", "line 8\n", "eight\n");
+    by_agent(&world, &mut agent, now, &commit);
+    let both = [two, "f line 8|>eight|"];
+    assert_eq!(told(&queue(&mut client)), both);
+    // The user makes them again, which keeps nothing.
+    by_user(&world, &["rebase", "-q", "-f", "--root"]);
+    assert_eq!(told(&queue(&mut client)), both);
+    world.healthy();
+}
+
 #[test]
 fn rev2_a_commit_keeps_if_it_is_the_users() {
     let mut world = World::new();

@@ -3,7 +3,7 @@
 //! One git process answers for all files.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,20 +12,11 @@ use touchmark_proto::commands::CommandRow;
 use touchmark_proto::{Millis, Places, RelPath};
 
 use super::known::Known;
+use super::made::{MOST_COMMITS, MOST_MOVES, Made, made};
 use super::times::Times;
 use crate::git::index::GitIndex;
-use crate::git::{Commit, Limits, Objects, WorkTree};
-use crate::survival::reflog::{self, Move};
-
-/// The maximum number of commits that are searched for those of agents.
-const MOST_COMMITS: usize = 1_000;
-
-/// The maximum number of moves of `HEAD` that are searched for commits that were
-/// made again.
-const MOST_MOVES: usize = 300;
-
-/// How many commits are read together.
-const TOGETHER: usize = 64;
+use crate::git::{Limits, Objects, WorkTree};
+use crate::survival::reflog;
 
 /// The last commit of a workspace, without what agents have committed.
 #[derive(Debug, Default)]
@@ -48,20 +39,6 @@ pub(super) struct Commits {
 
 /// The indexes of the commits that changed a file, by its path.
 pub(super) type Touched = HashMap<Vec<u8>, Vec<usize>>;
-
-/// A commit that was made in this work tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Made {
-    id: String,
-    /// The commit that it was made from: the first parent, or the commit that it
-    /// amends. `None` for a first commit.
-    base: Option<String>,
-    /// The commits that it merges.
-    merged: Vec<String>,
-    is_agents: bool,
-    /// It makes an earlier commit again, so what both add is the earlier one's.
-    is_again: bool,
-}
 
 /// Which files the user's commits have deleted, as far back as was needed.
 #[derive(Debug, Default)]
@@ -251,109 +228,6 @@ impl Deletions {
             *known = newest.unwrap_or_default().max(*known);
         }
     }
-}
-
-/// Returns the last commit and its first parents, the newest first, up to one
-/// that is not meant. `known` has commits by their ids.
-fn walked(
-    git: &mut Objects,
-    known: &mut HashMap<String, Commit>,
-    head: Commit,
-    is_meant: impl Fn(&Commit) -> bool,
-) -> Vec<Commit> {
-    let mut walked = Vec::new();
-    let mut next = Some(head);
-    while let Some(commit) = next.filter(&is_meant) {
-        let parent = commit.parent.clone();
-        walked.push(commit);
-        let parent = parent.filter(|_| walked.len() < MOST_COMMITS);
-        next = parent.and_then(|parent| {
-            if !known.contains_key(&parent) {
-                let names: Vec<Vec<u8>> = (0..TOGETHER)
-                    .map(|n| format!("{parent}~{n}").into_bytes())
-                    .collect();
-                let read = git.commits(&names).into_iter();
-                known.extend(read.map(|commit| (commit.id.clone(), commit)));
-            }
-            known.get(&parent).cloned()
-        });
-    }
-    walked
-}
-
-/// Returns the commits of agents, and the user's commits that agents have made
-/// again, the oldest first. `known` has commits by their ids.
-fn made(
-    git: &mut Objects,
-    known: &mut HashMap<String, Commit>,
-    head: Commit,
-    moves: &[Move],
-    times: &Times,
-) -> Vec<Made> {
-    let Some(oldest) = times.oldest() else {
-        return Vec::new();
-    };
-    let mut walked = walked(git, known, head, |commit| times.made(commit).1 >= oldest);
-    walked.reverse();
-    let is_any = walked.iter().any(|commit| times.is_agents(commit))
-        || moves.iter().any(|one| times.is_moved_by_agent(one));
-    if !is_any {
-        return Vec::new();
-    }
-    let unread = moves.iter().filter(|one| !known.contains_key(&one.id));
-    let unread: Vec<Vec<u8>> = unread.map(|one| one.id.clone().into_bytes()).collect();
-    for commit in git.commits(&unread).into_iter().chain(walked.clone()) {
-        known.insert(commit.id.clone(), commit);
-    }
-    let mut met: HashSet<&String> = HashSet::new();
-    let mut all: Vec<(Commit, Option<&String>)> = Vec::new();
-    for one in moves {
-        if met.insert(&one.id)
-            && let Some(commit) = known.get(&one.id)
-        {
-            let amends = one.why.starts_with("commit (amend)");
-            all.push((commit.clone(), one.before.as_ref().filter(|_| amends)));
-        }
-    }
-    let rest = walked
-        .into_iter()
-        .filter(|commit| !met.contains(&commit.id));
-    all.extend(rest.map(|commit| (commit, None)));
-    if known.len() > 2 * (MOST_COMMITS + MOST_MOVES) {
-        known.retain(|id, _| all.iter().any(|(commit, _)| commit.id == *id));
-    }
-    // Of the same time, those in the log are in its order.
-    all.sort_by_key(|(commit, _)| times.made(commit).0);
-    // Each commit's last version before it: what it amends, or the last commit
-    // with the same author and author's time.
-    let mut last: HashMap<&str, usize> = HashMap::new();
-    let mut again: Vec<Option<usize>> = Vec::with_capacity(all.len());
-    for (at, (commit, amends)) in all.iter().enumerate() {
-        let mut before = all[..at].iter();
-        let amended = amends.and_then(|id| before.position(|(one, _)| one.id == **id));
-        let same = last.get(commit.author.as_str()).copied();
-        again.push(amended.or(same));
-        last.insert(&commit.author, at);
-    }
-    let is_agents = |at: usize| times.is_agents(&all[at].0);
-    let mut needed: BTreeSet<usize> = (0..all.len()).filter(|at| is_agents(*at)).collect();
-    for at in needed.clone() {
-        let mut of = again[at];
-        while let Some(one) = of.filter(|one| needed.insert(*one)) {
-            of = again[one];
-        }
-    }
-    let commits = needed.into_iter().map(|at| {
-        let (commit, amends) = &all[at];
-        Made {
-            id: commit.id.clone(),
-            base: amends.or(commit.parent.as_ref()).cloned(),
-            merged: commit.merged.clone(),
-            is_agents: is_agents(at),
-            is_again: again[at].is_some(),
-        }
-    });
-    commits.collect()
 }
 
 /// Returns the indexes of the commits that changed each file, each commit

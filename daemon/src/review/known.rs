@@ -7,7 +7,8 @@ use std::sync::{Arc, PoisonError};
 use touchmark_engine::history::Step;
 use touchmark_proto::{FileMode, RelPath, native};
 
-use super::commits::{Commits, Made, Touched};
+use super::commits::{Commits, Touched};
+use super::made::Made;
 use super::state::{CommittedHash, CommittedState, hash_of};
 use crate::git::{Commit, name_of, step};
 

@@ -4,6 +4,7 @@ mod commits;
 mod converted;
 mod kept;
 mod known;
+mod made;
 mod settled;
 mod state;
 mod times;

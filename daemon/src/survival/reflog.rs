@@ -61,6 +61,12 @@ impl Move {
         }
     }
 
+    /// Returns the commit that the move's commit amends, if it amends one.
+    pub(crate) fn amends(&self) -> Option<&String> {
+        let before = self.before.as_ref();
+        before.filter(|_| self.why.starts_with("commit (amend)"))
+    }
+
     /// Returns whether the move made the commit that it names since. Others go to
     /// a commit that there was before.
     pub(crate) fn makes_commit(&self) -> bool {
