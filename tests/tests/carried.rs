@@ -406,6 +406,28 @@ fn hist8_a_stash_takes_a_removal_away_and_brings_it_back() {
     assert_eq!(on_disk(&world, "f"), Some(base()), "{undone}");
 }
 
+/// The daemon looks while a rebase ends, and while git commits the removal: git
+/// moves `HEAD` before it logs that. Here by hand.
+#[test]
+fn hist8_a_removal_that_is_being_committed_calls_no_rebase_off() {
+    let mut world = World::new();
+    repository(&world);
+    let mut agent = world.session("a");
+    agent.read("f");
+    sh(&world, "git switch -q up && mkdir .git/rebase-merge");
+    agent.sync();
+    let before = on_disk(&world, "f");
+    assert_eq!(blamed(&mut agent, "f"), "");
+    sh(&world, "rmdir .git/rebase-merge");
+    command(&world, &mut agent, "rm f");
+    let line = "git add -A && git commit-tree -p HEAD -m gone $(git write-tree) > id && \
+                mv id .git/refs/heads/up";
+    sh(&world, line);
+    let undone = undo(&mut agent);
+    assert_eq!(on_disk(&world, "f"), before, "{undone}");
+    world.healthy();
+}
+
 /// The daemon looks at the pop when the switch has brought the same content.
 #[test]
 fn hist8_a_switch_after_an_agents_pop_takes_no_line_of_the_users() {

@@ -261,9 +261,14 @@ impl Place {
         if !self.waiting.contains(&(path.to_owned(), old)) || self.is_between() {
             return false;
         }
-        // Git must be able to tell what `HEAD` does not have.
-        let known = self.object(b"HEAD").is_some();
-        known && self.blob_at("HEAD", path).map(|(id, _)| id) == new
+        // Git must be able to tell what `HEAD` does not have. It moves `HEAD`
+        // before it logs that.
+        let head = self.object(b"HEAD").map(|(id, _)| id.digits());
+        let is_there = head.is_some_and(|head| {
+            let last = moves::last(&self.moves);
+            last.is_none_or(|one| one.id == head)
+        });
+        is_there && self.blob_at("HEAD", path).map(|(id, _)| id) == new
     }
 
     /// Returns whether a revert has stopped in the middle, or has ended since
