@@ -223,6 +223,26 @@ fn rev2_a_committer_may_choose_any_time() {
     world.healthy();
 }
 
+#[test]
+fn rev2_what_an_agents_commit_replaced_is_not_kept_by_the_next_commit() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    by_user(&world, &["commit", "-q", "-m", "first"]);
+    edit(&world, &mut agent, "f", "line 5\n", "five\n");
+    let commit = ["commit", "-q", "-a", "-m", "five"];
+    by_agent(&world, &mut agent, SystemTime::now(), &commit);
+    edit(&world, &mut agent, "f", "five\n", "cinco\n");
+    by_user(&world, &["commit", "-q", "-a", "-m", "cinco"]);
+    // The user has committed `cinco` in place of `five`, and has seen nothing of
+    // `line 5`.
+    assert_eq!(told(&queue(&mut client)), ["f line 5|>cinco|"]);
+    world.healthy();
+}
+
 /// Git's times are in whole seconds, and agents commit in the user's name.
 #[test]
 fn rev2_commits_of_one_second_are_not_one_that_is_made_again() {

@@ -157,8 +157,9 @@ impl Commits {
         if head == Step::NotKept {
             return head;
         }
-        // The agents' commits are taken out, as an undo would do it (UNDO-1). A
-        // line is of the commit that was the first to add it.
+        // The agents' commits are taken out, as an undo would do it (UNDO-1), but
+        // the user has not seen that a line is gone if the next one in its place
+        // is gone, too. A line is of the commit that was the first to add it.
         let mut steps: Vec<Step> = Vec::new();
         let mut is_agents = Vec::new();
         let mut carried = Vec::new();
@@ -184,7 +185,7 @@ impl Commits {
             ..Undos::default()
         };
         let weave = Weave::with_undos(&steps, &undos);
-        let without = weave.without(|at| is_agents.get(at) == Some(&true));
+        let without = weave.without_any(|at| is_agents.get(at) == Some(&true));
         // An agent's first commit may have files that the user had: what the
         // user has committed of them is not known.
         let first = touched.first().map(|at| &self.made[*at]);

@@ -202,6 +202,19 @@ fn where_others_changed_the_same_lines_the_change_stays() {
 }
 
 #[test]
+fn a_removed_line_comes_back_beside_what_others_put_in_its_place() {
+    let steps = ["a\nb\nc\n", "a\nB\nc\n", "a\nmine\nc\n"].map(held);
+    let weave = Weave::new(&steps);
+    let undone = |step| step == 1;
+    assert_eq!(weave.without(undone).bytes.unwrap(), b"a\nmine\nc\n");
+    let both = b"a\nb\nmine\nc\n";
+    assert_eq!(weave.without_any(undone).bytes.unwrap(), both);
+    // Git may have brought what is in its place.
+    let carried = carried_weave(&["a\nb\nc\n", "a\nB\nc\n", "a\nmine\nc\n"], &[0, 2]);
+    assert_eq!(carried.without_any(undone).bytes.unwrap(), both);
+}
+
+#[test]
 fn what_others_have_taken_back_already_is_no_conflict() {
     // The user has restored the line, with other changes.
     let versions = ["a\nb one\nc\n", "a\nB two\nc\n", "a\nb one\nc\nmine\n"];

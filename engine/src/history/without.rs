@@ -75,9 +75,36 @@ impl Weave {
         is_likely: impl Fn(usize) -> bool,
         spares_decided: bool,
     ) -> Without {
+        let stay = |asked: &_, given: &_| self.kept(asked, given);
+        self.without_but(undone, is_likely, spares_decided, stay)
+    }
+
+    /// As [`without`](Self::without), but the lines that the versions removed
+    /// come back also where another version has changed what replaced them.
+    pub fn without_any(&self, undone: impl Fn(usize) -> bool) -> Without {
+        self.without_but(
+            undone,
+            |_| false,
+            true,
+            |_, given| Kept {
+                lines: given.clone(),
+                ..Kept::default()
+            },
+        )
+    }
+
+    /// Computes the file's content without versions, except for the parts that
+    /// `stay`, which gets the versions and the lines that stay in any case.
+    fn without_but(
+        &self,
+        undone: impl Fn(usize) -> bool,
+        is_likely: impl Fn(usize) -> bool,
+        spares_decided: bool,
+        stay: impl Fn(&BTreeSet<usize>, &BTreeSet<(usize, Line)>) -> Kept,
+    ) -> Without {
         let (asked, not_kept) = self.asked(undone);
         let (mut given, likely) = self.new_text(&asked, is_likely);
-        let mut kept = self.kept(&asked, &given);
+        let mut kept = stay(&asked, &given);
         let (mut state, mut hunks) = self.state(&asked, &kept);
         let mut decisions = match spares_decided {
             true => self.decisions(&asked, &state),
@@ -88,7 +115,7 @@ impl Weave {
                 let made = asked.iter().filter(|at| self.turns(**at, *line));
                 made.map(|at| (*at, *line))
             }));
-            kept = self.kept(&asked, &given);
+            kept = stay(&asked, &given);
             (state, hunks) = self.state(&asked, &kept);
             let now = self.on_after(self.changes.len());
             for line in decisions.keys() {

@@ -108,6 +108,8 @@ git switch -q -c clash main
 for f in src/a.rs src/b.rs doc/c.md; do sed -i "7s|.*|base clash.$f olive|" $f; done
 git commit -q -a -m clash
 git switch -q main
+# What is committed up to 200 ms before a command may be an agent's (REV-2).
+sleep 0.3
 "#;
 
 /// A session in progress.
