@@ -118,9 +118,15 @@ impl Lineage {
     pub(crate) fn names(&self, name: &RelPath) -> Vec<RelPath> {
         let mut names = vec![name.clone()];
         let (mut name, mut version) = (name, u64::MAX);
+        // Two files that change places in one burst may each be the other's
+        // earlier one.
+        let mut begun: Vec<u64> = Vec::new();
         while names.len() < NAMES
-            && let Some((from, until)) = self.begin(name, version).and_then(|one| one.from.as_ref())
+            && let Some(begin) = self.begin(name, version)
+            && let Some((from, until)) = &begin.from
+            && !begun.contains(&begin.version)
         {
+            begun.push(begin.version);
             (name, version) = (from, until.saturating_sub(1));
             if !names.contains(from) {
                 names.push(from.clone());
@@ -192,5 +198,9 @@ mod tests {
         assert_eq!(taken.place(&path("f"), 5).name, path("g"));
         assert_eq!(taken.place(&path("f"), 13).name, path("f"));
         assert_eq!(taken.place(&path("h"), 3).name, path("f"));
+        // The removal of `a` was recorded after another file had come there.
+        let ring = lineage(&[(10, "b", Some(("a", 20))), (15, "a", Some(("b", 16)))]);
+        assert_eq!(ring.names(&path("a")), ["a", "b"].map(path));
+        assert_eq!(ring.names(&path("b")), ["b", "a"].map(path));
     }
 }

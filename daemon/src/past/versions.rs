@@ -160,6 +160,8 @@ pub(crate) async fn follow(
     let mut until = end.unwrap_or(u64::MAX);
     // The newest first: the versions under each name, and the name.
     let mut parts: Vec<(Vec<Version>, RelPath)> = Vec::new();
+    // The versions with which names began that were followed back.
+    let mut begun: Vec<u64> = Vec::new();
     loop {
         let begin = lineage.begin(&name, at);
         let first = begin.map_or(0, |begin| begin.version);
@@ -179,7 +181,14 @@ pub(crate) async fn follow(
             Some(Some((from, _))) if *from == name && is_joined => {
                 (until, at) = (first, first.saturating_sub(1));
             }
+            // Two files that change places in one burst may each be the other's
+            // earlier one.
+            Some(Some(_)) if begun.contains(&first) => {
+                parts.pop();
+                break;
+            }
             Some(Some((from, end))) => {
+                begun.push(first);
                 (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
                 rows = pages(inside, &(&name).into(), Some(false)).await?;
                 // Whoever moved the file has written what it was found with.
