@@ -6,14 +6,9 @@ use std::sync::Arc;
 
 use touchmark_proto::LineRange;
 
-use super::indents;
 use super::kept::{Instead, Kept};
 use super::spared::{Decided, Likely};
 use super::weave::{Change, Hunk, Line, Weave, What, number};
-
-/// The least number of different lines that a text has of which nothing is left
-/// once it is replaced by another one.
-const FEW: usize = 4;
 
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -358,7 +353,7 @@ impl Weave {
     /// carried version repeated, as a part of the version that made the change
     /// first, and the lines whose author the user has named, as a part of that
     /// claim.
-    fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
+    pub(super) fn parts(&self, at: usize, hunk: &Hunk) -> Vec<Part> {
         let redone = self.redone.range((at, 0)..(at + 1, 0)).next().is_some();
         let claimed = hunk.on.iter().any(|line| self.claims.contains_key(line));
         if !redone && !claimed {
@@ -415,85 +410,6 @@ impl Weave {
             What::Restored(of) => Some(of),
             _ => None,
         })
-    }
-
-    /// Determines which parts of the versions to be undone stay. It goes from
-    /// the newest version to the oldest: a part that stays counts as another
-    /// author's change for the versions before it.
-    ///
-    /// The lines in `given` stay in any case. Each is given with the version
-    /// that added or removed it.
-    pub(super) fn kept(&self, asked: &BTreeSet<usize>, given: &BTreeSet<(usize, Line)>) -> Kept {
-        let mut kept = Kept {
-            lines: given.clone(),
-            ..Kept::default()
-        };
-        // For each line, the last version that added it or put it back.
-        let mut last = vec![0; self.lines.len()];
-        for (at, change) in self.changes.iter().enumerate() {
-            for line in &change.on {
-                last[*line] = at;
-            }
-        }
-        let mut next = self.changes.len();
-        while let Some(at) = next.checked_sub(1) {
-            next = at;
-            let is_carried = self.carried.contains(&at);
-            let hunks = match &self.changes[at].what {
-                What::Nothing => continue,
-                // What git took back and brought again later counts.
-                What::Restored(_) if is_carried && at + 1 < self.changes.len() => continue,
-                // The versions whose changes it took back do not count.
-                What::Restored(of) if is_carried || !asked.contains(&at) => {
-                    next = of + 1;
-                    continue;
-                }
-                What::Restored(_) => continue,
-                What::Hunks(hunks) => hunks,
-            };
-            if kept.anew.is_none() && !is_carried && !asked.contains(&at) {
-                kept.anew = self.made_anew(at, hunks);
-            }
-            let is_undo = self.undos.contains(&at);
-            for hunk in hunks {
-                if is_undo {
-                    // What it took away and what it put in its place are one
-                    // change.
-                    for part in parts(at, hunk) {
-                        kept.others(&part, |_| true);
-                    }
-                }
-                for part in self.parts(at, hunk) {
-                    if asked.contains(&part.step) && !kept.stays(&part) {
-                        let is_gone = part.off.iter().any(|line| last[*line] < at);
-                        kept.look(part, is_gone);
-                    } else if !is_carried && !is_undo {
-                        kept.others(&part, |_| true);
-                    } else if is_carried && part.step == at {
-                        // Lines that git took away and brought back later were
-                        // changed by nobody.
-                        kept.others(&part, |line| last[line] < at);
-                    }
-                }
-            }
-        }
-        kept
-    }
-
-    /// Returns a version with its lines if it replaced all lines of a file, and
-    /// of more than a few lines has kept none: that is another text, into which
-    /// the lines that were removed before do not belong. White space does not
-    /// count.
-    fn made_anew(&self, at: usize, hunks: &[Hunk]) -> Option<(usize, Instead)> {
-        let [hunk] = hunks else { return None };
-        let before = self.on_after(at.checked_sub(1)?);
-        let is_all = before.iter().filter(|on| **on).count() == hunk.off.len();
-        let text = |line: &Line| self.lines[*line].text.trim_ascii();
-        let old = hunk.off.iter().map(text);
-        let old: BTreeSet<&[u8]> = old.filter(|text| indents::has_words(text)).collect();
-        let is_new = |line: &Line| self.lines[*line].step == at && !old.contains(text(line));
-        let is_anew = is_all && old.len() >= FEW && !hunk.on.is_empty();
-        (is_anew && hunk.on.iter().all(is_new)).then(|| (at, hunk.on.as_slice().into()))
     }
 
     /// Returns the parts that stay as conflicts, with their places in the
@@ -623,7 +539,7 @@ impl State {
 /// are equal, each pair is a part. Where lines were only added or only removed,
 /// each line is a part. Otherwise, and where the lines could not be compared, the
 /// whole hunk is one part.
-fn parts(step: usize, hunk: &Hunk) -> Vec<Part> {
+pub(super) fn parts(step: usize, hunk: &Hunk) -> Vec<Part> {
     let one = |off: &[Line], on: &[Line]| Part {
         step,
         off: off.to_vec(),
