@@ -238,7 +238,8 @@ impl Journal {
         let mut bare = false;
         let kept = kept();
         if let (Err(_), Ok(contents)) = (&kept, contents) {
-            // What was stored before a disk was full is of no use.
+            // A file's contents are stored whole or not at all: a full disk may
+            // have ended this in the middle.
             contents.cut(begun);
         }
         let stored = match kept {

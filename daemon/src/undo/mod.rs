@@ -8,9 +8,7 @@
 //!   next start completes, and what a redo writes back. [`undos`]: which
 //!   versions are undos and redos.
 //! - [`told`]: notices to the sessions whose changes were undone.
-//!   [`abreast`]: some files at a time.
 
-mod abreast;
 mod contents;
 mod elsewhere;
 mod in_the_way;
@@ -27,6 +25,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use futures_util::{StreamExt as _, stream};
 use touchmark_engine::history::Step;
 use touchmark_engine::within;
 use touchmark_proto::commands::CommandList;
@@ -48,7 +47,6 @@ use crate::past::{Lineage, Lineages};
 use crate::review::Kept;
 use crate::store::Reader;
 
-use abreast::abreast;
 use elsewhere::Elsewhere;
 pub(crate) use journal::Journal;
 pub(crate) use plan::{Plan, real_of};
@@ -130,7 +128,8 @@ impl Undoer {
             let plan = Plan::new(self, path, of, style).await;
             plan.unwrap_or_else(|error| Some(Plan::failed(path, error)))
         });
-        let found = abreast(AT_ONCE, each.collect()).await;
+        let found = stream::iter(each.collect::<Vec<_>>()).buffered(AT_ONCE);
+        let found: Vec<Option<Plan>> = found.collect().await;
         let mut plans: Vec<Plan> = found.into_iter().flatten().collect();
         // One file may have had several of these names (FILE-1). It gets one
         // plan.
@@ -231,7 +230,8 @@ impl Undoer {
             plan.by = file.sessions(&entry.authors);
             plan
         });
-        let mut plans = abreast(AT_ONCE, each.collect()).await;
+        let each = stream::iter(each.collect::<Vec<_>>()).buffered(AT_ONCE);
+        let mut plans: Vec<Plan> = each.collect().await;
         plan::rename_again(&mut plans, &entry.files);
         in_the_way::leave(&mut plans, self).await;
         if ask.dry_run {
