@@ -339,9 +339,15 @@ impl Chain {
         let mixed = (0..self.versions.len()).filter(|at| self.is_mixed(*at));
         let claims: Vec<Claim> = self.claims.iter().map(|one| one.lines.clone()).collect();
         let brought = self.brought.iter();
-        let is_carrying = |how| matches!(how, Carriage::Carried | Carriage::Wiped);
+        // Git may have what an undo or a redo has written.
+        let is_ours = |at: usize| {
+            let mut redos = undos.redos.iter();
+            undos.undos.contains(&at) || redos.any(|(_, redo)| *redo == at)
+        };
+        let is_carrying =
+            |at: usize, how| matches!(how, Carriage::Carried | Carriage::Wiped) && !is_ours(at);
         let (own, carried): (Vec<_>, Vec<_>) = brought
-            .filter(|(_, how)| is_carrying(**how))
+            .filter(|(at, how)| is_carrying(**at, **how))
             .partition(|(at, _)| asked(**at));
         let wiped = own.into_iter().filter(|(_, how)| **how == Carriage::Wiped);
         let undos = Undos {

@@ -108,6 +108,9 @@ impl Weave {
                 last[*line] = at;
             }
         }
+        // Whether the file has the content of this version, as after an undo and
+        // its redo.
+        let mut is_newest = true;
         let mut next = self.changes.len();
         while let Some(at) = next.checked_sub(1) {
             next = at;
@@ -115,15 +118,19 @@ impl Weave {
             let hunks = match &self.changes[at].what {
                 What::Nothing => continue,
                 // What git took back and brought again later counts.
-                What::Restored(_) if is_carried && at + 1 < self.changes.len() => continue,
+                What::Restored(_) if is_carried && !is_newest => continue,
                 // The versions whose changes it took back do not count.
                 What::Restored(of) if is_carried || !asked.contains(&at) => {
                     next = of + 1;
                     continue;
                 }
-                What::Restored(_) => continue,
+                What::Restored(_) => {
+                    is_newest = false;
+                    continue;
+                }
                 What::Hunks(hunks) => hunks,
             };
+            is_newest = false;
             if kept.anew.is_none() && !is_carried && !asked.contains(&at) {
                 kept.anew = self.made_anew(at, hunks);
             }

@@ -961,3 +961,43 @@ fn a_file_that_git_brings_back_as_it_was_is_the_same_file() {
     // Another file of that name, which the user has made.
     assert_eq!(without_carried(&versions, &[], &[1]).0.unwrap(), agent);
 }
+
+#[test]
+fn what_others_have_brought_back_since_stays() {
+    // The user removes the file, an agent brings it back, the user removes it
+    // again, and another agent brings it back.
+    let base = "a\nb\nc\n";
+    let [first, second] = [held(base), held("x\na\nb\nc\n")];
+    let steps = [&first, &Step::Absent, &first, &Step::Absent, &first].map(Clone::clone);
+    let found = Weave::new(&steps).without(|step| step == 2);
+    assert_eq!(found.bytes.as_deref(), Some(base.as_bytes()));
+    // With a line of its own, which it removes, and the user changes a line.
+    let removed = [&first, &Step::Absent, &first, &Step::Absent];
+    let mut steps = removed.map(Clone::clone).to_vec();
+    steps.extend([second, first, held("a\nb\nC\n")]);
+    let found = Weave::new(&steps).without(|step| step == 2);
+    assert_eq!(found.bytes.as_deref(), Some(&b"a\nb\nC\n"[..]));
+    assert_eq!(found.decided, []);
+}
+
+#[test]
+fn an_undo_after_a_redo_does_the_same_in_what_git_brought() {
+    // The agent changes a file that the user changes too, and git brings the
+    // agent's content back.
+    let base = "1\n2\n3\n4\n5\n6\n7\n";
+    let agents = "1\n3\n4\n8\n7\n";
+    let first = [base, agents, "a\nb\n", agents, "1\n3\n4\n9\nx\ny\n", agents];
+    let again = [&first[..], &[base, agents]].concat();
+    let undos = Undos {
+        carried: vec![2, 3, 5],
+        undos: vec![6],
+        redos: vec![(6, 7)],
+        ..Undos::default()
+    };
+    let back = (Some(base.to_owned()), vec![]);
+    assert_eq!(without_carried(&first, &undos.carried, &[1]), back);
+    let steps: Vec<Step> = again.iter().map(|text| held(text)).collect();
+    let found = Weave::with_undos(&steps, &undos).without(|step| step == 1);
+    assert_eq!(found.bytes.unwrap(), base.as_bytes());
+    assert_eq!(found.conflicts, []);
+}

@@ -213,6 +213,7 @@ impl Weave {
                     state.exists = change.exists || is_removed_again && state.exists;
                 }
                 What::Restored(of) => {
+                    let before = state.clone();
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
                     }
@@ -220,12 +221,17 @@ impl Weave {
                         // Who removes the file means all of it.
                         (state.exists, state.on) = (false, vec![false; self.lines.len()]);
                     }
-                    if change.exists && !existed && self.decides(at, asked) {
-                        // The file was made again. Lines that its author left
-                        // out do not come back.
-                        let made = self.on_after(at);
-                        for (on, made) in state.on.iter_mut().zip(made) {
-                            *on &= made;
+                    if change.exists && self.decides(at, asked) {
+                        if asked.contains(of) {
+                            self.keep_brought(at, asked, &before, &mut state);
+                        }
+                        if !existed {
+                            // The file was made again. Lines that its author left
+                            // out do not come back.
+                            let made = self.on_after(at);
+                            for (on, made) in state.on.iter_mut().zip(made) {
+                                *on &= made;
+                            }
                         }
                     }
                 }
@@ -266,6 +272,18 @@ impl Weave {
             }
         }
         (state, hunks)
+    }
+
+    /// Turns on the lines of others that a version brought back, or left in the
+    /// file. The earlier version with its content may be one to be undone.
+    fn keep_brought(&self, at: usize, asked: &BTreeSet<usize>, before: &State, state: &mut State) {
+        let brought = &self.changes[at].on;
+        for (line, _) in self.on_after(at).iter().enumerate().filter(|(_, on)| **on) {
+            let is_own = asked.contains(&self.author_of(self.lines[line].step, line));
+            let stays = before.on[line] || brought.binary_search(&line).is_ok();
+            state.on[line] |= !is_own && stays;
+            state.exists |= state.on[line];
+        }
     }
 
     /// Returns whether a version to be undone has only put a line back that
