@@ -421,6 +421,55 @@ fn hist9_an_agents_new_file_that_takes_the_name_of_a_removed_one_is_no_save() {
     world.healthy();
 }
 
+/// No session uses the name between its removal by a command and the next read.
+#[test]
+fn hist9_what_the_user_wrote_at_a_name_that_was_free_is_not_the_next_agents() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", ten());
+    command(&world, &mut agent, "sed -i 's/line 2/by a/' f");
+    command(&world, &mut agent, "rm f");
+    user::write(&world.path("f"), "mine 1\nmine 2\nmine 3\n");
+    agent.read("f");
+    let params = json!({"path": "f", "text": "mine 1\nmine 2\nby a\n"});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+    let right = ["unknown mine 1", "unknown mine 2", "agent:a by a"];
+    assert_eq!(blame(&mut agent, "f"), right);
+    world.healthy();
+}
+
+/// The user makes another file at the name of one that an agent removed.
+#[test]
+fn undo1_lines_of_a_replaced_file_that_come_back_keep_their_authors() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut remover = world.session("b");
+    world.file("f", ten());
+    agent.read("f");
+    let params = json!({"path": "f", "text": "one\ntwo\nthree\nfour\n"});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+    remover.read("f");
+    command(&world, &mut remover, "rm f");
+    let params = json!({"path": "f", "text": "other 1\nother 2\n"});
+    remover.ok("file/write", params);
+    user::write(&world.path("f"), "other 1\nmine\n");
+    remover.sync();
+    let last = blame(&mut agent, "f");
+    undo(&mut agent, "b");
+    let lines = blame(&mut agent, "f");
+    let by_agent = ["one", "two", "three", "four"].map(|line| format!("agent:a {line}"));
+    assert!(
+        by_agent.iter().all(|line| lines.contains(line)),
+        "{lines:?}"
+    );
+    agent.client.ok("redo", json!({}));
+    assert_eq!(blame(&mut agent, "f"), last);
+    let again = on_disk(&world, "f");
+    undo(&mut agent, "b");
+    assert_eq!(blame(&mut agent, "f"), lines, "{again:?}");
+    world.healthy();
+}
+
 /// The session has never used the name that the undo takes away.
 #[test]
 fn undo1_a_directory_that_was_moved_back_keeps_its_lines() {

@@ -8,7 +8,7 @@ use std::thread;
 use touchmark_engine::history::{Step, Undos};
 use touchmark_proto::history::{Blame, FileBlame};
 use touchmark_proto::{
-    At, AuthorKind, ClientPath, Error, ErrorCode, Hash, LineRange, Places, RelPath,
+    At, AuthorKind, ClientPath, Error, ErrorCode, Hash, LineRange, Places, RelPath, Version,
 };
 
 use super::chain::{self, Chain};
@@ -17,6 +17,7 @@ use super::writers::{Writer, Writers};
 use super::{Past, aside, clock};
 use crate::past::committed::{Found, Wanted, committed};
 use crate::past::{Blamed, Subject};
+use crate::undo::Recorded;
 
 /// Of how many lines git is asked before it is known which of them need it.
 const AHEAD: u32 = 1_000;
@@ -32,7 +33,15 @@ impl Past {
     pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
         let at = ask.at.clone().unwrap_or(At::Now);
         let meant = self.meant(&at).await?;
-        let mut chain = self.outline(&ask.path, &|all| meant.number(all)).await?;
+        let journal = Arc::clone(&self.journal);
+        let undos = aside(move || journal.recorded()).await?;
+        let root = self.root_path();
+        // What an undo brought back may be of a file that the name stood for
+        // before.
+        let joins = |before: &Version, _| undos.wrote(&before.path, before.time);
+        let which = |all: &[Version]| meant.number(all);
+        let outline = Chain::outline(self.sources(&root), &ask.path, &which, &joins);
+        let mut chain = outline.await?;
         let is_tracked = !chain.versions.is_empty();
         if !is_tracked {
             // Its only version is on disk.
@@ -72,8 +81,8 @@ impl Past {
             let is_secret = self.look(move |contents| contents.is_secret(&hash)).await?;
             return Err(self.not_kept(&version, is_secret));
         }
-        let (root, places) = (self.root_path(), self.places.clone());
-        let all = aside(move || blamed(&chain, &asked, ahead, &root, &places));
+        let places = self.places.clone();
+        let all = aside(move || blamed(&chain, &undos, &asked, ahead, &root, &places));
         let all = all.await?;
         if !goes_on && all.lines.len() > MOST_LINES {
             return Err(too_many(&all.path));
@@ -149,6 +158,7 @@ type Ahead = thread::JoinHandle<Found>;
 /// Finds out who wrote lines. `ahead` asks git about all of them.
 fn blamed(
     chain: &Chain,
+    undos: &Recorded,
     asked: &Asked,
     ahead: Option<Ahead>,
     root: &Path,
@@ -157,7 +167,7 @@ fn blamed(
     let writers = Writers::of(chain);
     let undos = Undos {
         exact: asked.exact,
-        ..Undos::default()
+        ..undos.among(&chain.versions)
     };
     let (from, to) = asked.lines;
     let content = match &chain.steps[asked.step] {

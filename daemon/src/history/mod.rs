@@ -27,6 +27,7 @@ use crate::inside::Inside;
 use crate::past::versions::{self, Sources, Which, alone};
 use crate::past::{Lineages, LongBlame};
 use crate::store;
+use crate::undo::Journal;
 
 pub(crate) use at::checkpoint;
 pub(crate) use chain::Chain;
@@ -56,6 +57,8 @@ pub(crate) struct Past {
     pub(crate) largest: u64,
     /// Where the daemon keeps its files, and which repositories are trusted.
     pub(crate) places: Places,
+    /// Which versions are undos and redos.
+    pub(crate) journal: Arc<Journal>,
 }
 
 impl Past {

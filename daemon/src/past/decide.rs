@@ -352,11 +352,15 @@ impl Known {
         for (nth, row) in rows.iter().enumerate() {
             if row.is_first {
                 // Nothing else tells when the file came.
-                let is_there = of(&rows[..nth], &row.path).next_back();
-                let is_there = is_there.is_some_and(|last| last.hash.is_some());
-                // One that leaves again was there before.
-                let leaves = of(&rows[nth..], &row.path).any(|other| other.hash.is_none());
-                if !has_gone || !self.is_new(row) || is_there || leaves {
+                let is_new = match of(&rows[..nth], &row.path).next_back() {
+                    Some(before) => before.hash.is_none(),
+                    // One that leaves again was there before.
+                    None => {
+                        let mut later = of(&rows[nth..], &row.path);
+                        self.is_new(row) && !later.any(|other| other.hash.is_none())
+                    }
+                };
+                if !has_gone || !is_new {
                     continue;
                 }
             }

@@ -95,6 +95,7 @@ impl Daemon {
             epoch: self.engine.state().epoch,
             largest: self.options.config.contents_file,
             places: self.options.places.clone(),
+            journal: Arc::clone(&self.journal),
         })
     }
 }

@@ -52,6 +52,7 @@ pub(crate) use journal::Journal;
 pub(crate) use plan::{Plan, real_of};
 use transaction::Transaction;
 pub(crate) use transaction::{Resumed, resume};
+pub(crate) use undos::Recorded;
 use whose::Chosen;
 pub(crate) use whose::{is_below, is_of};
 

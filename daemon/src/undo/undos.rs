@@ -60,6 +60,12 @@ impl Recorded {
         Self(files)
     }
 
+    /// Returns whether an undo wrote to a name at or after a time.
+    pub(crate) fn wrote(&self, name: &RelPath, since: Millis) -> bool {
+        let file = self.0.get(name);
+        file.is_some_and(|file| file.undos.iter().any(|undo| undo.time >= since))
+    }
+
     /// Returns which of a file's versions are undos and redos. A redo whose undo
     /// has no version is left out.
     pub(crate) fn among(&self, versions: &[Version]) -> Undos {

@@ -15,6 +15,10 @@ const MOST: usize = 1_000;
 /// The thousandths of two contents that have to be alike.
 const HALF: u64 = 500;
 
+/// The most earlier contents of a name with which a new one is compared. Each
+/// comparison reads a content.
+const EARLIER: usize = 32;
+
 /// What happened to one name during a burst of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -88,8 +92,8 @@ pub struct Decided {
 /// content, or `None` if it is not stored.
 ///
 /// - A name that keeps at least half of its lines keeps its file. So does one
-///   that has an earlier content again. If another file of the name had that
-///   content, the name stands for that one again.
+///   that has an earlier content again, or at least half of its lines. If another
+///   file of the name had that content, the name stands for that one again.
 /// - Otherwise it stands for the file that is gone from its name and had the
 ///   same content, which is not empty. If several had it, the hint decides, then
 ///   the end of the path. If these are equal too, none is continued.
@@ -135,6 +139,7 @@ pub fn decide(
         had_file: false,
         is_known: true,
         returns: None,
+        resembles: None,
         was_there: false,
         is_there: false,
         hint: None,
@@ -160,7 +165,8 @@ pub fn decide(
                 let old = &stays[*old];
                 Some((old.path.clone(), old.left(stay.starts?)?))
             });
-            let from = from.or(stay.returns.map(|until| (stay.path.clone(), until)));
+            let earlier = stay.returns.or(stay.resembles);
+            let from = from.or(earlier.map(|until| (stay.path.clone(), until)));
             let before = pairs.before(*at);
             let is_moved = before.is_some_and(|before| pairs.taken.contains(&before));
             let is_new = stay.had_file && (stay.was_free && stay.is_known || is_moved);
@@ -199,6 +205,9 @@ struct Stay<'a> {
     /// The version with which the name had ceased to stand for this file; `None`
     /// if it had not.
     returns: Option<u64>,
+    /// As `returns`, of a file that is only similar. One that was moved to the
+    /// name comes first.
+    resembles: Option<u64>,
     /// Whether the name had a file right before the burst.
     was_there: bool,
     /// Whether the name has a file after the burst.
@@ -241,6 +250,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         had_file,
         is_known,
         returns: None,
+        resembles: None,
         was_there: name.is_there,
         is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
@@ -266,8 +276,14 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             .filter(|_| content != Hash::of(b""))
             .map(|(_, ended)| *ended);
         let returns = had.flatten();
+        // The name may have stood for another file for a while in this burst, as
+        // between an undo and its redo.
+        let had_it = stays[own..].iter().any(|stay| stay.last == content);
         if let (true, Some(last)) = (is_open, stays.last_mut()) {
-            let is_compared = may_move || returns.is_some();
+            let comes_back = last.starts.is_some() && (had_it || had == Some(None));
+            // Another file that the name stood for before may be back.
+            let mut ended = name.known.iter().map(|(_, ended)| ended);
+            let is_compared = may_move || comes_back || ended.any(Option::is_some);
             if !is_compared || texts.keeps(&last.last, &content) == Some(true) {
                 last.last = content;
                 continue;
@@ -293,11 +309,17 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             Some(before) => texts.keeps(&before, &content),
             None => Some(false),
         };
-        if keeps == Some(true) || had == Some(None) {
-            // It has an earlier content again, or was removed before the burst,
-            // and is back.
-            match stays.get_mut(own..).and_then(<[Stay<'_>]>::last_mut) {
-                Some(last) => (last.last, last.ends) = (content, None),
+        let mut known = name.known.iter().take(EARLIER);
+        let alike = known.find(|(known, _)| texts.keeps(known, &content) == Some(true));
+        let alike = had.or(alike.map(|(_, ended)| *ended));
+        if keeps == Some(true) || alike == Some(None) {
+            // The file from before the burst has an earlier content again, or was
+            // removed, and is back.
+            let is_first = |stay: &Stay<'_>| stay.starts.is_none();
+            let first = stays.get(own).is_some_and(is_first);
+            stays.truncate(own + usize::from(first));
+            match stays.get_mut(own) {
+                Some(first) => (first.last, first.ends) = (content, None),
                 None => stays.push(stay(None, content, false, false, true, None)),
             }
             is_open = true;
@@ -318,6 +340,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         ));
         if let Some(last) = stays.last_mut() {
             (last.by[0], last.returns) = (change.command, returns);
+            last.resembles = alike.flatten();
         }
         is_open = true;
     }

@@ -229,7 +229,7 @@ impl Known {
     /// Returns whether something was found at a name at which nothing was known
     /// to be.
     pub(super) fn is_new(&self, row: &Row) -> bool {
-        let last = self.names.get(&row.path);
+        let last = self.last(&row.path);
         row.is_first && last.is_none_or(|last| !self.is_at(&row.path, last))
     }
 

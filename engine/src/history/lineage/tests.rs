@@ -255,6 +255,31 @@ fn a_file_that_was_removed_and_newly_written_is_another_one() {
 }
 
 #[test]
+fn an_earlier_file_of_a_name_may_be_back_with_changes() {
+    // As by `git checkout .` and an edit in one command.
+    let known = |mut world: World| {
+        world.text(A);
+        world.name("f").known = vec![(hash(B), None), (hash(A), Some(7))];
+        world.told()
+    };
+    let in_place = || World::default().had("f", B);
+    let back = known(in_place().then("f", Some(A2)));
+    assert_eq!(back, [row(1, "f", "f<7")]);
+    let removed = in_place().then("f", None).then("f", Some(A2));
+    assert_eq!(known(removed), [row(2, "f", "f<7")]);
+    assert_eq!(known(in_place().then("f", Some(A3))), []);
+    // An undo brings it back, and a redo takes it away again.
+    let redone = in_place().then("f", Some(A)).then("f", Some(B));
+    assert_eq!(known(redone), []);
+    let emptied = in_place().then("f", Some("")).then("f", Some(A));
+    assert_eq!(known(emptied.then("f", Some(B))), []);
+    // A file that was moved to the name comes first.
+    let moved = in_place().had("g", A2).then("g", None);
+    let moved = known(moved.then("f", Some(A2)));
+    assert_eq!(moved, [row(2, "f", "g<1")]);
+}
+
+#[test]
 fn a_moved_file_may_have_an_earlier_content_again() {
     // An undo takes the move and the changes since back at once.
     let moved = World::default().had("f", B).had_before("f", A);
