@@ -12,7 +12,7 @@ use touchmark_client::proto::review::ReviewHunk;
 use touchmark_client::proto::undo::{LeftCause, UndoLeft, Undone};
 
 use super::{SHOWN, place};
-use crate::output::{self, Outcome};
+use crate::output::{self, Failure, Outcome};
 use crate::table::View;
 use crate::text::{MAX_NAME, cut, duration, escaped, path};
 
@@ -190,7 +190,7 @@ fn answer() -> Outcome<Answer> {
     loop {
         write!(
             anstream::stderr(),
-            "the command's or yours? [c]ommand's, [y]ours, [l]eave it "
+            "the command's or yours? [c]ommand's, [y]ours, [l]eave it, [q]uit "
         )?;
         let mut said = String::new();
         if io::stdin().read_line(&mut said)? == 0 {
@@ -200,6 +200,9 @@ fn answer() -> Outcome<Answer> {
             "c" | "command" => Answer::Command,
             "y" | "yours" | "m" | "mine" => Answer::User,
             "l" | "leave" | "" => Answer::Unknown,
+            "q" | "quit" | "n" | "no" => {
+                return Err(Failure::No("no further change was undone".into()));
+            }
             _ => continue,
         });
     }
