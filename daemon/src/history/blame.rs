@@ -16,8 +16,8 @@ use super::look::{MOST_LINES, too_many};
 use super::writers::{Writer, Writers};
 use super::{Past, aside, clock};
 use crate::past::committed::{Found, Wanted, committed};
+use crate::past::undos::Recorded;
 use crate::past::{Blamed, Subject};
-use crate::undo::Recorded;
 
 /// Of how many lines git is asked before it is known which of them need it.
 const AHEAD: u32 = 1_000;
@@ -33,8 +33,8 @@ impl Past {
     pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
         let at = ask.at.clone().unwrap_or(At::Now);
         let meant = self.meant(&at).await?;
-        let journal = Arc::clone(&self.journal);
-        let undos = aside(move || journal.recorded()).await?;
+        let lineages = Arc::clone(&self.lineages);
+        let undos = aside(move || lineages.undone()).await?;
         let root = self.root_path();
         // What an undo brought back may be of a file that the name stood for
         // before.

@@ -27,7 +27,6 @@ use crate::inside::Inside;
 use crate::past::versions::{self, Sources, Which, alone};
 use crate::past::{Lineages, LongBlame};
 use crate::store;
-use crate::undo::Journal;
 
 pub(crate) use at::checkpoint;
 pub(crate) use chain::Chain;
@@ -57,8 +56,6 @@ pub(crate) struct Past {
     pub(crate) largest: u64,
     /// Where the daemon keeps its files, and which repositories are trusted.
     pub(crate) places: Places,
-    /// Which versions are undos and redos.
-    pub(crate) journal: Arc<Journal>,
 }
 
 impl Past {

@@ -14,6 +14,7 @@ use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
 
 use self::bursts::{Row, of};
 use super::Lineage;
+use super::undos::{Recorded, Undone};
 use crate::inside::Inside;
 use crate::store::Reader;
 use crate::time::Timeline;
@@ -35,10 +36,10 @@ const CONTENTS: usize = 1_000;
 const PAGE: usize = 10_000;
 
 /// Which names stand for which files, up to the newest version.
-#[derive(Debug)]
 pub(crate) struct Lineages {
     time: Timeline,
     root: PathBuf,
+    undone: Undone,
     /// Locked during a look.
     pub(super) known: tokio::sync::Mutex<Known>,
 }
@@ -101,12 +102,18 @@ struct Found {
 }
 
 impl Lineages {
-    pub(crate) fn new(time: Timeline, root: PathBuf) -> Self {
+    pub(crate) fn new(time: Timeline, root: PathBuf, undone: Undone) -> Self {
         Self {
             time,
             root,
+            undone,
             known: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Returns which changes of files were undos and redos.
+    pub(crate) fn undone(&self) -> Arc<Recorded> {
+        (self.undone)()
     }
 
     /// Returns which names stand for which files now. What was decided for
@@ -144,10 +151,10 @@ impl Lineages {
         let mut known = self.known.lock().await;
         let (log, now) = (Arc::clone(log), self.time.now());
         let mut taken = std::mem::take(&mut *known);
-        let root = self.root.clone();
+        let (root, undone) = (self.root.clone(), Arc::clone(&self.undone));
         let look = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = taken.look(&log, &root, now, settles);
+            let found = taken.look(&log, &root, &undone(), now, settles);
             (taken, found)
         });
         let (taken, found) = look
@@ -197,6 +204,7 @@ impl Known {
         &mut self,
         log: &Reader,
         root: &Path,
+        undone: &Recorded,
         now: Millis,
         settles: bool,
     ) -> Result<Look, Error> {
@@ -252,7 +260,11 @@ impl Known {
             let page = log.changes_from(read, PAGE)?;
             let is_all = page.len() < PAGE;
             read = page.last().map_or(read, |last| last.n);
-            rows.extend(page.into_iter().filter_map(Row::of));
+            rows.extend(
+                page.into_iter()
+                    .filter_map(Row::of)
+                    .map(|row| row.moved(undone)),
+            );
             // The last burst may continue on the next page.
             while let Some((burst, end)) = self
                 .burst(&rows)
@@ -373,6 +385,7 @@ impl Known {
                 hash: row.hash,
                 command: row.command,
                 hint: row.from.clone(),
+                is_told: row.is_told,
             });
         }
         for row in &self.renamed {
@@ -386,6 +399,7 @@ impl Known {
                 hash: row.hash,
                 command: row.command,
                 hint: row.from.clone(),
+                is_told: row.is_told,
             };
             let at = *places.entry(&row.path).or_insert_with(|| {
                 names.push(self.name(row));

@@ -9,7 +9,8 @@
 //! - [`unmerged`]: which files are in the middle of a merge.
 //! - [`entry`]: the record of one undo. [`planned`]: the lines that it would
 //!   change. [`markers`]: conflict markers.
-//! - [`versions`]: the versions of one file.
+//! - [`versions`]: the versions of one file. [`undos`]: which of them are undos
+//!   and redos.
 //!
 //! Which file each name stands for, and stood for before (HIST-9), is decided
 //! once for each burst of changes, from the contents:
@@ -53,6 +54,7 @@ mod place;
 pub(crate) mod planned;
 mod search;
 mod stashes;
+pub(crate) mod undos;
 pub(crate) mod unmerged;
 pub(crate) mod versions;
 

@@ -156,6 +156,7 @@ impl Known {
                     hash: Some(hash),
                     command: None,
                     hint: None,
+                    is_told: false,
                 }],
             });
         }

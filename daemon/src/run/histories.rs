@@ -95,7 +95,6 @@ impl Daemon {
             epoch: self.engine.state().epoch,
             largest: self.options.config.contents_file,
             places: self.options.places.clone(),
-            journal: Arc::clone(&self.journal),
         })
     }
 }

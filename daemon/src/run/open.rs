@@ -193,7 +193,12 @@ impl Daemon {
             events.clone(),
         );
         let hooks = Hooks::new(engine.state());
-        let lineages = Arc::new(Lineages::new(time.clone(), workspace.clone()));
+        let journal = Arc::new(journal);
+        let recorded = {
+            let journal = Arc::clone(&journal);
+            Arc::new(move || journal.recorded())
+        };
+        let lineages = Arc::new(Lineages::new(time.clone(), workspace.clone(), recorded));
         let looks = Looks::new(workspace.clone(), places.clone(), engine.state().n);
         let mut daemon = Self {
             time,
@@ -203,7 +208,7 @@ impl Daemon {
             backlog,
             reader,
             guard,
-            journal: Arc::new(journal),
+            journal,
             kept: Arc::new(kept_lines),
             worktrees: Arc::new(worktrees),
             undone,

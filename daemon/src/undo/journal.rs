@@ -15,11 +15,11 @@ use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, Sessi
 use super::Undoer;
 use super::contents::{self, Contents};
 use super::plan::{self, Plan};
-use super::undos::Recorded;
 use crate::failpoint;
 use crate::guard::{NotStored, Storage, Stored, over_budget};
 use crate::life::usable_directory;
 use crate::past::entry::{Entry, FileEntry, State};
+use crate::past::undos::Recorded;
 use crate::system::open::{private_directory, replace_private};
 
 /// The maximum number of undos that are kept. Older ones are removed.

@@ -18,7 +18,6 @@ mod moves;
 mod plan;
 mod told;
 mod transaction;
-mod undos;
 mod whose;
 
 use std::collections::{BTreeSet, HashSet};
@@ -52,7 +51,6 @@ pub(crate) use journal::Journal;
 pub(crate) use plan::{Plan, real_of};
 use transaction::Transaction;
 pub(crate) use transaction::{Resumed, resume};
-pub(crate) use undos::Recorded;
 use whose::Chosen;
 pub(crate) use whose::{is_below, is_of};
 

@@ -50,6 +50,8 @@ pub struct Change {
     /// The name from which the file came, by an event or an inode. It only
     /// chooses between candidates that are equal otherwise.
     pub hint: Option<RelPath>,
+    /// Whether the hint is certain: an undo or a redo has moved the file.
+    pub is_told: bool,
 }
 
 /// A file that was gone before the burst, so recently that it may have been
@@ -91,6 +93,7 @@ pub struct Decided {
 /// Decides which names stand for another file than before. `text` returns a
 /// content, or `None` if it is not stored.
 ///
+/// - What an undo or a redo has moved is moved, whatever it has changed.
 /// - A name that keeps at least half of its lines keeps its file. So does one
 ///   that has an earlier content again, or at least half of its lines. If another
 ///   file of the name had that content, the name stands for that one again.
@@ -143,6 +146,7 @@ pub fn decide(
         was_there: false,
         is_there: false,
         hint: None,
+        is_told: false,
         known: &[],
     }));
     let mut pairs = Pairs {
@@ -152,6 +156,7 @@ pub fn decide(
     };
     let new: Vec<usize> = pairs.all(|stay| stay.starts.is_some() && stay.returns.is_none());
     let old: Vec<usize> = pairs.all(|stay| stay.ends.is_some());
+    pairs.told(&old);
     pairs.same(&new, &old);
     pairs.earlier(&new, &old);
     let is_limited = pairs.similar(&new, &old, &mut texts);
@@ -213,6 +218,8 @@ struct Stay<'a> {
     /// Whether the name has a file after the burst.
     is_there: bool,
     hint: Option<&'a RelPath>,
+    /// As [`Change::is_told`].
+    is_told: bool,
     /// The contents that the name had before the burst, as [`Name::known`] has
     /// them, if this is its file of that time.
     known: &'a [(Hash, Option<u64>)],
@@ -254,6 +261,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         was_there: name.is_there,
         is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
+        is_told: false,
         known: match starts {
             None => name.known.as_slice(),
             Some(_) => &[],
@@ -340,7 +348,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         ));
         if let Some(last) = stays.last_mut() {
             (last.by[0], last.returns) = (change.command, returns);
-            last.resembles = alike.flatten();
+            (last.resembles, last.is_told) = (alike.flatten(), change.is_told);
         }
         is_open = true;
     }
@@ -397,14 +405,27 @@ impl Pairs<'_, '_> {
         new.path != old.path && old.starts < new.starts && is_by && !is_exchange
     }
 
+    /// Pairs the files that are known to have been moved.
+    fn told(&mut self, old: &[usize]) {
+        for new in self.all(|stay| stay.is_told && stay.starts.is_some()) {
+            let hint = self.stays[new].hint;
+            let from = |at: &&usize| hint == Some(self.stays[**at].path);
+            if let Some(old) = old.iter().rfind(from) {
+                self.by.insert(new, *old);
+                self.taken.insert(*old);
+            }
+        }
+    }
+
     /// Pairs files with the same content.
     fn same(&mut self, new: &[usize], old: &[usize]) {
         let mut by_content: BTreeMap<Hash, [Vec<usize>; 2]> = BTreeMap::new();
-        for at in new {
+        let is_free = |at: &&usize| !self.by.contains_key(at) && !self.taken.contains(at);
+        for at in new.iter().filter(is_free) {
             let of = by_content.entry(self.stays[*at].first).or_default();
             of[0].push(*at);
         }
-        for at in old {
+        for at in old.iter().filter(is_free) {
             let of = by_content.entry(self.stays[*at].last).or_default();
             of[1].push(*at);
         }

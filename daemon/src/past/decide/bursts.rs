@@ -8,6 +8,7 @@ use touchmark_engine::history::lineage::{Begins, Gone};
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath, VersionKind, native};
 
+use super::super::undos::Recorded;
 use super::{BURST, GONE, Known, LONGEST, Last};
 use crate::store::Reader;
 
@@ -36,6 +37,8 @@ pub(super) struct Row {
     /// recorded.
     pub(super) is_earlier: bool,
     pub(super) is_declared: bool,
+    /// Whether an undo or a redo has moved the file from `from`.
+    pub(super) is_told: bool,
 }
 
 impl Row {
@@ -80,6 +83,7 @@ impl Row {
                     is_first: true,
                     is_earlier: untracked,
                     is_declared: false,
+                    is_told: false,
                 });
             }
             _ => return None,
@@ -97,7 +101,18 @@ impl Row {
             is_first: false,
             is_earlier: false,
             is_declared: fact.evidence == Evidence::Declared,
+            is_told: false,
         })
+    }
+
+    /// Adds the earlier name of a file that an undo or a redo has moved.
+    pub(super) fn moved(mut self, undone: &Recorded) -> Self {
+        let content = self.hash.filter(|_| self.command.is_none());
+        let from = content.and_then(|content| undone.came(&self.path, self.time, content));
+        if let Some(from) = from {
+            (self.from, self.is_told) = (Some(from.clone()), true);
+        }
+        self
     }
 }
 

@@ -98,6 +98,7 @@ impl World {
         let hash = text.map(|text| self.text(text));
         self.n += 1;
         let change = Change {
+            is_told: false,
             n: self.n,
             hash,
             command: self.command,

@@ -1,20 +1,26 @@
 //! Which versions of a file are undos and redos (UNDO-1).
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use touchmark_engine::history::Undos;
 use touchmark_proto::{AuthorKind, Hash, Millis, RelPath, Version};
 
-use crate::past::entry::{Entry, FileEntry};
+use super::entry::{Entry, FileEntry};
 
 /// The undos and redos of the journal, by file.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded(HashMap<RelPath, OfFile>);
 
+/// Returns the undos and redos that the journal has now.
+pub(crate) type Undone = Arc<dyn Fn() -> Arc<Recorded> + Send + Sync>;
+
 /// The undos and redos of one file, the oldest first.
 #[derive(Debug, Default)]
 struct OfFile {
     undos: Vec<Written>,
+    /// What was written when the file got this name, and its name before.
+    came: Vec<(Written, RelPath)>,
     /// What an undo wrote, and what the redo wrote that took it back.
     redos: Vec<[Written; 2]>,
 }
@@ -30,9 +36,15 @@ struct Written {
 
 impl Recorded {
     /// Collects the undos and redos of all entries, the oldest entry first.
-    pub(super) fn of(entries: &[Entry]) -> Self {
+    pub(crate) fn of(entries: &[Entry]) -> Self {
         let mut files: HashMap<RelPath, OfFile> = HashMap::new();
         for entry in entries {
+            for file in &entry.files {
+                let Some(to) = &file.to else { continue };
+                let own = entry.files.iter().find(|other| other.path == *to);
+                let came = own.map(|own| (Written::of(entry, own), file.path.clone()));
+                files.entry(to.clone()).or_default().came.extend(came);
+            }
             let Some(number) = entry.redo_of else {
                 for file in &entry.files {
                     let own = files.entry(file.path.clone()).or_default();
@@ -58,6 +70,16 @@ impl Recorded {
             }
         }
         Self(files)
+    }
+
+    /// Returns the name that a file had before an undo or a redo gave it this
+    /// one, given the time of the version and its content; `None` if none did.
+    pub(super) fn came(&self, name: &RelPath, time: Millis, content: Hash) -> Option<&RelPath> {
+        let all = self.0.get(name)?.came.iter();
+        let is_this = |(written, _): &&(Written, RelPath)| {
+            time >= written.time && written.after == Some(content)
+        };
+        all.rev().find(is_this).map(|(_, from)| from)
     }
 
     /// Returns whether an undo wrote to a name at or after a time.
