@@ -296,6 +296,18 @@ fn a_moved_file_may_have_an_earlier_content_again() {
 }
 
 #[test]
+fn what_an_undo_has_moved_is_moved_whatever_it_has_changed() {
+    let moved = |is_told| {
+        let world = World::default().had("g", A).hinted("f", Some(B), Some("g"));
+        let mut world = world.then("g", None);
+        world.name("f").versions[0].is_told = is_told;
+        world.told()
+    };
+    assert_eq!(moved(false), []);
+    assert_eq!(moved(true), [row(1, "f", "g<2")]);
+}
+
+#[test]
 fn of_equal_contents_the_hint_and_the_end_of_the_path_decide() {
     let two = |world: World| {
         let world = world.had("d/a/init", A).had("d/b/init", A);
