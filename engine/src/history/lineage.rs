@@ -420,12 +420,11 @@ impl Pairs<'_, '_> {
     /// Pairs files with the same content.
     fn same(&mut self, new: &[usize], old: &[usize]) {
         let mut by_content: BTreeMap<Hash, [Vec<usize>; 2]> = BTreeMap::new();
-        let is_free = |at: &&usize| !self.by.contains_key(at) && !self.taken.contains(at);
-        for at in new.iter().filter(is_free) {
+        for at in new.iter().filter(|at| !self.by.contains_key(at)) {
             let of = by_content.entry(self.stays[*at].first).or_default();
             of[0].push(*at);
         }
-        for at in old.iter().filter(is_free) {
+        for at in old.iter().filter(|at| !self.taken.contains(at)) {
             let of = by_content.entry(self.stays[*at].last).or_default();
             of[1].push(*at);
         }

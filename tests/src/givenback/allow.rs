@@ -44,8 +44,17 @@ pub fn may_go_since_it_was_brought_back(known: &Known, whom: Who) -> bool {
     let by_hand = known
         .last()
         .is_some_and(|mark| mark.on && mark.who.is_of(whom));
-    let by_git =
-        was_carried_back(known) && known.marks.last().is_some_and(|mark| mark.who.is_of(whom));
+    // A removal that git has taken back since changed nothing.
+    let mut marks = known.marks.as_slice();
+    while let [earlier @ .., removal, back] = marks
+        && !removal.on
+        && back.on
+        && back.way == Way::Carried
+        && !back.who.is_of(whom)
+    {
+        marks = earlier;
+    }
+    let by_git = was_carried_back(known) && marks.last().is_some_and(|mark| mark.who.is_of(whom));
     // What was done since was carried away, or undone.
     let settled = known.settled();
     let is_on = |mark: &&Mark| mark.on && mark.who.is_of(whom);

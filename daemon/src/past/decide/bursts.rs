@@ -208,8 +208,11 @@ impl Known {
                         let mut contents = of(earlier, &begins.path).filter_map(|other| other.hash);
                         let first = contents.next();
                         let last = lasts.get(&begins.path).and_then(|last| last.hash);
+                        // Its removal may not be recorded yet.
+                        let mut later = of(&rows[at..], &begins.path);
                         let goes_back = last == Some(hash)
-                            && of(&rows[at..], &begins.path).any(|other| other.hash.is_none());
+                            && (later.any(|other| other.hash.is_none())
+                                || is_gone(root, &begins.path));
                         // A backup is not changed.
                         from(begins).as_ref() == Some(&row.path)
                             && (goes_back || contents.any(|other| Some(other) != first))
@@ -303,10 +306,7 @@ impl Known {
             all.extend(self.left.iter().filter(is_near).filter_map(unseen));
         }
         if rows.iter().any(|row| row.is_outside && row.hash.is_some()) {
-            let is_away = |path: &RelPath| {
-                let place = root.join(native::name(path.as_bytes()));
-                place.symlink_metadata().is_err()
-            };
+            let is_away = |path: &RelPath| is_gone(root, path);
             let places = self.places.iter().filter(|path| is_away(path));
             all.extend(places.filter_map(unseen));
             let came = rows.iter().filter(|row| row.from.is_some());
@@ -324,6 +324,12 @@ impl Known {
         all.dedup_by(|one, other| one.path == other.path);
         all
     }
+}
+
+/// Returns whether there is nothing at a name on disk.
+fn is_gone(root: &Path, path: &RelPath) -> bool {
+    let place = root.join(native::name(path.as_bytes()));
+    place.symlink_metadata().is_err()
 }
 
 /// Returns the rows of one name.

@@ -305,6 +305,11 @@ fn what_an_undo_has_moved_is_moved_whatever_it_has_changed() {
     };
     assert_eq!(moved(false), []);
     assert_eq!(moved(true), [row(1, "f", "g<2")]);
+    // A command moves it on.
+    let on = World::default().had("g", A).hinted("f", Some(A), Some("g"));
+    let mut on = on.then("g", None).by(7).then("f", None).then("h", Some(A));
+    on.name("f").versions[0].is_told = true;
+    assert_eq!(on.told(), [row(1, "f", "g<2"), row(4, "h", "f<3")]);
 }
 
 #[test]
