@@ -1001,3 +1001,19 @@ fn an_undo_after_a_redo_does_the_same_in_what_git_brought() {
     assert_eq!(found.bytes.unwrap(), base.as_bytes());
     assert_eq!(found.conflicts, []);
 }
+
+#[test]
+fn what_a_merge_put_beside_a_change_is_not_doubled() {
+    // The agent replaces two lines, another branch one of them, and the user
+    // keeps both sides of the conflict.
+    let base = "one\ntwo\nthree\nfour\nfive\n";
+    let agents = "one\nA\nfour\nfive\n";
+    let merged = "one\n<<<<<<< HEAD\nA\nfour\n=======\ntwo\nthree\nT\n>>>>>>> b\nfive\n";
+    let both = "one\nA\nfour\ntwo\nthree\nT\nfive\n";
+    let (text, conflicts) = without_carried(&[base, agents, merged, both], &[2], &[1]);
+    assert_eq!(text.as_deref(), Some(both));
+    assert_eq!(conflicts, [(1, 2)]);
+    // The user keeps the agent's side.
+    let own = without_carried(&[base, agents, merged, agents], &[2], &[1]);
+    assert_eq!(own, (Some(base.to_owned()), vec![]));
+}
