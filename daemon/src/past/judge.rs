@@ -60,8 +60,8 @@ struct Content {
     id: ObjectId,
     /// Whether only the index tells that, since a filter has made other bytes.
     is_filtered: bool,
-    /// Whether git has had it earlier; `None` if the order cannot be told.
-    is_older: Option<bool>,
+    /// Whether git has had it earlier; `false` also if the order cannot be told.
+    is_older: bool,
 }
 
 /// The moves that may explain a version, and which files each changed.
@@ -139,9 +139,9 @@ impl Job {
             let mut earlier = self.earlier(log);
             earlier.any(|(_, held)| held.hash == Some(hash))
         };
-        match content.is_older.filter(|_| is_told) {
-            Some(_) => Carriage::TakenBack,
-            None => Carriage::Unclear,
+        match content.is_older && is_told {
+            true => Carriage::TakenBack,
+            false => Carriage::Unclear,
         }
     }
 
@@ -215,7 +215,7 @@ impl Job {
             since,
             id,
             is_filtered: filtered == Some(id),
-            is_older: (stored < since).then_some(true),
+            is_older: stored < since,
         })
     }
 
@@ -431,7 +431,7 @@ impl Job {
     }
 
     /// Returns whether git was at work at that time, and has merged the content:
-    /// git had it first and it is a conflict, or it consists of lines that the
+    /// it is a conflict, or it consists of lines that the
     /// file had before, or has in the index, as for `--autostash` or a stash
     /// that git has dropped.
     fn is_put_together(
@@ -445,7 +445,9 @@ impl Job {
         if index == Some(content.id) || !is_at_work(place, content.since) {
             return false;
         }
-        if content.is_older.is_some() && is_conflict(&content.bytes) {
+        // A merge writes both within one tick of the clock, so the order of the
+        // blob and the file may not be told. Nobody resolves a conflict so fast.
+        if is_conflict(&content.bytes) {
             return true;
         }
         let mut known: HashSet<Vec<u8>> = HashSet::new();
