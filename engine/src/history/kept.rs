@@ -71,16 +71,11 @@ impl Kept {
         let comes_back = part.on.is_empty() && is_gone;
         let changed = changed.or_else(|| self.anew.clone().filter(|_| comes_back));
         if let Some((by, instead)) = changed {
-            self.stay(part, by, instead);
+            self.others(&part, |_| true);
+            let lines = part.on.iter().chain(&part.off);
+            self.lines.extend(lines.map(|line| (part.step, *line)));
+            self.parts.push((part, by, instead));
         }
-    }
-
-    /// Notes that a part stays, since a version has changed its lines.
-    fn stay(&mut self, part: Part, by: usize, instead: Instead) {
-        self.others(&part, |_| true);
-        let lines = part.on.iter().chain(&part.off);
-        self.lines.extend(lines.map(|line| (part.step, *line)));
-        self.parts.push((part, by, instead));
     }
 
     pub(super) fn stays(&self, part: &Part) -> bool {
@@ -91,73 +86,6 @@ impl Kept {
     /// Returns whether a line stays as a version made it.
     pub(super) fn has(&self, step: usize, line: Line) -> bool {
         self.lines.contains(&(step, line))
-    }
-}
-
-/// The lines that git put between the markers of a conflict, and that are in the
-/// file now.
-struct Sides<'w> {
-    weave: &'w Weave,
-    /// The lines that git brought, by their text.
-    brought: BTreeMap<&'w [u8], Vec<Line>>,
-    /// For each version with markers and each line between them, the number of
-    /// the conflict.
-    conflicts: BTreeMap<(usize, Line), usize>,
-}
-
-impl<'w> Sides<'w> {
-    fn of(weave: &'w Weave) -> Self {
-        let mut sides = Self {
-            weave,
-            brought: BTreeMap::new(),
-            conflicts: BTreeMap::new(),
-        };
-        let text = |line: Line| &*weave.lines[line].text;
-        let begins = |line: Line| text(line).starts_with(b"<<<<<<< ");
-        let mut now: Option<Vec<bool>> = None;
-        for at in &weave.carried {
-            let change = weave.changes.get(*at);
-            let added = change.map_or(&[][..], |change| &change.on);
-            if !added.iter().any(|line| begins(*line)) {
-                continue;
-            }
-            let now = now.get_or_insert_with(|| weave.on_after(weave.changes.len()));
-            let on = weave.on_after(*at);
-            let (mut conflict, mut is_in) = (0, false);
-            for line in weave.order.iter().copied().filter(|line| on[*line]) {
-                let is_begin = begins(line);
-                conflict += usize::from(is_begin);
-                is_in = is_begin || is_in && !text(line).starts_with(b">>>>>>> ");
-                if !is_in || !now[line] {
-                    continue;
-                }
-                sides.conflicts.insert((*at, line), conflict);
-                if weave.lines[line].step == *at && indents::has_words(text(line)) {
-                    sides.brought.entry(text(line)).or_default().push(line);
-                }
-            }
-        }
-        sides
-    }
-
-    /// Returns a line that git brought as the other side of a conflict with the
-    /// lines of a part, and that is equal to one which they replaced, with the
-    /// version that brought it. To put the replaced line back would double it.
-    fn other(&self, part: &Part) -> Option<(usize, Line)> {
-        let text = |line: &Line| &*self.weave.lines[*line].text;
-        let equal = part
-            .off
-            .iter()
-            .filter_map(|line| self.brought.get(text(line)));
-        equal.flatten().find_map(|line| {
-            let at = self.weave.lines[*line].step;
-            let conflict = self.conflicts.get(&(at, *line));
-            let mut own = part
-                .on
-                .iter()
-                .filter_map(|own| self.conflicts.get(&(at, *own)));
-            own.any(|own| Some(own) == conflict).then_some((at, *line))
-        })
     }
 }
 
@@ -180,7 +108,6 @@ impl Weave {
                 last[*line] = at;
             }
         }
-        let sides = Sides::of(self);
         // Whether the file has the content of this version, as after an undo and
         // its redo.
         let mut is_newest = true;
@@ -219,10 +146,7 @@ impl Weave {
                 for part in self.parts(at, hunk) {
                     if asked.contains(&part.step) && !kept.stays(&part) {
                         let is_gone = part.off.iter().any(|line| last[*line] < at);
-                        match sides.other(&part) {
-                            Some((by, line)) => kept.stay(part, by, [line].into()),
-                            None => kept.look(part, is_gone),
-                        }
+                        kept.look(part, is_gone);
                     } else if !is_carried && !is_undo {
                         kept.others(&part, |_| true);
                     } else if is_carried && part.step == at {

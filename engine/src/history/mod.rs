@@ -8,6 +8,7 @@ mod kept;
 pub mod lineage;
 mod makers;
 mod review;
+mod sides;
 mod spared;
 mod survival;
 mod weave;

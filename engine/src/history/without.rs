@@ -120,6 +120,7 @@ impl Weave {
             }
         }
         self.leave_away(&asked, &given, &mut state);
+        self.leave_other_sides(&asked, &mut state);
         let put_back = self.put_back(&asked, &state);
         match spares_decided {
             true => decisions.extend(put_back),
