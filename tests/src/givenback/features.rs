@@ -43,7 +43,7 @@ pub const FEATURES: &[(Feature, Runs, &str)] = &[
     ),
     (
         Feature::Wipes,
-        Runs::Off,
+        Runs::Alone,
         "an agent's checkout, restore, reset, clean or stash over uncommitted work of others",
     ),
     (
@@ -68,12 +68,12 @@ pub const FEATURES: &[(Feature, Runs, &str)] = &[
     ),
     (
         Feature::Lineage,
-        Runs::Off,
+        Runs::Alone,
         "moves of files and directories; a name that is used again",
     ),
     (
         Feature::Carried,
-        Runs::Off,
+        Runs::Alone,
         "switch, merge, rebase, pull, cherry-pick, stash and pop",
     ),
     (
