@@ -243,3 +243,49 @@ fn dur1_sessions_marks_and_deliveries_survive() {
     let opened = agent.ok("session/open", json!({}));
     assert_eq!(opened["resumed"], true, "{opened}");
 }
+
+/// The contents of an agent's changes also survive, although the answer does
+/// not wait until they are in the store.
+#[test]
+fn keep3_what_an_agent_changed_right_before_the_kill_is_blamed_and_undone() {
+    let mut world = World::new();
+    for round in 0..4 {
+        let path = format!("f{round}");
+        let original: String = (1..=9).map(|n| format!("{round}, line {n}\n")).collect();
+        let mut expected = original.clone();
+        world.file(&path, &original);
+        let session = format!("s{round}");
+        let mut agent = world.session(&session);
+        let mut edit = |old: &str, new: &str| {
+            agent.read(&path);
+            let params = json!({"path": path, "oldString": old, "newString": new});
+            agent.ok("file/edit", params);
+        };
+        edit("line 3\n", "three\n");
+        if round % 2 == 1 {
+            let now = std::fs::read_to_string(world.path(&path)).unwrap();
+            user::write(&world.path(&path), &format!("{now}mine\n"));
+            expected.push_str("mine\n");
+            edit("line 7\n", "seven\n");
+        }
+        world.restart();
+
+        let mut client = world.client();
+        let blame = client.ok("file/blame", json!({"path": path}));
+        let of_agent: Vec<String> = blame["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|line| line["author"]["session"] == session)
+            .map(|line| touchmark_tests::text(line, "text"))
+            .collect();
+        let mut written = vec![format!("{round}, three")];
+        written.extend((round % 2 == 1).then(|| format!("{round}, seven")));
+        assert_eq!(of_agent, written, "{blame}");
+        let undone = client.ok("undo", json!({"session": session}));
+        assert_eq!(undone["files"][0]["outcome"], "undone", "{undone}");
+        let now = std::fs::read_to_string(world.path(&path)).unwrap();
+        assert_eq!(now, expected);
+    }
+    world.healthy();
+}

@@ -121,6 +121,16 @@ impl Chores {
         self.contents.note(note);
     }
 
+    /// Saves the contents from `kill -9` that agents' changes need (KEEP-3).
+    pub(super) fn spool(&self) {
+        self.waiting.spool_needed();
+    }
+
+    /// Frees the space that the spool takes. Returns whether it took any.
+    pub(super) fn empty_spool(&self) -> bool {
+        self.waiting.empty_spool()
+    }
+
     /// Returns whether contents that must not be dropped accumulate in memory.
     pub(super) fn are_urgent(&self) -> bool {
         self.paused.is_none() && self.waiting.is_urgent()

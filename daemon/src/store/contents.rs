@@ -9,6 +9,7 @@
 mod packed;
 mod pins;
 mod removal;
+mod spool;
 mod sums;
 mod table;
 mod waiting;
@@ -17,6 +18,7 @@ use touchmark_engine::Fact;
 use touchmark_proto::{AuthorKind, Hash, Millis, SessionId};
 
 pub(super) use packed::{Kept, read};
+pub(super) use spool::Spool;
 pub(super) use table::{Asked, Table, secrets};
 pub(super) use waiting::Waiting;
 

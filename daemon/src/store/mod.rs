@@ -59,8 +59,9 @@
 //! # Files
 //!
 //! `store.db`, `store.db-wal` and `store.db-shm` are SQLite's, `store.last` is
-//! the high-water mark. All are in [`Options::directory`], readable by the user
-//! alone.
+//! the high-water mark, `store.spool` has contents that are not in `store.db`
+//! yet (`contents/spool.rs`). All are in [`Options::directory`], readable by the
+//! user alone.
 
 mod checks;
 mod chores;
@@ -97,7 +98,7 @@ pub use exports::{Exports, Progress};
 pub use reader::Reader;
 
 use chores::Chores;
-use contents::{Asked, Table, Waiting};
+use contents::{Asked, Spool, Table, Waiting};
 use load::Loaded;
 use unstored::Unstored;
 use upkeep::{Nudge, Upkeep, Work};
@@ -284,7 +285,11 @@ pub fn open(
     };
     let path = file(&options.directory);
     let purge = schema::meta::<i64>(&connection, chores::PURGE)?.is_some();
-    let waiting = Arc::new(Waiting::new(options.contents_file, secrets));
+    let spool = Spool::open(
+        &options.directory.join("store.spool"),
+        options.contents_total > 0,
+    );
+    let waiting = Arc::new(Waiting::new(options.contents_file, secrets, spool));
     let unstored = Arc::new(Unstored::default());
     let unreadable = Arc::new(AtomicU64::new(unreadable));
     let unexported = Arc::new(AtomicU64::new(exports::dropped(&connection)?));
@@ -358,7 +363,8 @@ impl Store {
     pub fn commit(&self, turn: u64, mut records: Vec<Record>, mut report: impl FnMut(StoreEvent)) {
         self.waiting.heed(&records);
         if let Some(shared) = &self.shared {
-            if self.at_once {
+            // Much to spool would occupy the caller's thread for long.
+            if self.at_once && !self.waiting.is_urgent() {
                 records = match shared.commit(turn, records, &mut report) {
                     Ok(true) => return,
                     Ok(false) => return self.send(Message::Look),
@@ -371,8 +377,8 @@ impl Store {
     }
 
     /// Stores a content, unless it is larger than the limit. It can be read
-    /// back immediately. It is written when the writer has nothing else to do,
-    /// and may be lost in a crash.
+    /// back immediately. It is written when the writer has nothing else to do.
+    /// Until then a crash may lose it, unless an agent's change needs it.
     pub fn keep(&self, hash: Hash, bytes: Arc<[u8]>) {
         if self.waiting.keep(hash, bytes) {
             self.send(Message::Look);

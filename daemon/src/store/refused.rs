@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use rusqlite::config::DbConfig;
 
-use super::contents::Waiting;
+use super::contents::{Spool, Waiting};
 use super::error::StoreError;
 use super::load::{self, Found, Lost, mark_path, now};
 use super::schema::{self, set_meta};
@@ -49,7 +49,7 @@ pub(super) fn open(
         Err(other) => return Err(other),
     };
     tracing::error!(%cause, "the store cannot be written to");
-    let waiting = Arc::new(Waiting::new(options.contents_file, []));
+    let waiting = Arc::new(Waiting::new(options.contents_file, [], Spool::default()));
     let unstored = Arc::new(Unstored::default());
     let (writer, messages) = channel();
     let refused = Refused {

@@ -210,8 +210,20 @@ impl Writer {
         }
     }
 
-    /// Stores the backlog in one transaction.
+    /// Stores the backlog, after the contents that it needs.
     fn store(&mut self) -> Result<(), rusqlite::Error> {
+        self.chores.spool();
+        let stored = self.attempt();
+        let full = |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::DiskFull);
+        // Facts need the room more.
+        if stored.as_ref().is_err_and(full) && self.chores.empty_spool() {
+            return self.attempt();
+        }
+        stored
+    }
+
+    /// Stores the backlog in one transaction.
+    fn attempt(&mut self) -> Result<(), rusqlite::Error> {
         let transaction = schema::begin(&mut self.connection)?;
         {
             // A failed attempt may have reached the log nevertheless. The

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchmark_engine::Record;
 use touchmark_proto::Hash;
 
-use super::Said;
+use super::{Said, Spool};
 
 /// The most bytes of contents that wait in memory. Beyond it the oldest are
 /// dropped.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// The most bytes of contents in memory that agents' changes need; they are
-/// dropped only beyond it. The writer gives them precedence, so that they do
-/// not accumulate.
+/// The most bytes of contents in memory, and of the spool, that agents' changes
+/// need; they are dropped only beyond it. The writer gives them precedence, so
+/// that they do not accumulate.
 const NEEDED_BYTES: usize = 256 << 20;
 
 /// The most bytes that one transaction writes (or one content, if it is
@@ -30,6 +30,8 @@ const LARGE_BATCH_BYTES: usize = 1 << 20;
 /// secrets, which are never written.
 pub(in super::super) struct Waiting {
     largest: u64,
+    /// Locked before the queue, by whoever needs both.
+    spool: Mutex<Spool>,
     queue: Mutex<Queue>,
     secrets: Mutex<Secrets>,
 }
@@ -57,6 +59,8 @@ struct Queue {
     /// The needed hashes in the order in which they became needed; some may
     /// have been removed.
     needed: VecDeque<Hash>,
+    /// How many of the first hashes of `needed` are in the spool.
+    spooled: usize,
     total: usize,
     needed_total: usize,
     /// Contents were dropped since the last [`Waiting::take_dropped`].
@@ -64,17 +68,38 @@ struct Queue {
 }
 
 impl Waiting {
-    /// Creates an empty queue. `secrets` are the hashes that the table has.
-    pub(in super::super) fn new(largest: u64, secrets: impl IntoIterator<Item = Hash>) -> Self {
+    /// Creates a queue of what an earlier run left in the spool. `secrets` are
+    /// the hashes that the table has.
+    pub(in super::super) fn new(
+        largest: u64,
+        secrets: impl IntoIterator<Item = Hash>,
+        mut spool: Spool,
+    ) -> Self {
         let secrets = Secrets {
             known: secrets.into_iter().collect(),
             new: Vec::new(),
         };
-        Self {
+        let waiting = Self {
             largest,
+            spool: Mutex::default(),
             queue: Mutex::default(),
             secrets: Mutex::new(secrets),
+        };
+        let mut secret = false;
+        spool.recover(|hash, bytes| {
+            secret |= waiting.is_secret(&hash);
+            waiting.keep(hash, bytes.into());
+            let mut queue = waiting.lock();
+            queue.need(hash);
+            queue.shrink();
+            queue.spooled = queue.needed.len();
+        });
+        // A loss of power may have brought a secret back.
+        if secret || waiting.lock().needed.is_empty() {
+            spool.clear();
         }
+        *waiting.spool() = spool;
+        waiting
     }
 
     /// From now on the content is not stored, under any path. Returns whether
@@ -86,7 +111,9 @@ impl Waiting {
         }
         secrets.new.push(hash);
         drop(secrets);
+        let mut spool = self.spool();
         self.lock().take(&hash);
+        spool.erase(&hash);
         true
     }
 
@@ -153,6 +180,28 @@ impl Waiting {
         queue.shrink();
     }
 
+    /// Appends the needed contents to the spool that it does not have yet. The
+    /// writer calls this before it commits the facts that need them.
+    pub(in super::super) fn spool_needed(&self) {
+        loop {
+            // A reader must not wait for more than one content.
+            let mut spool = self.spool();
+            let Some((hash, bytes)) = self.lock().next_to_spool() else {
+                return;
+            };
+            spool.add(&hash, &bytes, NEEDED_BYTES as u64);
+        }
+    }
+
+    /// Removes all contents from the spool. They still wait in memory. Returns
+    /// whether there were any.
+    pub(in super::super) fn empty_spool(&self) -> bool {
+        let mut spool = self.spool();
+        let any = spool.length() > 0;
+        spool.clear();
+        any
+    }
+
     /// Returns a pending content.
     pub(in super::super) fn get(&self, hash: &Hash) -> Option<Arc<[u8]>> {
         let queue = self.lock();
@@ -163,17 +212,21 @@ impl Waiting {
     }
 
     pub(in super::super) fn clear(&self) {
+        let mut spool = self.spool();
         *self.lock() = Queue::default();
+        spool.clear();
     }
 
     pub(in super::super) fn is_empty(&self) -> bool {
         self.lock().entries.is_empty()
     }
 
-    /// Returns whether so many needed contents are pending that the writer must
-    /// not wait until it is idle.
+    /// Returns whether so many needed contents are pending, or the spool has
+    /// grown so much since none was, that the writer must not wait until it is
+    /// idle.
     pub(in super::super) fn is_urgent(&self) -> bool {
-        self.lock().needed_total > WAITING_BYTES / 2
+        let spooled = self.spool().length();
+        spooled > WAITING_BYTES as u64 || self.lock().needed_total > WAITING_BYTES / 2
     }
 
     /// Returns whether contents were dropped since the last call.
@@ -213,12 +266,22 @@ impl Waiting {
     }
 
     pub(super) fn written<'a>(&self, hashes: impl IntoIterator<Item = &'a Hash>) {
+        let mut spool = self.spool();
         let mut queue = self.lock();
         for hash in hashes {
             // It may have been dropped or forgotten in the meantime.
             queue.take(hash);
         }
         queue.tidy();
+        let done = queue.needed.is_empty();
+        drop(queue);
+        if done {
+            spool.clear();
+        }
+    }
+
+    fn spool(&self) -> MutexGuard<'_, Spool> {
+        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -248,6 +311,24 @@ impl Queue {
         }
     }
 
+    /// Returns the oldest needed content that is not in the spool. From now on
+    /// it counts as being there.
+    fn next_to_spool(&mut self) -> Option<(Hash, Arc<[u8]>)> {
+        loop {
+            let hash = *self.needed.get(self.spooled)?;
+            self.spooled += 1;
+            if let Some(entry) = self.entries.get(&hash).filter(|entry| entry.needed) {
+                return Some((hash, Arc::clone(&entry.bytes)));
+            }
+        }
+    }
+
+    /// Removes the oldest hash that is or was needed.
+    fn pop_needed(&mut self) -> Option<Hash> {
+        self.spooled = self.spooled.saturating_sub(1);
+        self.needed.pop_front()
+    }
+
     /// Drops the oldest contents while there are too many bytes.
     fn shrink(&mut self) {
         while self.total - self.needed_total > WAITING_BYTES {
@@ -259,7 +340,7 @@ impl Queue {
             }
         }
         while self.needed_total > NEEDED_BYTES {
-            let Some(hash) = self.needed.pop_front() else {
+            let Some(hash) = self.pop_needed() else {
                 break;
             };
             self.dropped |= self.take(&hash);
@@ -277,14 +358,19 @@ impl Queue {
             };
             return;
         }
-        let entries = &self.entries;
-        for (order, needed) in [(&mut self.order, false), (&mut self.needed, true)] {
-            while order
-                .front()
-                .is_some_and(|hash| entries.get(hash).is_none_or(|entry| entry.needed != needed))
-            {
-                order.pop_front();
-            }
+        let waits = |queue: &Self, hash: &Hash, needed| {
+            let entry = queue.entries.get(hash);
+            entry.is_some_and(|entry| entry.needed == needed)
+        };
+        while let Some(hash) = self.order.front()
+            && !waits(self, hash, false)
+        {
+            self.order.pop_front();
+        }
+        while let Some(hash) = self.needed.front()
+            && !waits(self, hash, true)
+        {
+            self.pop_needed();
         }
     }
 }

@@ -83,7 +83,7 @@ impl Kit {
         let file = directory.path().join("store.db");
         Self {
             connection: super::super::schema::open(&file, Durability::Process, false).unwrap(),
-            waiting: Waiting::new(1 << 20, []),
+            waiting: Waiting::new(1 << 20, [], Spool::default()),
             table: Table::new(cap),
             n: 0,
             _directory: directory,
@@ -295,7 +295,7 @@ fn keep1_a_version_that_is_told_late_is_packed_then() {
 #[test]
 fn keep1_large_contents_see_all_of_the_one_before() {
     let mut kit = Kit::new(1 << 30);
-    kit.waiting = Waiting::new(8 << 20, []);
+    kit.waiting = Waiting::new(8 << 20, [], Spool::default());
     let mut bytes = noise(1, 3 << 20);
     let mut before = None;
     for n in 0..4 {
@@ -517,7 +517,7 @@ fn dur2_a_damaged_link_costs_what_rests_on_it_and_nothing_else() {
 
 #[test]
 fn what_waits_in_memory_is_bounded() {
-    let waiting = Waiting::new(1 << 20, []);
+    let waiting = Waiting::new(1 << 20, [], Spool::default());
     for seed in 0..40 {
         let (hash, bytes) = content(seed, 1 << 20);
         waiting.keep(hash, bytes);
@@ -529,7 +529,7 @@ fn what_waits_in_memory_is_bounded() {
 
 #[test]
 fn keep3_what_agents_changed_is_not_dropped_while_it_waits() {
-    let waiting = Waiting::new(1 << 20, []);
+    let waiting = Waiting::new(1 << 20, [], Spool::default());
     let hash_of = |seed| content(seed, 1 << 20).0;
     for seed in 0..40 {
         let (hash, bytes) = content(seed, 1 << 20);

@@ -137,6 +137,27 @@ fn a_full_disk_fails_turns_and_recovers_by_itself() {
     );
 }
 
+/// Contents that take little room once they are stored.
+#[test]
+fn keep3_the_spool_leaves_the_last_room_to_facts() {
+    let Some(disk) = Tiny::mount() else {
+        not_tested("a spool on a full disk: this user may not mount a tmpfs");
+        return;
+    };
+    let state = disk.0.path().join("state");
+    let world = world(&state);
+    for n in 1..=60 {
+        let bytes = vec![u8::try_from(n).unwrap(); 50_000];
+        let mut record = version(n, "a.txt");
+        if let Fact::Version(version) = &mut record.fact {
+            version.author = Author::agent(session());
+            version.held.hash = Some(Hash::of(&bytes));
+        }
+        world.opened.store.keep(Hash::of(&bytes), bytes.into());
+        world.store(&[record]);
+    }
+}
+
 #[test]
 fn keep1_a_full_disk_costs_contents_and_nothing_that_was_kept() {
     let Some(disk) = Tiny::mount() else {

@@ -222,7 +222,7 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("store.db");
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
-    let waiting = Arc::new(Waiting::new(0, []));
+    let waiting = Arc::new(Waiting::new(0, [], Spool::default()));
     let mut chores = super::super::chores::Chores::new(
         waiting,
         Table::new(0),
@@ -259,7 +259,7 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     drop(upkeep);
     let mut connection = super::super::schema::open(&file, Durability::Process, false).unwrap();
     let mut chores = super::super::chores::Chores::new(
-        Arc::new(Waiting::new(0, [])),
+        Arc::new(Waiting::new(0, [], Spool::default())),
         Table::new(0),
         Arc::default(),
         Arc::default(),

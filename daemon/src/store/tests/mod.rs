@@ -13,6 +13,7 @@ mod log;
 #[cfg(target_os = "linux")]
 mod refused;
 mod schema;
+mod spool;
 mod storm;
 
 use std::fs;
@@ -184,10 +185,11 @@ fn numbers(records: &[Record]) -> Vec<u64> {
 }
 
 /// Copies what a crash at this moment would leave. The high-water mark is
-/// copied first, since it is never ahead of the log.
+/// copied first, since it is never ahead of the log, and the spool before the
+/// store, since it is emptied after the store has its contents.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
-    for name in ["store.last", "store.db", "store.db-wal"] {
+    for name in ["store.last", "store.spool", "store.db", "store.db-wal"] {
         if from.join(name).exists() {
             fs::copy(from.join(name), to.join(name)).unwrap();
         }
