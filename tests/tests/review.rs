@@ -243,6 +243,24 @@ fn rev2_what_an_agents_commit_replaced_is_not_kept_by_the_next_commit() {
     world.healthy();
 }
 
+#[test]
+fn rev2_a_removal_right_behind_a_line_that_the_user_commits_stays() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let mut client = world.client();
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    by_user(&world, &["commit", "-q", "-m", "first"]);
+    edit(&world, &mut agent, "f", "line 5\n", "");
+    let commit = ["commit", "-q", "-a", "-m", "without five"];
+    by_agent(&world, &mut agent, SystemTime::now(), &commit);
+    edit(&world, &mut agent, "f", "line 4\n", "four\n");
+    by_user(&world, &["commit", "-q", "-a", "-m", "four"]);
+    assert_eq!(told(&queue(&mut client)), ["f line 4|line 5|>four|"]);
+    world.healthy();
+}
+
 /// Git's times are in whole seconds, and agents commit in the user's name.
 #[test]
 fn rev2_commits_of_one_second_are_not_one_that_is_made_again() {

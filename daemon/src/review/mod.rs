@@ -342,7 +342,7 @@ impl Undoer {
             match (committed, chain.steps.last()) {
                 (Step::Held(committed), Some(Step::Held(now))) => {
                     let places = lines::all_places(&committed, now);
-                    found.retain(|hunk| !is_in(places.as_deref(), hunk));
+                    found.retain(|hunk| !is_in(&committed, places.as_deref(), hunk));
                 }
                 // A commit that does not contain the file may never have
                 // contained it. So the commit counts that deleted it.
@@ -515,10 +515,14 @@ fn hashed<const N: usize>(parts: [&[u8]; N]) -> String {
     name
 }
 
+fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n')
+}
+
 /// Returns whether a commit contains a change: it has the added lines, and does
-/// not have the removed ones. `places` are those where the commit differs from
-/// the file; `None` if that is not known.
-fn is_in(places: Option<&[Hunk]>, hunk: &Reviewed) -> bool {
+/// not have the removed ones. `places` are those where the committed content
+/// differs from the file; `None` if that is not known.
+fn is_in(committed: &[u8], places: Option<&[Hunk]>, hunk: &Reviewed) -> bool {
     let Some(places) = places else {
         return false;
     };
@@ -534,6 +538,13 @@ fn is_in(places: Option<&[Hunk]>, hunk: &Reviewed) -> bool {
         let removes = !hunk.after.is_empty() || place.old_lines > 0;
         // An empty range touches the line before it.
         let touches = start <= to && from < end.max(start + 1);
-        !(removes && touches)
+        // Lines may be gone right behind those that the commit has.
+        let follows = start == to + 1 && place.new_lines == 0;
+        let goes_on = || {
+            let gone = split(committed).skip(place.old_start as usize - 1);
+            let mut gone = gone.take(place.old_lines as usize);
+            gone.any(|gone| split(&hunk.before).any(|line| line == gone))
+        };
+        !(removes && touches || follows && goes_on())
     })
 }

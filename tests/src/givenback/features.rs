@@ -78,10 +78,10 @@ pub const FEATURES: &[(Feature, Runs, &str)] = &[
     ),
     (
         Feature::Rewrites,
-        Runs::Off,
+        Runs::Alone,
         "amended and rebased commits, and what was kept of them",
     ),
-    (Feature::Clashes, Runs::Off, "merges with conflicts"),
+    (Feature::Clashes, Runs::Alone, "merges with conflicts"),
     (
         Feature::Decided,
         Runs::Alone,
