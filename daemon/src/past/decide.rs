@@ -516,8 +516,9 @@ impl Known {
                 self.renamed.push_back(row.clone());
             }
             // If a session does not use the name, nothing says when the file
-            // leaves it.
-            if last.is_there && row.from.is_some() {
+            // leaves it. A command records what it removed after what it found,
+            // so a file that an undo has moved would seem to have left unseen.
+            if last.is_there && row.from.is_some() && !row.is_told {
                 self.places.insert(row.path.clone());
             }
             self.names.insert(row.path.clone(), last);

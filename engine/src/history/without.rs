@@ -214,7 +214,7 @@ impl Weave {
                     state.exists = change.exists || is_removed_again && state.exists;
                 }
                 What::Restored(of) => {
-                    let before = state.clone();
+                    let before = asked.contains(of).then(|| state.clone());
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
                     }
@@ -223,7 +223,7 @@ impl Weave {
                         (state.exists, state.on) = (false, vec![false; self.lines.len()]);
                     }
                     if change.exists && self.decides(at, asked) {
-                        if asked.contains(of) {
+                        if let Some(before) = before {
                             self.keep_brought(at, asked, &before, &mut state);
                         }
                         if !existed {
