@@ -289,3 +289,31 @@ fn keep3_what_an_agent_changed_right_before_the_kill_is_blamed_and_undone() {
     }
     world.healthy();
 }
+
+/// So do those of undos and redos, and what they replaced.
+#[test]
+fn keep3_what_redos_wrote_right_before_kills_is_undone_again() {
+    let mut world = World::new();
+    let original: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    world.file("f", &original);
+    let mut agent = world.session("s");
+    for (old, new) in [("line 3\n", "three\n"), ("line 7\n", "seven\n")] {
+        agent.read("f");
+        let params = json!({"path": "f", "oldString": old, "newString": new});
+        agent.ok("file/edit", params);
+    }
+    let now = || std::fs::read_to_string(world.path("f")).unwrap();
+    let undone = agent.client.ok("undo", json!({"session": "s"}));
+    assert_eq!(now(), original);
+    user::write(&world.path("f"), &format!("{original}mine\n"));
+    agent.sync();
+    drop(agent);
+    world.client().ok("redo", json!({"undo": undone["undo"]}));
+    world.restart();
+    let undone = world.client().ok("undo", json!({"session": "s"}));
+    assert_eq!(undone["files"][0]["outcome"], "undone", "{undone}");
+    assert!(undone["files"][0]["left"].is_null(), "{undone}");
+    let now = std::fs::read_to_string(world.path("f")).unwrap();
+    assert_eq!(now, format!("{original}mine\n"));
+    world.healthy();
+}

@@ -15,7 +15,7 @@ mod table;
 mod waiting;
 
 use touchmark_engine::Fact;
-use touchmark_proto::{AuthorKind, Hash, Millis, SessionId};
+use touchmark_proto::{AuthorKind, Evidence, Hash, Millis, SessionId};
 
 pub(super) use packed::{Kept, read};
 pub(super) use spool::Spool;
@@ -112,19 +112,20 @@ impl Said {
             _ => None,
         }
     }
+}
 
-    /// Returns the contents that an undo of this change needs.
-    fn needed(self) -> impl Iterator<Item = Hash> {
-        let (before, hash) = match self {
-            Self::Holds {
-                hash,
-                before,
-                agent: true,
-            } => (before, hash),
-            _ => (None, None),
-        };
-        before.into_iter().chain(hash)
-    }
+/// Returns the contents before and after a change that an undo needs: of what
+/// agents changed, and of what undos and redos wrote or an editor has reported.
+fn needed(fact: &Fact) -> impl Iterator<Item = Hash> {
+    let version = match fact {
+        Fact::Version(version) => Some(version),
+        _ => None,
+    };
+    let version = version.filter(|version| {
+        version.author.kind == AuthorKind::Agent || version.evidence == Evidence::Editor
+    });
+    let both = version.map(|version| [version.before, version.held.hash]);
+    both.into_iter().flatten().flatten()
 }
 
 /// What a fact says about contents, with the fact's number and time.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchmark_engine::Record;
 use touchmark_proto::Hash;
 
-use super::{Said, Spool};
+use super::{Spool, needed};
 
 /// The most bytes of contents that wait in memory. Beyond it the oldest are
 /// dropped.
@@ -162,13 +162,12 @@ impl Waiting {
         first
     }
 
-    /// Protects the contents of agents' changes in these facts from being
-    /// dropped (KEEP-3).
+    /// Protects the contents that an undo of these facts needs from being dropped
+    /// (KEEP-3).
     pub(in super::super) fn heed(&self, records: &[Record]) {
         let needed: Vec<Hash> = records
             .iter()
-            .filter_map(|record| Said::by(&record.fact))
-            .flat_map(|said| said.needed())
+            .flat_map(|record| needed(&record.fact))
             .collect();
         if needed.is_empty() {
             return;
