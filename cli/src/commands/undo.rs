@@ -231,7 +231,7 @@ fn of_a_file(name: &str, failure: Failure) -> Failure {
     }
     let name = crate::text::escaped(name, 60);
     Failure::Usage(format!(
-        "{name} is a file; whose changes of it? Say `touchmark undo SESSION -- {name}`"
+        "whose changes? Say `touchmark undo SESSION -- {name}`"
     ))
 }
 
