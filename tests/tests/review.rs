@@ -52,10 +52,7 @@ fn rev1_a_change_stays_in_the_queue_until_it_is_kept_undone_or_committed() {
     let mut world = World::new();
     let mut agent = world.session("a");
     let mut client = world.client();
-    world.file("f", ten());
-    user::git(world.workspace(), &["init", "-q"]);
-    user::git(world.workspace(), &["add", "f"]);
-    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    first_commit(&world);
     edit(&world, &mut agent, "f", "line 2\n", "two\n");
     edit(&world, &mut agent, "f", "line 5\n", "five\n");
     edit(&world, &mut agent, "f", "line 8\n", "eight\n");
@@ -151,6 +148,15 @@ fn rev1_files_that_agents_made_and_deleted() {
     world.healthy();
 }
 
+/// Creates a file with ten lines, and a repository in which the user has
+/// committed it.
+fn first_commit(world: &World) {
+    world.file("f", ten());
+    user::git(world.workspace(), &["init", "-q"]);
+    user::git(world.workspace(), &["add", "f"]);
+    by_user(world, &["commit", "-q", "-m", "first"]);
+}
+
 /// Runs git as the user, away from what an agent does before and after it, by
 /// the file system's clock.
 fn by_user(world: &World, arguments: &[&str]) {
@@ -184,10 +190,7 @@ fn rev2_a_committer_may_choose_any_time() {
     let mut world = World::new();
     let mut agent = world.session("a");
     let mut client = world.client();
-    world.file("f", ten());
-    user::git(world.workspace(), &["init", "-q"]);
-    user::git(world.workspace(), &["add", "f"]);
-    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    first_commit(&world);
     // The agent commits an hour ago, and in an hour.
     let now = SystemTime::now();
     edit(&world, &mut agent, "f", "line 2\n", "two\n");
@@ -228,10 +231,7 @@ fn rev2_what_an_agents_commit_replaced_is_not_kept_by_the_next_commit() {
     let mut world = World::new();
     let mut agent = world.session("a");
     let mut client = world.client();
-    world.file("f", ten());
-    user::git(world.workspace(), &["init", "-q"]);
-    user::git(world.workspace(), &["add", "f"]);
-    by_user(&world, &["commit", "-q", "-m", "first"]);
+    first_commit(&world);
     edit(&world, &mut agent, "f", "line 5\n", "five\n");
     let commit = ["commit", "-q", "-a", "-m", "five"];
     by_agent(&world, &mut agent, SystemTime::now(), &commit);
@@ -248,10 +248,7 @@ fn rev2_a_removal_right_behind_a_line_that_the_user_commits_stays() {
     let mut world = World::new();
     let mut agent = world.session("a");
     let mut client = world.client();
-    world.file("f", ten());
-    user::git(world.workspace(), &["init", "-q"]);
-    user::git(world.workspace(), &["add", "f"]);
-    by_user(&world, &["commit", "-q", "-m", "first"]);
+    first_commit(&world);
     edit(&world, &mut agent, "f", "line 5\n", "");
     let commit = ["commit", "-q", "-a", "-m", "without five"];
     by_agent(&world, &mut agent, SystemTime::now(), &commit);
@@ -347,10 +344,7 @@ fn rev2_a_removed_line_waits_until_a_commit_has_it_no_more() {
     let mut world = World::new();
     let mut agent = world.session("a");
     let mut client = world.client();
-    world.file("f", ten());
-    user::git(world.workspace(), &["init", "-q"]);
-    user::git(world.workspace(), &["add", "f"]);
-    user::git(world.workspace(), &["commit", "-q", "-m", "first"]);
+    first_commit(&world);
     edit(&world, &mut agent, "f", "line 2\n", "");
     edit(&world, &mut agent, "f", "line 10\n", "");
     assert_eq!(told(&queue(&mut client)), ["f line 2|>", "f line 10|>"]);
