@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::Fact;
 use touchmark_engine::history::lineage::{Begins, Change, Name, decide};
-use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind};
+use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind, native};
 
 use self::bursts::{Row, of};
 use super::Lineage;
@@ -537,6 +537,12 @@ impl Known {
         let last = rows.iter().map(|row| row.n).max();
         self.upto = self.upto.max(last);
     }
+}
+
+/// Returns whether there is nothing at a name on disk.
+pub(super) fn is_gone(root: &Path, path: &RelPath) -> bool {
+    let place = root.join(native::name(path.as_bytes()));
+    place.symlink_metadata().is_err()
 }
 
 fn fact(begins: &Begins) -> Fact {

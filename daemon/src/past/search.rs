@@ -12,7 +12,7 @@ use touchmark_engine::history::lineage::{Change, Gone, Name, decide};
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::{Error, ErrorCode, Hash, RelPath, native};
 
-use super::decide::{Known, Last, Lineages};
+use super::decide::{Known, Last, Lineages, is_gone};
 use super::versions::Sources;
 use crate::store::Reader;
 use crate::system::stat::MetadataExt as _;
@@ -84,10 +84,6 @@ impl Lineages {
 
 impl Known {
     fn search(&mut self, log: &Reader, root: &Path, wanted: &Wanted) -> Vec<Fact> {
-        let is_on_disk = |name: &RelPath| {
-            let place = root.join(native::name(name.as_bytes()));
-            place.symlink_metadata().is_ok()
-        };
         let names: Vec<RelPath> = match wanted {
             Wanted::Places(names) => names.clone(),
             Wanted::File(name) => self.alike(root, name),
@@ -105,7 +101,7 @@ impl Known {
             let Some(content) = last.content else {
                 continue;
             };
-            if self.lineage.has_left(&name) || is_on_disk(&name) {
+            if self.lineage.has_left(&name) || !is_gone(root, &name) {
                 continue;
             }
             if is_wide && !self.searched.insert((name.clone(), last.n)) {

@@ -93,7 +93,8 @@ pub struct Decided {
 /// Decides which names stand for another file than before. `text` returns a
 /// content, or `None` if it is not stored.
 ///
-/// - What an undo or a redo has moved is moved, whatever it has changed.
+/// - A file that an undo or a redo has moved continues under its new name, even
+///   if few of its lines are left.
 /// - A name that keeps at least half of its lines keeps its file. So does one
 ///   that has an earlier content again, or at least half of its lines. If another
 ///   file of the name had that content, the name stands for that one again.
@@ -317,9 +318,15 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             Some(before) => texts.keeps(&before, &content),
             None => Some(false),
         };
-        let mut known = name.known.iter().take(EARLIER);
-        let alike = known.find(|(known, _)| texts.keeps(known, &content) == Some(true));
-        let alike = had.or(alike.map(|(_, ended)| *ended));
+        let alike = match (had, keeps) {
+            (None, Some(true)) => Some(None),
+            (None, _) => {
+                let mut known = name.known.iter().take(EARLIER);
+                let alike = known.find(|(known, _)| texts.keeps(known, &content) == Some(true));
+                alike.map(|(_, ended)| *ended)
+            }
+            (had, _) => had,
+        };
         if keeps == Some(true) || alike == Some(None) {
             // The file from before the burst has an earlier content again, or was
             // removed, and is back.

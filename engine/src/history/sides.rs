@@ -33,11 +33,14 @@ impl Weave {
                 continue;
             };
             for hunk in hunks {
+                let own = sides.iter().map(|sides| {
+                    let own = hunk.on.iter().filter_map(|own| sides.conflicts.get(own));
+                    own.collect::<BTreeSet<&usize>>()
+                });
+                let own: Vec<BTreeSet<&usize>> = own.collect();
                 for line in hunk.off.iter().filter(|line| !now[**line]) {
-                    let mut all = sides.iter();
-                    let is_doubled = all.any(|sides| {
-                        let own = hunk.on.iter().filter_map(|own| sides.conflicts.get(own));
-                        let own: BTreeSet<&usize> = own.collect();
+                    let mut all = sides.iter().zip(&own);
+                    let is_doubled = all.any(|(sides, own)| {
                         let equal = sides.brought.get(&*self.lines[*line].text);
                         equal.into_iter().flatten().any(|other| {
                             let conflict = sides.conflicts.get(other);

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use touchmark_engine::history::lineage::{Begins, Gone};
 use touchmark_engine::{Fact, Record};
-use touchmark_proto::{Evidence, Hash, Millis, RelPath, VersionKind, native};
+use touchmark_proto::{Evidence, Hash, Millis, RelPath, VersionKind};
 
 use super::super::undos::Recorded;
-use super::{BURST, GONE, Known, LONGEST, Last};
+use super::{BURST, GONE, Known, LONGEST, Last, is_gone};
 use crate::store::Reader;
 
 /// A version that follows so soon after another one is part of its burst, in
@@ -324,12 +324,6 @@ impl Known {
         all.dedup_by(|one, other| one.path == other.path);
         all
     }
-}
-
-/// Returns whether there is nothing at a name on disk.
-fn is_gone(root: &Path, path: &RelPath) -> bool {
-    let place = root.join(native::name(path.as_bytes()));
-    place.symlink_metadata().is_err()
 }
 
 /// Returns the rows of one name.
