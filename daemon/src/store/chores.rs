@@ -121,7 +121,7 @@ impl Chores {
         self.contents.note(note);
     }
 
-    /// Saves the contents from `kill -9` that agents' changes need (KEEP-3).
+    /// Saves the contents from `kill -9` that an undo needs (KEEP-3).
     pub(super) fn spool(&self) {
         self.waiting.spool_needed();
     }

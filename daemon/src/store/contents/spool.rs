@@ -1,4 +1,4 @@
-//! The contents that agents' changes need, in a file until the table has them,
+//! The contents that an undo needs, in a file until the table has them,
 //! so that they survive `kill -9` (KEEP-3).
 //!
 //! A record is the length of the content, its hash, and its bytes. Records are

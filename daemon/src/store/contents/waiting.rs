@@ -12,8 +12,8 @@ use super::{Spool, needed};
 /// dropped.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// The most bytes of contents in memory, and of the spool, that agents' changes
-/// need; they are dropped only beyond it. The writer gives them precedence, so
+/// The most bytes of contents in memory, and of the spool, that an undo needs;
+/// they are dropped only beyond it. The writer gives them precedence, so
 /// that they do not accumulate.
 const NEEDED_BYTES: usize = 256 << 20;
 

@@ -114,7 +114,7 @@ fn keep3_what_agents_changed_is_there_after_a_kill() {
     world.close();
     assert_eq!(spool(killed.path()).len(), 0, "all is stored");
 
-    // What a workspace is not to keep is in no file.
+    // With `contents.total = 0` there is no spool.
     fs::write(killed.path().join("store.spool"), b"x").unwrap();
     let world = world_with(&Options {
         contents_total: 0,
@@ -146,7 +146,7 @@ fn keep3_a_torn_tail_of_the_spool_costs_what_was_torn() {
         assert_eq!(there(&waiting, &contents), (0..kept).collect::<Vec<_>>());
         let expected = ends[..kept].last().copied().unwrap_or(0);
         assert_eq!(spooled.bytes().len(), expected, "cut at {length}");
-        // What is added then is found, and so is what was there.
+        // A content that is added after the cut is found, like those before it.
         let more = noise(9, 20);
         changed(&waiting, &more, None);
         drop(waiting);
