@@ -339,6 +339,38 @@ fn hist8_what_git_brings_is_not_of_the_agent_that_ran_it() {
 
 /// In each case git stops at a conflict. The daemon looks when git has ended: what
 /// it sees while git works does not tell yet that the operation waits.
+/// The files of a large batch are read ahead, but for the largest ones.
+#[test]
+fn hist8_each_of_many_files_that_git_brings_is_looked_at() {
+    let world = World::new();
+    let names: Vec<String> = (0..150).map(|n| format!("many/{n}")).collect();
+    let text = |n: usize, branch: &str| {
+        let lines = if n == 70 { 20_000 } else { 5 };
+        let line = |at: usize| format!("line {at} of file {n} on {branch}\n");
+        (0..lines).map(line).collect::<String>()
+    };
+    let write_all = |branch: &str| {
+        for (n, name) in names.iter().enumerate() {
+            world.file(name, text(n, branch));
+        }
+    };
+    write_all("main");
+    sh(
+        &world,
+        "git init -q -b main && git add -A && git commit -qm main && git checkout -qb up",
+    );
+    write_all("up");
+    sh(&world, "git commit -qam up && git checkout -q main");
+    let mut agent = world.session("a");
+    for name in &names {
+        agent.read(name);
+    }
+    command(&world, &mut agent, "git checkout -q up");
+    for name in &names {
+        assert_eq!(blamed(&mut agent, name), "", "{name}");
+    }
+}
+
 #[test]
 fn hist8_what_git_brought_goes_when_the_operation_is_called_off() {
     for way in ["merge", "cherry-pick"] {

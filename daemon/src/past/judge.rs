@@ -64,18 +64,28 @@ struct Content {
     is_older: bool,
 }
 
+/// What was read of a file.
+pub(super) struct OnDisk {
+    bytes: Vec<u8>,
+    hash: Hash,
+    /// The file's stat while it had the bytes.
+    found: Metadata,
+}
+
 /// The moves that may explain a version, and which files each changed.
 type Moves = Vec<(Move, Option<Arc<Changed>>)>;
 
 impl Job {
     /// Returns what git did with the version's content; `None` if it did not
-    /// bring it. `path` is relative to the repository's top.
+    /// bring it. `path` is relative to the repository's top, `read` is what was
+    /// read of the file before; `None` if it is to be read.
     pub(super) fn judge(
         &self,
         place: &mut Place,
         log: &Reader,
         file: &Path,
         path: &[u8],
+        read: Option<OnDisk>,
     ) -> Option<Carriage> {
         let before = self.fact.before.and_then(|hash| content(log, &hash));
         let before = before.as_deref();
@@ -89,7 +99,8 @@ impl Job {
                 .or_else(|| self.removed(place, log, path, old))
                 .or_else(|| carried(self.calls_off_at_once(place, log, old)));
         };
-        if let Some(content) = self.content(place, log, file, path, &hash) {
+        let read = read.or_else(|| on_disk(file, MOST));
+        if let Some(content) = self.content(place, log, read, path, &hash) {
             return Some(self.brought(place, log, path, before, &content));
         }
         let how = self
@@ -104,11 +115,12 @@ impl Job {
             return None;
         }
         let begun = self::content(log, &hash)?;
-        let (bytes, _) = on_disk(file)?;
-        if !is_begun(&begun, &bytes) {
+        let read = on_disk(file, MOST)?;
+        if !is_begun(&begun, &read.bytes) {
             return None;
         }
-        let whole = self.content(place, log, file, path, &Hash::of(&bytes))?;
+        let hash = read.hash;
+        let whole = self.content(place, log, Some(read), path, &hash)?;
         let how = self.brought(place, log, path, before, &whole);
         matches!(how, Carriage::Carried | Carriage::Wiped).then_some(how)
     }
@@ -174,24 +186,23 @@ impl Job {
     }
 
     /// Returns the content of the version, if git has it and did not store it
-    /// from this file.
+    /// from this file, of which this was read.
     fn content(
         &self,
         place: &mut Place,
         log: &Reader,
-        file: &Path,
+        read: Option<OnDisk>,
         path: &[u8],
         hash: &Hash,
     ) -> Option<Content> {
         // The file may have got the version's content again since.
         let held = &self.fact.held;
-        let is_this = |(bytes, found): &(Vec<u8>, Metadata)| {
-            let is_later = held.hash == Some(*hash) && modified_ms(found) != held.mtime_ms;
-            Hash::of(bytes) == *hash && !is_later
+        let is_this = |read: &OnDisk| {
+            let is_later = held.hash == Some(*hash) && modified_ms(&read.found) != held.mtime_ms;
+            read.hash == *hash && !is_later
         };
-        let on_disk = on_disk(file).filter(is_this);
-        let (bytes, since, until, found) = match on_disk {
-            Some((bytes, found)) => {
+        let (bytes, since, until, found) = match read.filter(is_this) {
+            Some(OnDisk { bytes, found, .. }) => {
                 let since = written(&found);
                 (Arc::from(bytes), since, since, Some(found))
             }
@@ -530,8 +541,9 @@ fn is_git(path: &RelPath) -> bool {
     parts.any(|part| part == b".git")
 }
 
-/// Returns the bytes of a regular file, and its stat while it had them.
-fn on_disk(path: &Path) -> Option<(Vec<u8>, Metadata)> {
+/// Returns the bytes of a regular file; `None` if it has more than `most`, or was
+/// written meanwhile.
+pub(super) fn on_disk(path: &Path, most: u64) -> Option<OnDisk> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut file = patient()
@@ -540,13 +552,18 @@ fn on_disk(path: &Path) -> Option<(Vec<u8>, Metadata)> {
         .open(path)
         .ok()?;
     let found = file.metadata().ok()?;
-    if !found.is_file() || found.len() > MOST {
+    if !found.is_file() || found.len() > most {
         return None;
     }
     let mut bytes = Vec::new();
-    (&mut file).take(MOST).read_to_end(&mut bytes).ok()?;
+    (&mut file).take(most).read_to_end(&mut bytes).ok()?;
     let after = file.metadata().ok()?;
-    (written(&after) == written(&found) && after.len() == found.len()).then_some((bytes, after))
+    let is_same = written(&after) == written(&found) && after.len() == found.len();
+    is_same.then(|| OnDisk {
+        hash: Hash::of(&bytes),
+        bytes,
+        found: after,
+    })
 }
 
 /// Returns a stored content; `None` if it is not stored.
@@ -554,5 +571,5 @@ fn content(log: &Reader, hash: &Hash) -> Option<Arc<[u8]>> {
     if *hash == Hash::of(b"") {
         return Some(Arc::from([]));
     }
-    log.content(hash).ok().flatten()
+    log.peek(hash).ok().flatten()
 }

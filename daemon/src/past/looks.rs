@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Carriage, Fact, Record};
 use touchmark_proto::{Millis, Places, RelPath, native};
 
-use super::judge::{Job, is_doubtful};
-use super::place::{Place, top_of};
+use super::judge::{Job, OnDisk, is_doubtful, on_disk};
+use super::place::{Place, path_in, top_above};
 use crate::hooks::Consult;
 use crate::inside::Inside;
 use crate::store::{Reader, StoreError};
@@ -24,6 +24,21 @@ const MOST_OPEN: usize = 10_000;
 /// How long before the end of the daemon a version was recorded that it may not
 /// have looked at any more, in milliseconds.
 const BEFORE_END: Millis = 10_000;
+
+/// The size of a batch, in versions, from which on the files are read ahead by
+/// a thread of its own.
+const MANY: usize = 100;
+
+/// The number of files that are read ahead and handed over together. At most
+/// three times as many are in memory.
+const AHEAD: usize = 64;
+
+/// The largest file that is read ahead, in bytes.
+const LARGEST_AHEAD: u64 = 256 << 10;
+
+/// The most facts that are passed to the loop together. It stores them while
+/// more versions are looked at.
+const FACTS: usize = 500;
 
 /// The most repositories that are remembered.
 const MOST_PLACES: usize = 64;
@@ -76,6 +91,11 @@ struct InPlace {
 }
 
 impl InPlace {
+    /// Returns the version's file.
+    fn file(&self, root: &Path) -> PathBuf {
+        root.join(native::name(self.job.fact.path.as_bytes()))
+    }
+
     /// Returns whether git may be in the middle of writing it.
     fn is_merging(&self, places: &HashMap<PathBuf, Option<Place>>) -> bool {
         let place = places.get(&self.top).and_then(Option::as_ref);
@@ -159,11 +179,19 @@ fn explained(fact: &Fact) -> Option<Carriage> {
 
 /// Leaves out the versions of files that are in no repository.
 fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
+    // A switch of branches changes many files of one directory.
+    let mut tops: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
     let placed = waiting.into_iter().filter_map(|one| match one {
         Waits::Answer(answer) => Some(Placed::Answer(answer)),
         Waits::Version(job) => {
             let file = root.join(native::name(job.fact.path.as_bytes()));
-            let (top, path) = top_of(&file)?;
+            let directory = file.parent()?;
+            if !tops.contains_key(directory) {
+                let top = top_above(directory).map(Path::to_owned);
+                tops.insert(directory.to_owned(), top);
+            }
+            let top = tops[directory].clone()?;
+            let path = path_in(&top, &file)?;
             let job = *job;
             let version = InPlace {
                 job,
@@ -270,26 +298,73 @@ impl Looks {
         let left_over = left_over.transpose().inspect_err(|error| {
             tracing::warn!("versions that git may have brought before the start: {error}");
         });
-        let left_over = placed(&self.root, left_over.ok().flatten().unwrap_or_default());
+        let mut all = placed(&self.root, left_over.ok().flatten().unwrap_or_default());
+        all.extend(waiting);
+        std::thread::scope(|scope| {
+            let ahead = self.read_ahead(scope, &all);
+            self.judge_all(log, all, ahead, &mut places, inside);
+        });
+        places.retain(|_, place| place.is_some());
+        for place in places.values_mut().flatten() {
+            place.rest();
+        }
+    }
+
+    /// Reads the files of many versions, in their order, while the versions are
+    /// looked at. Without a message, the file is to be read then.
+    fn read_ahead<'scope>(
+        &self,
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        all: &[Placed],
+    ) -> mpsc::Receiver<Vec<Option<OnDisk>>> {
+        let (sender, ahead) = mpsc::sync_channel(1);
+        if all.len() >= MANY {
+            let versions = all.iter().filter_map(|one| match one {
+                Placed::Version(version) => Some(version),
+                Placed::Answer(_) => None,
+            });
+            let files: Vec<PathBuf> = versions.map(|version| version.file(&self.root)).collect();
+            scope.spawn(move || {
+                let read = |file: &PathBuf| on_disk(file, LARGEST_AHEAD);
+                let mut parts = files.chunks(AHEAD);
+                parts.try_for_each(|part| sender.send(part.iter().map(read).collect()))
+            });
+        }
+        ahead
+    }
+
+    /// Looks at versions, in their order.
+    fn judge_all(
+        &self,
+        log: &Reader,
+        all: Vec<Placed>,
+        ahead: mpsc::Receiver<Vec<Option<OnDisk>>>,
+        places: &mut HashMap<PathBuf, Option<Place>>,
+        inside: &Inside,
+    ) {
         let mut facts = Vec::new();
+        let mut ahead = ahead.into_iter().flatten();
         // What nothing explains is looked at again before an answer: git writes
         // its log of HEAD last.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for one in left_over.into_iter().chain(waiting) {
+        for one in all {
             match one {
-                Placed::Version(mut version) => match self.judged(log, &version, &mut places) {
-                    Some(fact) if explained(&fact).is_some() && !version.is_merging(&places) => {
-                        facts.push(fact);
+                Placed::Version(mut version) => {
+                    let read = ahead.next().flatten();
+                    match self.judged(log, &version, read, places) {
+                        Some(fact) if explained(&fact).is_some() && !version.is_merging(places) => {
+                            facts.push(fact);
+                        }
+                        Some(fact) if open.len() < MOST_OPEN => {
+                            version.seen = explained(&fact);
+                            open.push(*version);
+                        }
+                        None if version.job.may_be_explained_later() && open.len() < MOST_OPEN => {
+                            open.push(*version);
+                        }
+                        fact => facts.extend(fact),
                     }
-                    Some(fact) if open.len() < MOST_OPEN => {
-                        version.seen = explained(&fact);
-                        open.push(*version);
-                    }
-                    None if version.job.may_be_explained_later() && open.len() < MOST_OPEN => {
-                        open.push(*version);
-                    }
-                    fact => facts.extend(fact),
-                },
+                }
                 Placed::Answer(answer) => {
                     if !open.is_empty() {
                         for place in places.values_mut().flatten() {
@@ -297,34 +372,36 @@ impl Looks {
                         }
                     }
                     for version in open.drain(..) {
-                        facts.extend(self.judged(log, &version, &mut places));
+                        facts.extend(self.judged(log, &version, None, places));
                     }
                     inside.record(std::mem::take(&mut facts));
                     let _nobody_waits = answer.send(());
                 }
             }
+            if facts.len() >= FACTS {
+                inside.record(std::mem::take(&mut facts));
+            }
         }
         inside.record(facts);
-        places.retain(|_, place| place.is_some());
-        for place in places.values_mut().flatten() {
-            place.rest();
-        }
     }
 
-    /// Returns the fact about a version; `None` if git did not bring it.
+    /// Returns the fact about a version; `None` if git did not bring it. `read`
+    /// is what was read of its file shortly before; `None` if it is to be read
+    /// now.
     fn judged(
         &self,
         log: &Reader,
         version: &InPlace,
+        read: Option<OnDisk>,
         places: &mut HashMap<PathBuf, Option<Place>>,
     ) -> Option<Fact> {
+        let file = version.file(&self.root);
         let InPlace {
             job,
             top,
             path,
             seen,
         } = version;
-        let file = self.root.join(native::name(job.fact.path.as_bytes()));
         let place = places.entry(top.clone()).or_insert_with(|| {
             let mut place = Place::at(top, &self.user)?;
             place.refresh();
@@ -333,7 +410,7 @@ impl Looks {
         let place = place.as_mut()?;
         // A revert shows only afterwards.
         let seen = seen.filter(|_| !place.is_reverted(job.since()));
-        let how = seen.or_else(|| job.judge(place, log, &file, path))?;
+        let how = seen.or_else(|| job.judge(place, log, &file, path, read))?;
         tracing::debug!("{}, version {}: {how:?}", job.fact.path, job.n);
         Some(Fact::GitBrought {
             version: job.n,

@@ -466,10 +466,20 @@ impl Place {
 /// Returns the top directory of the repository that a file is in, and the
 /// file's path in it. It may be above the workspace.
 pub(crate) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
-    let above = file.ancestors().skip(1);
-    let top = above
+    let top = top_above(file.parent()?)?;
+    Some((top.to_owned(), path_in(top, file)?))
+}
+
+/// Returns the top directory of the repository that a directory is in.
+pub(super) fn top_above(directory: &Path) -> Option<&Path> {
+    directory
+        .ancestors()
         .take_while(|above| above.file_name().is_none_or(|name| name != ".git"))
-        .find(|above| above.join(".git").symlink_metadata().is_ok())?;
+        .find(|above| above.join(".git").symlink_metadata().is_ok())
+}
+
+/// Returns a file's path in the repository with this top directory.
+pub(super) fn path_in(top: &Path, file: &Path) -> Option<Vec<u8>> {
     let path = file.strip_prefix(top).ok()?;
-    Some((top.to_owned(), native::bytes(path).into_owned()))
+    Some(native::bytes(path).into_owned())
 }

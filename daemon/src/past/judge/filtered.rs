@@ -10,7 +10,9 @@ use touchmark_proto::Hash;
 use super::super::blobs::Nanos;
 use super::super::moves::{Kind, Timed};
 use super::super::place::{AROUND, Place};
-use super::{Content, Job, MILLISECOND, MOST_MOVES, SETTLING, content, lines_of, on_disk};
+use super::{
+    Content, Job, MILLISECOND, MOST, MOST_MOVES, OnDisk, SETTLING, content, lines_of, on_disk,
+};
 use crate::git::index::ObjectId;
 use crate::store::Reader;
 
@@ -128,8 +130,7 @@ impl Job {
         if !is_stash && later.is_empty() {
             return None;
         }
-        let (bytes, found) = on_disk(file)?;
-        let hash = Hash::of(&bytes);
+        let OnDisk { bytes, hash, found } = on_disk(file, MOST)?;
         let own = place.own_ids(&bytes);
         let is_clean = place.filtered_blob(path, &found, hash, &own).is_some();
         if self.fact.held.hash == Some(hash) || place.paired(path, &hash).is_none() {
@@ -165,8 +166,8 @@ impl Job {
     /// Returns the hash of the last content before this version, if a filter may
     /// have made it: `content` is of one.
     pub(super) fn filtered_before(&self, log: &Reader, content: &Content) -> Option<Hash> {
-        let mut earlier = self.earlier(log).filter_map(|(_, held)| held.hash);
-        let before = || self.fact.before.or_else(|| earlier.next());
+        let earlier = || self.earlier(log).find_map(|(_, held)| held.hash);
+        let before = || self.fact.before.or_else(earlier);
         content.is_filtered.then(before).flatten()
     }
 }
