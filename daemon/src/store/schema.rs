@@ -217,6 +217,8 @@ pub(super) fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Store
     };
     // No mutex, since each connection is used by one thread at a time.
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    // No statement is planned again for other values.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     settle(&connection)?;
     Ok(connection)
 }

@@ -1,11 +1,13 @@
 //! The form in which the table has a content: uncompressed, compressed alone,
 //! or compressed against the content before it (its base).
 
+use std::cell::RefCell;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 use touchmark_proto::Hash;
-use zstd::zstd_safe::{self, CCtx, CParameter, DCtx, DParameter};
+use zstd::zstd_safe::{self, CCtx, CParameter, DCtx, DParameter, ResetDirective};
 
 use super::super::schema::uint;
 
@@ -25,6 +27,14 @@ const WINDOW: usize = 2 << 20;
 
 /// The largest window, as a power of two, that every zstd decoder supports.
 const LARGEST_WINDOW: u32 = 27;
+
+/// What a dictionary that zstd has trained begins with.
+const DICTIONARY: &[u8] = b"\x37\xa4\x30\xec";
+
+thread_local! {
+    /// To create a context takes longer than to decompress most contents.
+    static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
 
 /// The largest size of a content, in bytes. A row with a larger one is damaged.
 const LARGEST: u64 = 1 << 30;
@@ -107,16 +117,31 @@ fn decompress(body: &[u8], base: Option<&[u8]>, size: u64) -> Option<Vec<u8>> {
     if says != size || size > LARGEST {
         return None;
     }
-    let mut context = DCtx::try_create()?;
-    context
-        .set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))
-        .ok()?;
-    if let Some(base) = base {
-        context.ref_prefix(base).ok()?;
-    }
     let mut bytes = Vec::with_capacity(usize::try_from(size).ok()?);
-    context.decompress(&mut bytes, body).ok()?;
-    Some(bytes)
+    let base = base.unwrap_or_default();
+    // As a dictionary, zstd would read what begins like one of its own.
+    if base.starts_with(DICTIONARY) {
+        let mut context = DCtx::try_create()?;
+        context
+            .set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))
+            .ok()?;
+        context.ref_prefix(base).ok()?;
+        context.decompress(&mut bytes, body).ok()?;
+        return Some(bytes);
+    }
+    CONTEXT.with_borrow_mut(|context| {
+        if context.is_none() {
+            *context = DCtx::try_create();
+        }
+        let context = context.as_mut()?;
+        context.reset(ResetDirective::SessionAndParameters).ok()?;
+        context
+            .set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))
+            .ok()?;
+        context.load_dictionary(base).ok()?;
+        context.decompress(&mut bytes, body).ok()?;
+        Some(bytes)
+    })
 }
 
 /// The columns of a row that are needed to decompress it.
@@ -252,4 +277,25 @@ pub(super) fn rests_on(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_content_may_rest_on_what_looks_like_a_dictionary_of_zstds() {
+        let text: String = (0..500).map(|n| format!("line {n}\n")).collect();
+        let like = [DICTIONARY, text.as_bytes()].concat();
+        let bases = [None, Some(text.as_bytes()), Some(&like), Some(b""), None];
+        for base in bases {
+            let bytes = format!("{text}one more\n").into_bytes();
+            let body = compress(&bytes, base).unwrap();
+            let size = bytes.len() as u64;
+            assert_eq!(decompress(&body, base, size), Some(bytes));
+            // A failure leaves nothing behind.
+            assert_eq!(decompress(&body[..body.len() / 2], base, size), None);
+        }
+    }
 }
