@@ -36,7 +36,7 @@ struct Written {
 
 impl Recorded {
     /// Collects the undos and redos of all entries, the oldest entry first.
-    pub(crate) fn of(entries: &[Entry]) -> Self {
+    pub(crate) fn of(entries: &[Arc<Entry>]) -> Self {
         let mut files: HashMap<RelPath, OfFile> = HashMap::new();
         for entry in entries {
             for file in &entry.files {

@@ -4,10 +4,11 @@
 //! files before and after, one after the other in one file. The entry is written
 //! last, by a rename. Only then is anything written into the workspace.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use touchmark_proto::undo::{UndoOutcome, UndoRow};
 use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, SessionId};
@@ -24,6 +25,9 @@ use crate::system::open::{private_directory, replace_private};
 
 /// The maximum number of undos that are kept. Older ones are removed.
 const KEPT: usize = 100;
+
+/// The maximum number of files in the entries that are held in memory.
+const MOST_HELD: usize = 20_000;
 
 /// The file name of an undo's entry.
 const ENTRY: &str = "entry.json";
@@ -47,6 +51,9 @@ pub(crate) struct Journal {
     gate: tokio::sync::Mutex<()>,
     /// What all entries have written; `None` if entries were changed since.
     recorded: Mutex<Option<Arc<Recorded>>>,
+    /// The entries that were read or written last, by their numbers. Only this
+    /// daemon writes them.
+    held: Mutex<HashMap<u64, Arc<Entry>>>,
 }
 
 /// An undo whose files are about to be written.
@@ -76,6 +83,7 @@ impl Journal {
             durable,
             gate: tokio::sync::Mutex::new(()),
             recorded: Mutex::new(None),
+            held: Mutex::default(),
         })
     }
 
@@ -343,7 +351,9 @@ impl Journal {
         let mut left = Vec::new();
         for number in self.numbers() {
             match self.read(number) {
-                Some(entry) if entry.state == State::Begun => left.push(entry),
+                Some(entry) if entry.state == State::Begun => {
+                    left.push(Arc::unwrap_or_clone(entry));
+                }
                 Some(_) => {}
                 // Damaged, or of a newer touchmark. What it keeps stays.
                 None if self.has_entry(number) => {
@@ -374,6 +384,7 @@ impl Journal {
                 None => self.has_entry(number),
             };
             if is_meant {
+                self.held().remove(&number);
                 let directory = self.of(number);
                 if let Err(error) = fs::remove_dir_all(&directory) {
                     tracing::warn!("{}: {error}", directory.display());
@@ -386,7 +397,7 @@ impl Journal {
     pub(crate) fn recorded(&self) -> Arc<Recorded> {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         let known = recorded.get_or_insert_with(|| {
-            let all: Vec<Entry> = self.all().collect();
+            let all: Vec<Arc<Entry>> = self.all().collect();
             Arc::new(Recorded::of(&all))
         });
         Arc::clone(known)
@@ -400,7 +411,7 @@ impl Journal {
     /// Returns the undo named `name`. Without a name, returns the newest undo
     /// that no redo has reverted.
     pub(super) fn entry(&self, name: Option<&str>) -> Result<Entry, Error> {
-        let all: Vec<Entry> = self.all().collect();
+        let all: Vec<Arc<Entry>> = self.all().collect();
         let is_taken_back = |entry: &Entry| {
             let mut later = all.iter();
             later.any(|other| other.redo_of == Some(entry.number))
@@ -415,7 +426,7 @@ impl Journal {
                 .rev()
                 .find(|entry| entry.redo_of.is_none() && !is_taken_back(entry)),
         };
-        found.cloned().ok_or_else(|| {
+        found.map(|entry| Entry::clone(entry)).ok_or_else(|| {
             Error::new(ErrorCode::NotFound, "there is no such undo")
                 .hint("`undo/list` has those that are kept")
         })
@@ -447,16 +458,16 @@ impl Journal {
             .map(|entry| UndoRow {
                 undo: name(entry.number),
                 time: entry.time,
-                what: entry.what,
+                what: entry.what.clone(),
                 redo_of: entry.redo_of.map(name),
-                paths: entry.files.into_iter().map(|file| file.path).collect(),
+                paths: entry.files.iter().map(|file| file.path.clone()).collect(),
             })
             .collect();
         rows.reverse();
         rows
     }
 
-    fn all(&self) -> impl Iterator<Item = Entry> {
+    fn all(&self) -> impl Iterator<Item = Arc<Entry>> {
         let numbers = self.numbers().into_iter();
         numbers.filter_map(|number| self.read(number))
     }
@@ -478,7 +489,10 @@ impl Journal {
         self.directory.join(number.to_string())
     }
 
-    fn read(&self, number: u64) -> Option<Entry> {
+    fn read(&self, number: u64) -> Option<Arc<Entry>> {
+        if let Some(entry) = self.held().get(&number) {
+            return Some(Arc::clone(entry));
+        }
         let directory = self.of(number);
         let read = |name: &str| -> Option<Entry> {
             serde_json::from_slice(&fs::read(directory.join(name)).ok()?).ok()
@@ -487,7 +501,23 @@ impl Journal {
             state: State::Done,
             ..entry
         };
-        read(ENTRY).or_else(|| read(DONE).map(done))
+        let entry = Arc::new(read(ENTRY).or_else(|| read(DONE).map(done))?);
+        self.hold(Arc::clone(&entry));
+        Some(entry)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<u64, Arc<Entry>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds an entry in memory, if not too many are there.
+    fn hold(&self, entry: Arc<Entry>) {
+        let mut held = self.held();
+        held.remove(&entry.number);
+        let files: usize = held.values().map(|entry| entry.files.len()).sum();
+        if files + entry.files.len() <= MOST_HELD {
+            held.insert(entry.number, entry);
+        }
     }
 
     /// Returns whether an undo's entry was written, whether or not it can be
@@ -502,6 +532,7 @@ impl Journal {
     /// Marks an undo as done by renaming its entry, which works on a full disk
     /// too.
     fn rename(&self, number: u64) -> io::Result<()> {
+        self.held().remove(&number);
         let directory = self.of(number);
         fs::rename(directory.join(ENTRY), directory.join(DONE))
     }
@@ -516,6 +547,7 @@ impl Journal {
 
     fn write(&self, entry: &Entry) -> io::Result<()> {
         self.set_changed();
+        self.held().remove(&entry.number);
         let directory = self.of(entry.number);
         let bytes = serde_json::to_vec(entry)?;
         replace_private(&directory.join(ENTRY), &bytes, self.durable)?;
@@ -523,12 +555,14 @@ impl Journal {
             File::open(&directory)?.sync_data()?;
             File::open(&self.directory)?.sync_data()?;
         }
+        self.hold(Arc::new(entry.clone()));
         Ok(())
     }
 
     fn prune(&self) {
         let numbers = self.numbers();
         for number in &numbers[..numbers.len().saturating_sub(KEPT)] {
+            self.held().remove(number);
             let _gone = fs::remove_dir_all(self.of(*number));
         }
     }
@@ -605,6 +639,30 @@ mod tests {
         journal.end(&mut entry);
         assert_eq!(journal.left(), []);
         assert_eq!(journal.rows().len(), 1);
+    }
+
+    #[test]
+    fn sec3_a_forgotten_undo_is_forgotten_in_memory_too() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path(), false).unwrap();
+        let mut entry = Entry {
+            number: 1,
+            time: 1,
+            what: "all".into(),
+            redo_of: None,
+            state: State::Begun,
+            authors: Vec::new(),
+            files: Vec::new(),
+        };
+        fs::create_dir(journal.of(1)).unwrap();
+        journal.write(&entry).unwrap();
+        assert_eq!(journal.left().len(), 1);
+        entry.state = State::Done;
+        journal.write(&entry).unwrap();
+        assert_eq!((journal.left().len(), journal.rows().len()), (0, 1));
+        journal.forget(None);
+        assert_eq!(journal.rows(), []);
+        assert!(journal.read(1).is_none());
     }
 
     #[test]
