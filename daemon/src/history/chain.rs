@@ -97,7 +97,7 @@ impl Chain {
             Some(((rows, bytes), mode)) => {
                 let mode = mode.filter(|_| bytes.is_some());
                 now = bytes;
-                let lineage = sources.lineages.now(sources.inside, contents).await?;
+                let lineage = sources.lineage(&rows).await?;
                 let at = which(&rows);
                 let name = name.clone();
                 let file = follow(sources.inside, rows, name, at, &lineage, joins).await?;
@@ -113,7 +113,7 @@ impl Chain {
             }
         };
         let OneFile { versions, moves } = file;
-        sources.inside.looked().await?;
+        sources.looked(&versions).await?;
         let contents = Arc::clone(contents);
         let looked = aside(move || {
             let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);

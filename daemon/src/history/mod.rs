@@ -112,6 +112,7 @@ impl Past {
             inside: &self.inside,
             log: &self.contents,
             lineages: &self.lineages,
+            known: None,
             root,
             verifies: false,
         }

@@ -12,8 +12,9 @@ use touchmark_engine::Fact;
 use touchmark_engine::history::lineage::{Begins, Change, Name, decide};
 use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind, native};
 
-use self::bursts::{Row, of};
+use self::bursts::Row;
 use super::Lineage;
+use super::lineage::Snapshot;
 use super::undos::{Recorded, Undone};
 use crate::inside::Inside;
 use crate::store::Reader;
@@ -125,7 +126,7 @@ impl Lineages {
         &self,
         inside: &Inside,
         log: &Arc<Mutex<Reader>>,
-    ) -> Result<Arc<Lineage>, Error> {
+    ) -> Result<Snapshot, Error> {
         self.decided(inside, log, false).await
     }
 
@@ -147,7 +148,7 @@ impl Lineages {
         inside: &Inside,
         log: &Arc<Mutex<Reader>>,
         settles: bool,
-    ) -> Result<Arc<Lineage>, Error> {
+    ) -> Result<Snapshot, Error> {
         let mut known = self.known.lock().await;
         let (log, now) = (Arc::clone(log), self.time.now());
         let mut taken = std::mem::take(&mut *known);
@@ -161,9 +162,9 @@ impl Lineages {
             .await
             .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))?;
         *known = taken;
-        let Look { lineage, facts } = found?;
+        let Look { known, facts } = found?;
         inside.record(facts);
-        Ok(lineage)
+        Ok(known)
     }
 
     /// Returns whether this moment is so recent that the other half of a rename
@@ -175,7 +176,7 @@ impl Lineages {
 
 /// The result of a look.
 struct Look {
-    lineage: Arc<Lineage>,
+    known: Snapshot,
     /// What was decided by it for completed bursts.
     facts: Vec<Fact>,
 }
@@ -301,8 +302,11 @@ impl Known {
                     }
                     let mut lineage = (*self.lineage).clone();
                     decided.into_iter().for_each(|one| lineage.add(one));
-                    let lineage = Arc::new(lineage);
-                    return Ok(Look { lineage, facts });
+                    let known = Snapshot {
+                        lineage: Arc::new(lineage),
+                        upto: read,
+                    };
+                    return Ok(Look { known, facts });
                 }
                 for begins in decided {
                     facts.push(fact(&begins));
@@ -316,8 +320,11 @@ impl Known {
         }
         self.arrive(u64::MAX);
         self.upto = Some(read);
-        let lineage = Arc::clone(&self.lineage);
-        Ok(Look { lineage, facts })
+        let known = Snapshot {
+            lineage: Arc::clone(&self.lineage),
+            upto: read,
+        };
+        Ok(Look { known, facts })
     }
 
     /// Notes the files that were found before fact `n`: each is at its new name
@@ -361,15 +368,21 @@ impl Known {
         let has_gone = !gone.is_empty() || rows.iter().any(|row| row.hash.is_none());
         let mut places: HashMap<&RelPath, usize> = HashMap::new();
         let mut names: Vec<Name> = Vec::new();
+        let removals = rows.iter().enumerate();
+        let removals = removals.filter(|(_, row)| row.hash.is_none());
+        let removals: HashMap<&RelPath, usize> =
+            removals.map(|(nth, row)| (&row.path, nth)).collect();
+        let mut lasts: HashMap<&RelPath, &Row> = HashMap::new();
         for (nth, row) in rows.iter().enumerate() {
+            let before = lasts.insert(&row.path, row);
             if row.is_first {
                 // Nothing else tells when the file came.
-                let is_new = match of(&rows[..nth], &row.path).next_back() {
+                let is_new = match before {
                     Some(before) => before.hash.is_none(),
                     // One that leaves again was there before.
                     None => {
-                        let mut later = of(&rows[nth..], &row.path);
-                        self.is_new(row) && !later.any(|other| other.hash.is_none())
+                        let left = removals.get(&row.path);
+                        self.is_new(row) && left.is_none_or(|left| *left < nth)
                     }
                 };
                 if !has_gone || !is_new {

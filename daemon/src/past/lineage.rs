@@ -1,12 +1,38 @@
 //! Which file each name stands for, and stood for before (HIST-9).
 
 use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use touchmark_engine::history::lineage::Begins;
 use touchmark_proto::RelPath;
 
 /// The most names that a file is followed through.
 const NAMES: usize = 1_000;
+
+/// What was known at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(super) lineage: Arc<Lineage>,
+    /// The number of the newest version that was known.
+    pub(super) upto: u64,
+}
+
+impl Snapshot {
+    /// Returns whether all of a name's versions were known, the newest of which
+    /// has this number.
+    pub(crate) fn covers(&self, newest: u64) -> bool {
+        newest <= self.upto
+    }
+}
+
+impl Deref for Snapshot {
+    type Target = Lineage;
+
+    fn deref(&self) -> &Lineage {
+        &self.lineage
+    }
+}
 
 /// All that is known about which names stand for which files.
 #[derive(Clone, Debug, Default)]

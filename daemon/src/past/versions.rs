@@ -10,6 +10,7 @@ use touchmark_proto::{
     Author, ClientPath, Clock, Error, Evidence, Hash, RelPath, Version, VersionKind, native,
 };
 
+use super::lineage::Snapshot;
 use super::{Lineage, Lineages};
 use crate::hooks::Consult;
 use crate::inside::Inside;
@@ -46,11 +47,46 @@ pub(crate) struct Sources<'a> {
     /// The log and the stored contents.
     pub(crate) log: &'a Arc<Mutex<Reader>>,
     pub(crate) lineages: &'a Lineages,
+    /// What was known of them when the request began, if it is about many files.
+    /// What git brought until then was found out before.
+    pub(crate) known: Option<&'a Snapshot>,
     /// The workspace's canonical path.
     pub(crate) root: &'a Path,
     /// Whether files are read that are tracked. What was written to them without
     /// an event (SYNC-4) is found then.
     pub(crate) verifies: bool,
+}
+
+impl Sources<'_> {
+    /// Returns which file a name stands for, whose versions are `rows`.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) async fn lineage(&self, rows: &[Version]) -> Result<Snapshot, Error> {
+        match self.covering(rows) {
+            Some(known) => Ok(known.clone()),
+            None => self.lineages.now(self.inside, self.log).await,
+        }
+    }
+
+    /// Waits until it is known which of these versions git brought.
+    ///
+    /// # Errors
+    /// `shuttingDown`.
+    pub(crate) async fn looked(&self, versions: &[Version]) -> Result<(), Error> {
+        match self.covering(versions) {
+            Some(_) => Ok(()),
+            None => self.inside.looked().await,
+        }
+    }
+
+    /// Returns what was known when the request began, if none of the versions is
+    /// newer.
+    fn covering(&self, versions: &[Version]) -> Option<&Snapshot> {
+        let newest = versions.iter().map(|version| version.clock.n).max();
+        self.known
+            .filter(|known| newest.is_some_and(|n| known.covers(n)))
+    }
 }
 
 /// The file that has the name now.
@@ -77,10 +113,10 @@ pub(crate) async fn versions(
 ) -> Result<OneFile, Error> {
     let Sources {
         inside,
-        log,
         lineages,
         root,
         verifies,
+        ..
     } = sources;
     let rows = of_one_name(inside, path, verifies).await?;
     // The removal of the earlier name may be recorded a little later. It is
@@ -99,7 +135,7 @@ pub(crate) async fn versions(
             name
         }
     };
-    let lineage = lineages.now(inside, log).await?;
+    let lineage = sources.lineage(&rows).await?;
     let (is_unknown, at) = (rows.is_empty(), which(&rows));
     let mut file = follow(inside, rows, name.clone(), at, &lineage, joins).await?;
     // A name without versions stands for a file that had another name.

@@ -18,7 +18,6 @@ use touchmark_engine::history::{LineName, Reviewed, Step, Weave};
 use touchmark_engine::text::lines;
 use touchmark_engine::{Fact, Hunk};
 use touchmark_proto::commands::CommandList;
-use touchmark_proto::daemon::Sync;
 use touchmark_proto::review::{
     ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewKept, ReviewList, ReviewNamed,
     ReviewUndo,
@@ -71,9 +70,7 @@ impl Undoer {
             .map(|paths| paths.iter().map(|path| self.place(path)).collect())
             .transpose()?;
         let limit = ask.limit.unwrap_or(ROWS) as usize;
-        // All earlier writes are recorded when this returns (SYNC-1).
-        self.inside.ask(Sync {}).await?;
-        self.inside.looked().await?;
+        self.look().await?;
         let commits = self.commits().await?;
         let mut lineage = self.lineage().await?;
         let mut written = self.written_by_agents(&lineage).await?;
@@ -83,6 +80,7 @@ impl Undoer {
             lineage = self.lineage().await?;
             written = self.written_by_agents(&lineage).await?;
         }
+        let of = self.knowing(lineage.clone());
         let mut settled = BTreeMap::new();
         let mut listed = ReviewHunks::default();
         let mut rows = 0;
@@ -109,7 +107,7 @@ impl Undoer {
                 true => Ok((Vec::new(), None)),
                 false => {
                     let now = now.remove(path);
-                    self.told(path, &commits, &moment, versions.has_modes, now)
+                    of.told(path, &commits, &moment, versions.has_modes, now)
                         .await
                 }
             };

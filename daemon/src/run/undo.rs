@@ -90,6 +90,7 @@ impl Daemon {
             no_redo: false,
             log,
             lineages: Arc::clone(&self.lineages),
+            known: None,
             journal: Arc::clone(&self.journal),
             kept: Arc::clone(&self.kept),
             memory: self.hooks.memory(),

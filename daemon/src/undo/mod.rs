@@ -28,6 +28,7 @@ use futures_util::{StreamExt as _, stream};
 use touchmark_engine::history::Step;
 use touchmark_engine::within;
 use touchmark_proto::commands::CommandList;
+use touchmark_proto::daemon::Sync;
 use touchmark_proto::undo::{
     Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneContent, UndoneFile,
 };
@@ -40,9 +41,10 @@ use crate::guard::{Name, Replacer};
 use crate::history::{Chain, aside};
 use crate::hooks::{Consult, Memory};
 use crate::inside::Inside;
+use crate::past::Lineages;
+use crate::past::lineage::Snapshot;
 use crate::past::planned::Room;
 use crate::past::versions::{Joins, Sources, alone, current};
-use crate::past::{Lineage, Lineages};
 use crate::review::Kept;
 use crate::store::Reader;
 
@@ -73,6 +75,8 @@ pub(crate) struct Undoer {
     pub(crate) log: Arc<Mutex<Reader>>,
     /// Which names stand for which files.
     pub(crate) lineages: Arc<Lineages>,
+    /// As [`Sources::known`].
+    pub(crate) known: Option<Snapshot>,
     /// Writes the files.
     pub(crate) replacer: Replacer,
     /// The request says that what cannot be stored is written over all the
@@ -101,6 +105,7 @@ impl Undoer {
     /// than the `plan`, `tooLarge`, `storage`.
     pub(crate) async fn undo(&self, ask: &Undo) -> Result<Undone, Error> {
         let _one = self.journal.alone().await;
+        self.look().await?;
         let chosen = Chosen::of(self, ask).await?;
         // Who wants the contents is about to undo.
         if !ask.now && (!ask.dry_run || ask.contents.is_some()) {
@@ -108,10 +113,12 @@ impl Undoer {
         }
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
         // Files that were moved while nobody looked are found first.
-        let mut names = chosen.names(&*self.lineage().await?);
+        let mut known = self.lineage().await?;
+        let mut names = chosen.names(&known);
         let wanted = names.iter().cloned().collect();
         if self.lineages.find(self.sources(), wanted).await? {
-            names = chosen.names(&*self.lineage().await?);
+            known = self.lineage().await?;
+            names = chosen.names(&known);
         }
         if names.len() > MOST_FILES {
             return Err(Error::new(ErrorCode::TooLarge, "too many files")
@@ -122,9 +129,10 @@ impl Undoer {
                 .hint("name some of them in `paths`"));
         }
         // A file that cannot be read does not prevent the undo of the others.
+        let planner = &self.knowing(known);
         let of = &chosen;
         let each = names.iter().map(|path| async move {
-            let plan = Plan::new(self, path, of, style).await;
+            let plan = Plan::new(planner, path, of, style).await;
             plan.unwrap_or_else(|error| Some(Plan::failed(path, error)))
         });
         let found = stream::iter(each.collect::<Vec<_>>()).buffered(AT_ONCE);
@@ -138,7 +146,7 @@ impl Undoer {
             known.extend(plan.versions.iter().filter(|_| is_new));
             is_new
         });
-        moves::join(self, &mut plans, &chosen).await?;
+        moves::join(planner, &mut plans, &chosen).await?;
         in_the_way::leave(&mut plans, self).await;
         let authors = chosen.authors.clone();
         let elsewhere = Elsewhere::search_for(self, &plans);
@@ -217,11 +225,13 @@ impl Undoer {
         let _one = self.journal.alone().await;
         let entry = &self.journal.entry(ask.undo.as_deref())?;
         let chosen = Chosen::default();
+        self.look().await?;
+        let planner = &self.knowing(self.lineage().await?);
         let each = entry.files.iter().enumerate();
         let each = each.map(|(at, file)| async move {
             let plan = match self.journal.contents(entry, at) {
                 Ok([before, after]) => {
-                    Plan::back(self, file.name(), before, after, file.modes()).await
+                    Plan::back(planner, file.name(), before, after, file.modes()).await
                 }
                 Err(error) => Err(error),
             };
@@ -302,9 +312,32 @@ impl Undoer {
             inside: &self.inside,
             log: &self.log,
             lineages: &self.lineages,
+            known: self.known.as_ref(),
             root: &self.root,
             // An undo computes the new content from the file's bytes on disk.
             verifies: true,
+        }
+    }
+
+    /// Waits until all earlier writes are recorded (SYNC-1), and until it is known
+    /// which of them are git's. On a full disk they are not stored, and are found
+    /// all the same (LOSS-3).
+    pub(crate) async fn look(&self) -> Result<(), Error> {
+        let synced = self.inside.ask(Sync {}).await.map(drop);
+        for done in [synced, self.inside.looked().await] {
+            done.or_else(|error| match error.code {
+                ErrorCode::Storage => Ok(()),
+                _ => Err(error),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the same parts, for requests about many files.
+    pub(crate) fn knowing(&self, known: Snapshot) -> Self {
+        Self {
+            known: Some(known),
+            ..self.clone()
         }
     }
 
@@ -312,7 +345,7 @@ impl Undoer {
     ///
     /// # Errors
     /// `storage`.
-    pub(crate) async fn lineage(&self) -> Result<Arc<Lineage>, Error> {
+    pub(crate) async fn lineage(&self) -> Result<Snapshot, Error> {
         self.lineages.now(&self.inside, &self.log).await
     }
 

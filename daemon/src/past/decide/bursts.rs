@@ -327,9 +327,6 @@ impl Known {
 }
 
 /// Returns the rows of one name.
-pub(super) fn of<'r>(
-    rows: &'r [Row],
-    path: &'r RelPath,
-) -> impl DoubleEndedIterator<Item = &'r Row> {
+fn of<'r>(rows: &'r [Row], path: &'r RelPath) -> impl DoubleEndedIterator<Item = &'r Row> {
     rows.iter().filter(move |row| row.path == *path)
 }
