@@ -1,6 +1,7 @@
 //! `touchmark blame PATH`: shows who wrote each line.
 
 use std::fmt::Write as _;
+use std::iter;
 use std::path::PathBuf;
 
 use anstream::adapter::strip_str;
@@ -97,32 +98,69 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         exact: options.exact.then_some(true),
         commits: None,
     };
-    let blame = blamed(&client, &ask)?;
+    let parts = parts(&client, &ask)?;
     if options.format == Format::AgentTrace {
-        return context.json(&trace::record(&client, &workspace, &blame)?);
+        return context.json(&trace::record(&client, &workspace, &parts.joined())?);
     }
     if context.global.json {
-        return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));
+        let blame = Reply::FileBlame(parts.joined());
+        return context.json(&result_json(blame, &workspace.root));
     }
-    show(&mut Page::open(context), &blame)?;
-    if let Some(cause) = &blame.cause {
+    show(&mut Page::open(context), &parts)?;
+    if let Some(cause) = parts.all().find_map(|part| part.cause.as_ref()) {
         context.note(&format!(
             "which commits lines belong to is not known: {cause}"
         ));
     }
+    // The process is about to end. Of a long file, to free the lines one by one
+    // takes as long as to print them.
+    std::mem::forget(parts);
     Ok(())
+}
+
+/// A file's blame, in the parts in which it was requested.
+struct Parts {
+    first: Blame,
+    rest: Vec<Blame>,
+}
+
+impl From<Blame> for Parts {
+    fn from(first: Blame) -> Self {
+        let rest = Vec::new();
+        Self { first, rest }
+    }
+}
+
+impl Parts {
+    fn all(&self) -> impl Iterator<Item = &Blame> {
+        iter::once(&self.first).chain(&self.rest)
+    }
+
+    fn joined(self) -> Blame {
+        let mut whole = self.first;
+        for part in self.rest {
+            whole.lines.extend(part.lines);
+            whole.cause = whole.cause.or(part.cause);
+        }
+        whole
+    }
+}
+
+/// Requests a file's blame.
+pub(crate) fn blamed(client: &Client, ask: &FileBlame) -> Result<Blame, ClientError> {
+    parts(client, ask).map(Parts::joined)
 }
 
 /// Requests a file's blame, in several parts if the file is long. Begins anew if
 /// the file changes in between.
-pub(crate) fn blamed(client: &Client, ask: &FileBlame) -> Result<Blame, ClientError> {
+fn parts(client: &Client, ask: &FileBlame) -> Result<Parts, ClientError> {
     let all = LineRange {
         start: 1,
         end: u32::MAX,
     };
     let asked = ask.range.unwrap_or(all);
     for _ in 0..TRIES {
-        let mut whole: Option<Blame> = None;
+        let mut parts: Option<Parts> = None;
         let mut start = asked.start;
         loop {
             let end = asked.end.min(start.saturating_add(PAGE - 1));
@@ -131,24 +169,23 @@ pub(crate) fn blamed(client: &Client, ask: &FileBlame) -> Result<Blame, ClientEr
                 ..ask.clone()
             })?;
             let is_last = end == asked.end || part.lines.len() < PAGE as usize;
-            let blame = match whole.take() {
-                Some(first) if first.hash != part.hash => break,
-                Some(mut first) => {
-                    first.lines.extend(part.lines);
-                    first.cause = first.cause.or(part.cause);
-                    first
+            let all = match parts.take() {
+                Some(parts) if parts.first.hash != part.hash => break,
+                Some(mut parts) => {
+                    parts.rest.push(part);
+                    parts
                 }
-                None => part,
+                None => Parts::from(part),
             };
             if is_last {
-                return Ok(blame);
+                return Ok(all);
             }
-            whole = Some(blame);
+            parts = Some(all);
             start = end + 1;
         }
     }
     // The file changes all the time.
-    client.call(ask.clone())
+    client.call(ask.clone()).map(Parts::from)
 }
 
 /// The number of digits of a commit's id that are shown.
@@ -196,12 +233,14 @@ fn is_alike(one: &BlameLine, other: &BlameLine) -> bool {
     of(one) == of(other) && one.author == other.author && one.commit == other.commit
 }
 
-fn show(page: &mut Page, blame: &Blame) -> Outcome {
+fn show(page: &mut Page, parts: &Parts) -> Outcome {
     let view = View::here();
-    let last = blame.start as usize + blame.lines.len();
-    let digits = last.to_string().len();
+    let mut number = parts.first.start;
+    let count: usize = parts.all().map(|part| part.lines.len()).sum();
+    let digits = (number as usize + count).to_string().len();
     // A long file has few different authors.
-    let runs: Vec<&[BlameLine]> = blame.lines.chunk_by(is_alike).collect();
+    let runs = parts.all().flat_map(|part| part.lines.chunk_by(is_alike));
+    let runs: Vec<&[BlameLine]> = runs.collect();
     let rows = runs.iter().filter_map(|run| run.first()).map(|line| {
         vec![
             (style::BOLD, added_in(line)),
@@ -213,7 +252,6 @@ fn show(page: &mut Page, blame: &Blame) -> Outcome {
     // width.
     let heads = Table::new(&[]).heads(&rows.collect::<Vec<_>>());
     let mut written = String::new();
-    let mut number = blame.start;
     for (head, run) in heads.iter().zip(runs) {
         let plain = strip_str(head).to_string();
         for line in run {

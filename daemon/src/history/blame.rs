@@ -17,7 +17,7 @@ use super::writers::{Writer, Writers};
 use super::{Past, aside, clock};
 use crate::past::committed::{Found, Wanted, committed};
 use crate::past::undos::Recorded;
-use crate::past::{Blamed, Subject};
+use crate::past::{Blamed, Part, Subject};
 
 /// Of how many lines git is asked before it is known which of them need it.
 const AHEAD: u32 = 1_000;
@@ -52,9 +52,10 @@ impl Past {
         // As many lines as fit one answer: the rest is asked for next.
         let goes_on = to.saturating_sub(from) as usize == MOST_LINES - 1;
         let of = goes_on.then(|| Subject::new(&ask, &chain));
-        let rest = of.as_ref().and_then(|of| self.blamed.take(of, from));
-        if let Some(rest) = rest {
-            return Ok(self.part(rest, (from, to), of));
+        if let Some(of) = &of
+            && let Some((all, part)) = self.blamed.take(of, from).await
+        {
+            return Ok(self.part(all, part, (from, to), Some(of)));
         }
         let version = self.version(&chain.versions, &ask.path, &at).await?.clone();
         let step = chain.versions.iter().position(|one| *one == version);
@@ -84,10 +85,11 @@ impl Past {
         let places = self.places.clone();
         let all = aside(move || blamed(&chain, &undos, &asked, ahead, &root, &places));
         let all = all.await?;
-        if !goes_on && all.lines.len() > MOST_LINES {
+        if !goes_on && all.ends.len() > MOST_LINES {
             return Err(too_many(&all.path));
         }
-        Ok(self.part(Arc::new(all), (from, to), of))
+        let part = all.part(from, to);
+        Ok(self.part(Arc::new(all), part, (from, to), of.as_ref()))
     }
 
     /// Begins to ask git about many lines before the file's history is read,
@@ -130,12 +132,17 @@ impl Past {
 
     /// Returns one answer about lines, and keeps those after them for the next
     /// one about `of`.
-    fn part(&self, all: Arc<Blamed>, (from, to): (u32, u32), of: Option<Subject>) -> Blame {
-        let (blame, is_last) = all.part(from, to);
-        if let Some(of) = of.filter(|_| !is_last) {
-            self.blamed.keep(of, to, all);
+    fn part(
+        &self,
+        all: Arc<Blamed>,
+        part: Part,
+        (from, to): (u32, u32),
+        of: Option<&Subject>,
+    ) -> Blame {
+        if let Some(of) = of.filter(|_| !part.is_last) {
+            self.blamed.keep(of.clone(), to, to - from + 1, all);
         }
-        blame
+        part.blame
     }
 }
 
@@ -187,38 +194,45 @@ fn blamed(
     };
     let weave = chain.weave(&undos, |_| false);
     let all = weave.blame(asked.step);
-    let wanted = all
-        .iter()
-        .zip(1_u32..)
-        .skip(from as usize - 1)
-        .take((to as usize + 1).saturating_sub(from as usize));
-    // The authors of versions, each once.
-    let mut known: HashMap<usize, Writer<'_>> = HashMap::new();
-    let mut unknown = Vec::new();
-    for ((step, _), at) in wanted.clone() {
-        let writer = known.entry(*step).or_insert_with(|| writers.of_line(*step));
-        if writer.author.kind == AuthorKind::Unknown {
-            unknown.push(at);
-        }
-    }
-    let found = match ahead.and_then(|ahead| ahead.join().ok()) {
-        Some(found) => found.only(&unknown),
-        None => from_git(unknown),
-    };
     let version = &chain.versions[asked.step];
     let mut blamed = Blamed {
         path: version.path.clone(),
         clock: clock(version),
         hash: asked.hash,
-        cause: found.cause,
+        cause: None,
         start: from,
         last: u32::try_from(all.len()).unwrap_or(u32::MAX),
         text: Vec::new(),
-        lines: Vec::new(),
+        ends: Vec::new(),
+        by: Vec::new(),
         authors: Vec::new(),
     };
+    // The authors of versions, each once.
+    let mut known: HashMap<usize, Writer<'_>> = HashMap::new();
+    let mut unknown = Vec::new();
+    let mut steps = Vec::new();
+    // All that can be done before git has answered is done while it runs.
+    for ((step, text), at) in all
+        .into_iter()
+        .zip(1_u32..)
+        .skip(from as usize - 1)
+        .take((to as usize + 1).saturating_sub(from as usize))
+    {
+        let writer = known.entry(step).or_insert_with(|| writers.of_line(step));
+        if writer.author.kind == AuthorKind::Unknown {
+            unknown.push(at);
+        }
+        blamed.line(text);
+        steps.push(step);
+    }
+    drop(weave);
+    let found = match ahead.and_then(|ahead| ahead.join().ok()) {
+        Some(found) => found.only(&unknown),
+        None => from_git(unknown),
+    };
+    blamed.cause = found.cause;
     let mut last = None;
-    for ((step, text), at) in wanted {
+    for (step, at) in steps.iter().zip(from..) {
         let of = found.lines.get(at);
         if last != Some((step, of)) {
             last = Some((step, of));
@@ -226,7 +240,7 @@ fn blamed(
                 blamed.author(writer.line(of.map(|(of, by)| (&**of, by.as_ref()))));
             }
         }
-        blamed.line(text);
+        blamed.same_author();
     }
     blamed
 }

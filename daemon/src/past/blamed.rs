@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use touchmark_proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_proto::{Clock, Hash, RelPath};
 
@@ -32,33 +33,39 @@ pub(crate) struct Blamed {
     pub(crate) last: u32,
     /// The texts of the lines, one after the other.
     pub(crate) text: Vec<u8>,
-    /// For each line, where its text ends, and the index of its author.
-    pub(crate) lines: Vec<(usize, u32)>,
+    /// For each line, where its text ends.
+    pub(crate) ends: Vec<usize>,
+    /// For each line, the index of its author.
+    pub(crate) by: Vec<u32>,
     /// What is said about lines, beside their texts.
     pub(crate) authors: Vec<BlameLine>,
 }
 
 impl Blamed {
+    /// Adds a line.
+    pub(crate) fn line(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+        self.ends.push(self.text.len());
+    }
+
     /// Adds what is said about the next lines, beside their texts.
     pub(crate) fn author(&mut self, by: BlameLine) {
         self.authors.push(by);
     }
 
-    /// Adds a line.
-    pub(crate) fn line(&mut self, text: &[u8]) {
-        self.text.extend_from_slice(text);
+    /// Gives the next line the last author.
+    pub(crate) fn same_author(&mut self) {
         let by = u32::try_from(self.authors.len().saturating_sub(1));
-        self.lines.push((self.text.len(), by.unwrap_or(u32::MAX)));
+        self.by.push(by.unwrap_or(u32::MAX));
     }
 
-    /// Returns the answer about some lines. Also returns whether it shows that
-    /// there are none after them, as it has fewer than were asked for.
-    pub(crate) fn part(&self, from: u32, to: u32) -> (Blame, bool) {
+    /// Returns the answer about some lines.
+    pub(crate) fn part(&self, from: u32, to: u32) -> Part {
         let skipped = from.saturating_sub(self.start) as usize;
         let count = (to as usize + 1).saturating_sub(from as usize);
-        let before = skipped.checked_sub(1).and_then(|at| self.lines.get(at));
-        let mut begin = before.map_or(0, |(end, _)| *end);
-        let lines = self.lines.iter().skip(skipped).take(count);
+        let before = skipped.checked_sub(1).and_then(|at| self.ends.get(at));
+        let mut begin = before.copied().unwrap_or_default();
+        let lines = self.ends.iter().zip(&self.by).skip(skipped).take(count);
         let lines: Vec<BlameLine> = lines
             .filter_map(|(end, by)| {
                 let text = self.text.get(begin..*end)?;
@@ -79,21 +86,33 @@ impl Blamed {
             lines,
             cause: self.cause.clone(),
         };
-        (blame, to > self.last)
+        Part {
+            blame,
+            is_last: to > self.last,
+        }
     }
 
     /// Returns about how many bytes of memory this takes.
     fn size(&self) -> usize {
-        let lines = self.lines.capacity() * size_of::<(usize, u32)>();
+        let lines = self.ends.capacity() * (size_of::<usize>() + size_of::<u32>());
         // With the texts of names and ids.
         let authors = self.authors.capacity() * 2 * size_of::<BlameLine>();
         self.text.capacity() + lines + authors
     }
 }
 
+/// One answer about lines.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) blame: Blame,
+    /// Whether it shows that there are no lines after these, as it has fewer
+    /// than were asked for.
+    pub(crate) is_last: bool,
+}
+
 /// The file, the request and the state of its history that lines were found out
 /// for. Only a request with an equal subject gets the lines that were kept.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     ask: FileBlame,
     /// [`Chain::mark`].
@@ -130,26 +149,35 @@ struct Rest {
     /// The number of the next line.
     next: u32,
     blamed: Arc<Blamed>,
+    /// Puts the next answer together while the client reads this one.
+    ahead: JoinHandle<Part>,
 }
 
 impl LongBlame {
-    /// Takes the lines that were kept. `None` unless they have this subject and
-    /// begin with the line `from`.
-    pub(crate) fn take(&self, of: &Subject, from: u32) -> Option<Arc<Blamed>> {
-        let rest = &mut self.kept().rest;
-        let taken = rest.take_if(|rest| rest.next == from && rest.of == *of);
-        taken.map(|rest| rest.blamed)
+    /// Takes the lines that were kept, with the answer about the next ones.
+    /// `None` unless they have this subject and begin with the line `from`.
+    pub(crate) async fn take(&self, of: &Subject, from: u32) -> Option<(Arc<Blamed>, Part)> {
+        let is_meant = |rest: &mut Rest| rest.next == from && rest.of == *of;
+        let taken = self.kept().rest.take_if(is_meant)?;
+        Some((taken.blamed, taken.ahead.await.ok()?))
     }
 
-    /// Keeps the rest of an answer, whose last line was `to`.
-    pub(crate) fn keep(self: &Arc<Self>, of: Subject, to: u32, blamed: Arc<Blamed>) {
+    /// Keeps the rest of an answer about `count` lines, whose last one was `to`.
+    pub(crate) fn keep(self: &Arc<Self>, of: Subject, to: u32, count: u32, blamed: Arc<Blamed>) {
         if blamed.size() > MOST {
             return;
         }
         let times = {
             let mut kept = self.kept();
             let next = to.saturating_add(1);
-            kept.rest = Some(Rest { of, next, blamed });
+            let all = Arc::clone(&blamed);
+            let ahead = move || all.part(next, to.saturating_add(count));
+            kept.rest = Some(Rest {
+                of,
+                next,
+                blamed,
+                ahead: tokio::task::spawn_blocking(ahead),
+            });
             kept.times += 1;
             kept.times
         };

@@ -58,7 +58,7 @@ pub(crate) mod undos;
 pub(crate) mod unmerged;
 pub(crate) mod versions;
 
-pub(crate) use blamed::{Blamed, LongBlame, Subject};
+pub(crate) use blamed::{Blamed, LongBlame, Part, Subject};
 pub(crate) use blobs::Blobs;
 pub(crate) use decide::Lineages;
 pub(crate) use lineage::Lineage;
