@@ -3,17 +3,15 @@
 //! it, or a new one. The contents decide.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 use touchmark_proto::{Hash, RelPath};
 
+use super::likeness::{HALF, Lines};
+
 /// The most files on each side, gone and new, that are compared line by line.
 /// If there are more, only files with the same base name are compared.
 const MOST: usize = 1_000;
-
-/// The thousandths of two contents that have to be alike.
-const HALF: u64 = 500;
 
 /// The most earlier contents of a name with which a new one is compared. Each
 /// comparison reads a content.
@@ -567,17 +565,6 @@ struct Texts<'t> {
     text: &'t mut dyn FnMut(&Hash) -> Option<Arc<[u8]>>,
 }
 
-/// The lines of a content. White space around a line does not count. Binary
-/// content is one line.
-struct Lines {
-    /// How often each line occurs, and its weight: the number of its bytes.
-    counts: BTreeMap<u64, (u64, u64)>,
-    /// How often each line with a letter or a digit occurs.
-    telling: BTreeMap<u64, u64>,
-    /// The weight of all lines.
-    weight: u64,
-}
-
 impl Texts<'_> {
     fn of(&mut self, hash: &Hash) -> Option<Arc<Lines>> {
         if let Some(known) = self.known.get(hash) {
@@ -599,13 +586,9 @@ impl Texts<'_> {
             return Some(false);
         }
         let (before, after) = (self.of(before)?, self.of(after)?);
-        let total: u64 = before.telling.values().sum();
-        let kept =
-            |(line, count): (&u64, &u64)| after.telling.get(line).map_or(0, |now| *now.min(count));
-        let kept: u64 = before.telling.iter().map(kept).sum();
-        Some(match total {
+        Some(match before.telling() {
             0 => before.alike(&after) >= HALF,
-            total => kept * 2 >= total,
+            total => before.kept(&after) * 2 >= total,
         })
     }
 
@@ -616,56 +599,6 @@ impl Texts<'_> {
             (Some(one), Some(other)) => one.alike(&other),
             _ => 0,
         }
-    }
-}
-
-impl Lines {
-    fn of(text: &[u8]) -> Self {
-        let mut lines = Self {
-            counts: BTreeMap::new(),
-            telling: BTreeMap::new(),
-            weight: 0,
-        };
-        match crate::text::lines::is_binary(text) {
-            true => lines.add(text),
-            false => {
-                let all = text.split_inclusive(|byte| *byte == b'\n');
-                all.for_each(|line| lines.add(line.trim_ascii()));
-            }
-        }
-        lines
-    }
-
-    fn add(&mut self, line: &[u8]) {
-        // Its keys are constant, so that the same contents give the same
-        // result in every process.
-        let mut hasher = DefaultHasher::new();
-        hasher.write(line);
-        let (name, weight) = (hasher.finish(), line.len() as u64 + 1);
-        self.counts.entry(name).or_insert((0, weight)).0 += 1;
-        self.weight += weight;
-        let tells = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-        if line.iter().any(tells) {
-            *self.telling.entry(name).or_default() += 1;
-        }
-    }
-
-    /// Returns how many thousandths of the longer one the two have in common,
-    /// as git computes the similarity of a rename.
-    fn alike(&self, other: &Self) -> u64 {
-        let longer = self.weight.max(other.weight);
-        if longer == 0 || self.weight.min(other.weight) * 2 < longer {
-            return 0;
-        }
-        let common: u64 = self
-            .counts
-            .iter()
-            .filter_map(|(line, (count, weight))| {
-                let (other, _) = other.counts.get(line)?;
-                Some(count.min(other) * weight)
-            })
-            .sum();
-        common * 2 * HALF / longer
     }
 }
 

@@ -5,6 +5,7 @@
 mod hunks;
 mod indents;
 mod kept;
+mod likeness;
 pub mod lineage;
 mod makers;
 mod review;

@@ -1017,3 +1017,31 @@ fn what_a_merge_put_beside_a_change_is_not_doubled() {
     let own = without_carried(&[base, agents, merged, agents], &[2], &[1]);
     assert_eq!(own, (Some(base.to_owned()), vec![]));
 }
+
+/// An undo brings back a file that the undone version had replaced. Both have
+/// lines like those of many files, between which the others stood.
+#[test]
+fn a_file_that_an_undo_brings_back_has_its_authors() {
+    let versions = [
+        "b 1\nb 2\n}\nb 3\n#\nb 4\n#\nb 5\n}\nb 6\n#\n",
+        "one\ntwo\nthree\n",
+        "one\ntwo\n#\nfour\n#\nfive\nthree\n",
+        "one\ntwo\n#\nfour\n#\nfive\nsix\n",
+        "b 1\nb 2\n}\nb 3\n#\nb 4\n#\nb 5\n}\nb 6\n#\n",
+        "one\ntwo\n#\nfour\n#\nfive\nthree\n",
+        "one\ntwo\n#\nfour\n#\nfive\nthree\nsix\n",
+    ];
+    let by = |last: usize| {
+        let mut steps: Vec<Step> = versions[..5].iter().map(|text| held(text)).collect();
+        steps.push(held(versions[last]));
+        let undos = Undos {
+            undos: vec![5],
+            ..Undos::default()
+        };
+        let weave = Weave::with_undos(&steps, &undos);
+        let blame = weave.blame(5);
+        blame.iter().map(|(step, _)| *step).collect::<Vec<_>>()
+    };
+    assert_eq!(by(5), [1, 1, 2, 2, 2, 2, 1]);
+    assert_eq!(by(6), [1, 1, 2, 2, 2, 2, 1, 3]);
+}

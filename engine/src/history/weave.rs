@@ -13,6 +13,7 @@ use imara_diff::Algorithm;
 use touchmark_proto::{Hash, LineRange};
 
 use super::indents::{self, Recast};
+use super::likeness::likest;
 use super::makers::Makers;
 use crate::text::align::{Aligned, Place};
 use crate::text::differences::{self, Differences, Middle};
@@ -272,6 +273,14 @@ impl Weave {
                 }
                 What::Restored(of)
             } else {
+                // An undo may bring back a file that another one had replaced.
+                let brought = text.filter(|_| puts_back);
+                let likest = brought.and_then(|text| likest(&steps[..at], text));
+                if let Some((of, Step::Held(bytes))) = likest.map(|of| (of, &steps[of])) {
+                    now.on = weave.on_after(of);
+                    weave.recast_as(of, at, &now.on, true);
+                    now.text = Some(bytes);
+                }
                 let how = How {
                     at,
                     puts_back,
