@@ -601,3 +601,30 @@ fn hist9_a_file_that_was_moved_and_replaced_gets_its_name_back() {
         world.healthy();
     }
 }
+
+/// The user has moved a committed file where no session looks. An agent's git
+/// brings it back under its old name, an undo removes that one, and a redo
+/// brings it back.
+#[test]
+fn hist9_a_file_that_an_undo_has_removed_went_nowhere() {
+    let mut world = World::new();
+    let text = "line one\nline two\n";
+    world.file("f", text);
+    shell(
+        &world,
+        "git init -q -b main && git add f && git commit -qm f",
+    );
+    rename(&world, "f", "moved");
+    let mut agent = world.session("a");
+    command(&world, &mut agent, "git checkout -q .");
+    for _ in 0..2 {
+        let undone = undo(&mut agent, "a");
+        assert_eq!(on_disk(&world, "f"), None, "{undone}");
+        assert_eq!(on_disk(&world, "moved").as_deref(), Some(text), "{undone}");
+        // Whoever asks about the other file has it looked for.
+        blame(&mut agent, "moved");
+        agent.client.ok("redo", json!({"undo": undone["undo"]}));
+        assert_eq!(on_disk(&world, "f").as_deref(), Some(text), "{undone}");
+    }
+    world.healthy();
+}

@@ -13,6 +13,7 @@ use touchmark_proto::daemon::Ping;
 use touchmark_proto::{Error, ErrorCode, Hash, RelPath, native};
 
 use super::decide::{Known, Last, Lineages, is_gone};
+use super::undos::Recorded;
 use super::versions::Sources;
 use crate::store::Reader;
 use crate::system::stat::MetadataExt as _;
@@ -61,10 +62,11 @@ impl Lineages {
         self.now(sources.inside, sources.log).await?;
         let mut known = self.known.lock().await;
         let (log, root) = (Arc::clone(sources.log), sources.root.to_owned());
+        let undone = self.undone();
         let mut taken = std::mem::take(&mut *known);
         let search = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let facts = taken.search(&log, &root, &wanted);
+            let facts = taken.search(&log, &root, &undone, &wanted);
             (taken, facts)
         });
         let (taken, facts) = search
@@ -83,7 +85,13 @@ impl Lineages {
 }
 
 impl Known {
-    fn search(&mut self, log: &Reader, root: &Path, wanted: &Wanted) -> Vec<Fact> {
+    fn search(
+        &mut self,
+        log: &Reader,
+        root: &Path,
+        undone: &Recorded,
+        wanted: &Wanted,
+    ) -> Vec<Fact> {
         let names: Vec<RelPath> = match wanted {
             Wanted::Places(names) => names.clone(),
             Wanted::File(name) => self.alike(root, name),
@@ -101,7 +109,9 @@ impl Known {
             let Some(content) = last.content else {
                 continue;
             };
-            if self.lineage.has_left(&name) || !is_gone(root, &name) {
+            // What an undo has removed went nowhere.
+            let is_undone = undone.removed(&name, last.was_there, content);
+            if is_undone || self.lineage.has_left(&name) || !is_gone(root, &name) {
                 continue;
             }
             if is_wide && !self.searched.insert((name.clone(), last.n)) {

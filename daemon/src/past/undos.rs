@@ -82,6 +82,17 @@ impl Recorded {
         all.rev().find(is_this).map(|(_, from)| from)
     }
 
+    /// Returns whether an undo or a redo removed a file with this content at or
+    /// after a time.
+    pub(super) fn removed(&self, name: &RelPath, since: Millis, content: Hash) -> bool {
+        let Some(file) = self.0.get(name) else {
+            return false;
+        };
+        let redos = file.redos.iter().map(|[_, redo]| redo);
+        let mut all = file.undos.iter().chain(redos);
+        all.any(|one| one.time >= since && (one.before, one.after) == (Some(content), None))
+    }
+
     /// Returns whether an undo wrote to a name at or after a time.
     pub(crate) fn wrote(&self, name: &RelPath, since: Millis) -> bool {
         let file = self.0.get(name);
