@@ -109,6 +109,8 @@ pub struct Decided {
 /// - A name that had a file takes no file that was made in the same burst, by the
 ///   same command or by none: that is how programs save. Nor does it take the
 ///   file of a name that has one afterwards: an exchange moves nothing.
+/// - A name that is free again takes no file either, if the other name has a
+///   file: that was a backup.
 pub fn decide(
     names: &[Name],
     gone: &[Gone],
@@ -159,6 +161,7 @@ pub fn decide(
     pairs.same(&new, &old);
     pairs.earlier(&new, &old);
     let is_limited = pairs.similar(&new, &old, &mut texts);
+    pairs.drop_backups();
     pairs.drop_saves();
     let began = pairs.all(|stay| stay.starts.is_some());
     let mut begins: Vec<Begins> = began
@@ -525,6 +528,20 @@ impl Pairs<'_, '_> {
                     self.taken.insert(*old);
                 }
             }
+        }
+    }
+
+    /// Drops the pairs that are backups: a file that was removed in the burst and
+    /// that none continues, while the name of the one before has a file.
+    fn drop_backups(&mut self) {
+        let is_backup = |(new, old): (&usize, &usize)| {
+            let is_gone = self.stays[*new].ends.is_some() && !self.taken.contains(new);
+            (is_gone && self.stays[*old].is_there).then_some((*new, *old))
+        };
+        let backups: Vec<(usize, usize)> = self.by.iter().filter_map(is_backup).collect();
+        for (new, old) in backups {
+            self.by.remove(&new);
+            self.taken.remove(&old);
         }
     }
 

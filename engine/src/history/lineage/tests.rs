@@ -492,3 +492,29 @@ proptest! {
         prop_assert_eq!(told, slowly(&world.names, &texts));
     }
 }
+
+#[test]
+fn a_backup_that_is_gone_again_takes_no_file() {
+    // As an editor saves: the file is renamed, written anew, and the backup is
+    // removed. Less than half of the lines are kept.
+    let save = |world: World| {
+        let world = world.then("f", Some(A3));
+        world
+            .hinted("f~", Some(A), Some("f"))
+            .then("f~", None)
+            .then("f", Some(A3))
+    };
+    assert_eq!(save(World::default().had("f", A)).told(), []);
+    let declared = World::default().had("f", B).then("f", Some(A));
+    assert_eq!(save(declared).told(), []);
+    // A file that was moved on is not gone.
+    let moved = save(World::default().had("f", A)).then("g", Some(A));
+    assert_eq!(
+        moved.told(),
+        [
+            (1, "f".into(), "new".into()),
+            (2, "f~".into(), "f<1".into()),
+            (5, "g".into(), "f~<3".into())
+        ]
+    );
+}
