@@ -334,5 +334,5 @@ impl<'a> Rest<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
