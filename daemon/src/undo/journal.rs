@@ -4,38 +4,24 @@
 //! files before and after, one after the other in one file. The entry is written
 //! last, by a rename. Only then is anything written into the workspace.
 
-use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use touchmark_proto::undo::{UndoOutcome, UndoRow};
 use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, SessionId};
 
 use super::Undoer;
 use super::contents::{self, Contents};
+use super::entries::Entries;
 use super::plan::{self, Plan};
 use crate::failpoint;
 use crate::guard::{NotStored, Storage, Stored, over_budget};
 use crate::life::usable_directory;
 use crate::past::entry::{Entry, FileEntry, State};
 use crate::past::undos::Recorded;
-use crate::system::open::{private_directory, replace_private};
-
-/// The maximum number of undos that are kept. Older ones are removed.
-const KEPT: usize = 100;
-
-/// The maximum number of files in the entries that are held in memory.
-const MOST_HELD: usize = 20_000;
-
-/// The file name of an undo's entry.
-const ENTRY: &str = "entry.json";
-
-/// The file name of the entry of a completed undo whose entry could not be
-/// rewritten. An entry with this name counts as [`State::Done`], whatever its
-/// `state` is.
-const DONE: &str = "done.json";
+use crate::system::open::private_directory;
 
 /// The extensions of a file's contents before and after, which an older
 /// touchmark has stored in files of their own.
@@ -44,16 +30,10 @@ const OWN: [&str; 2] = ["before", "after"];
 /// The directory of undos.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    directory: PathBuf,
-    durable: bool,
+    entries: Entries,
     /// Locked while a task undoes, redoes or keeps changes, so that only one
     /// does.
     gate: tokio::sync::Mutex<()>,
-    /// What all entries have written; `None` if entries were changed since.
-    recorded: Mutex<Option<Arc<Recorded>>>,
-    /// The entries that were read or written last, by their numbers. Only this
-    /// daemon writes them.
-    held: Mutex<HashMap<u64, Arc<Entry>>>,
 }
 
 /// An undo whose files are about to be written.
@@ -79,11 +59,8 @@ impl Journal {
         let directory = state.join("undo");
         usable_directory(&directory)?;
         Ok(Self {
-            directory,
-            durable,
+            entries: Entries::new(directory, durable),
             gate: tokio::sync::Mutex::new(()),
-            recorded: Mutex::new(None),
-            held: Mutex::default(),
         })
     }
 
@@ -108,7 +85,7 @@ impl Journal {
         redo_of: Option<u64>,
         plans: &mut [Plan],
     ) -> Result<Option<Begun>, Error> {
-        let number = self.numbers().last().map_or(1, |last| last + 1);
+        let number = self.entries.numbers().last().map_or(1, |last| last + 1);
         let mut entry = Entry {
             number,
             time: undoer.now,
@@ -118,7 +95,7 @@ impl Journal {
             authors,
             files: Vec::new(),
         };
-        let directory = self.of(number);
+        let directory = self.entries.of(number);
         let writes = plans.iter().any(Plan::writes);
         if !writes {
             return Ok(None);
@@ -160,11 +137,11 @@ impl Journal {
             entry.files.extend(file);
         }
         let written = match entry.files.is_empty() {
-            true => fs::remove_dir_all(&directory),
+            true => self.entries.remove(number),
             false => self.write_with(&entry, &contents),
         };
         if let Err(error) = written {
-            let _nothing_begun = fs::remove_dir_all(&directory);
+            let _nothing_begun = self.entries.remove(number);
             return Err(not_kept(&error));
         }
         plans.sort_by_key(|plan| !plan.writes());
@@ -172,7 +149,7 @@ impl Journal {
             return Ok(None);
         }
         failpoint::pass("undo: an intent is recorded");
-        self.prune();
+        self.entries.prune();
         Ok(Some(Begun {
             entry,
             stored: proofs,
@@ -193,7 +170,7 @@ impl Journal {
     ) -> Result<Option<Stored>, Left> {
         let failed = |error| (UndoOutcome::Failed, not_kept(&error).message);
         let mut left = undoer.replacer.budget();
-        let mut contents = Contents::open(&self.of(entry.number));
+        let mut contents = Contents::open(&self.entries.of(entry.number));
         let stored = self.keep(undoer, entry, at, plan, &mut left, &mut contents)?;
         self.write_with(entry, &contents).map_err(failed)?;
         Ok(stored)
@@ -293,7 +270,7 @@ impl Journal {
 
     /// Reads the content of a file before (0) or after (1) an undo.
     fn read_content(&self, number: u64, file: &FileEntry, nth: usize) -> io::Result<Vec<u8>> {
-        let directory = self.of(number);
+        let directory = self.entries.of(number);
         match &file.at {
             Some(places) => contents::read(&directory, places[nth]),
             None => fs::read(directory.join(format!("{}.{}", file.id, OWN[nth]))),
@@ -322,7 +299,7 @@ impl Journal {
         entry: &Entry,
         at: usize,
     ) -> Option<([Bytes; 2], [Option<FileMode>; 2])> {
-        let undone = self.read(entry.redo_of?)?;
+        let undone = self.entries.read(entry.redo_of?)?;
         let path = &entry.files.get(at)?.path;
         let at = undone.files.iter().position(|file| file.path == *path)?;
         let contents = self.contents(&undone, at).ok()?;
@@ -334,9 +311,14 @@ impl Journal {
     pub(super) fn end(&self, entry: &mut Entry) {
         entry.state = State::Done;
         let ended = match entry.files.is_empty() {
-            true => fs::remove_dir_all(self.of(entry.number)),
+            true => self.entries.remove(entry.number),
             // A full disk may prevent a rewrite of the entry, but not a rename.
-            false => self.write(entry).or_else(|_| self.rename(entry.number)),
+            false => {
+                let entries = &self.entries;
+                entries
+                    .write(entry)
+                    .or_else(|_| entries.rename(entry.number))
+            }
         };
         if let Err(error) = ended {
             // If the entry stays begun, the next start finds all of its files
@@ -349,15 +331,15 @@ impl Journal {
     /// Returns the undos that an earlier daemon began and did not complete.
     pub(super) fn left(&self) -> Vec<Entry> {
         let mut left = Vec::new();
-        for number in self.numbers() {
-            match self.read(number) {
+        for number in self.entries.numbers() {
+            match self.entries.read(number) {
                 Some(entry) if entry.state == State::Begun => {
                     left.push(Arc::unwrap_or_clone(entry));
                 }
                 Some(_) => {}
                 // Damaged, or of a newer touchmark. What it keeps stays.
-                None if self.has_entry(number) => {
-                    let directory = self.of(number);
+                None if self.entries.is_written(number) => {
+                    let directory = self.entries.of(number);
                     tracing::warn!(
                         "undo {number} cannot be read; its contents stay in {}",
                         directory.display()
@@ -365,7 +347,7 @@ impl Journal {
                 }
                 // The entry is written last, so no file was written yet.
                 None => {
-                    let _gone = fs::remove_dir_all(self.of(number));
+                    let _gone = self.entries.remove(number);
                 }
             }
         }
@@ -375,43 +357,29 @@ impl Journal {
     /// Removes the undos of a session's changes, or all undos if `session` is
     /// `None`, since they contain files' contents (SEC-3).
     pub(crate) fn forget(&self, session: Option<&SessionId>) {
-        self.set_changed();
-        for number in self.numbers() {
+        for number in self.entries.numbers() {
             let is_of = |author: &Author| author.session.as_ref() == session;
-            let is_meant = match self.read(number) {
+            let is_meant = match self.entries.read(number) {
                 Some(entry) => session.is_none() || entry.authors.iter().any(is_of),
                 // One that cannot be read may have any session's contents.
-                None => self.has_entry(number),
+                None => self.entries.is_written(number),
             };
-            if is_meant {
-                self.held().remove(&number);
-                let directory = self.of(number);
-                if let Err(error) = fs::remove_dir_all(&directory) {
-                    tracing::warn!("{}: {error}", directory.display());
-                }
+            if is_meant && let Err(error) = self.entries.remove(number) {
+                let directory = self.entries.of(number);
+                tracing::warn!("{}: {error}", directory.display());
             }
         }
     }
 
     /// Returns which changes of files were undos and redos.
     pub(crate) fn recorded(&self) -> Arc<Recorded> {
-        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = recorded.get_or_insert_with(|| {
-            let all: Vec<Arc<Entry>> = self.all().collect();
-            Arc::new(Recorded::of(&all))
-        });
-        Arc::clone(known)
-    }
-
-    /// Notes that entries were changed.
-    fn set_changed(&self) {
-        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.entries.recorded()
     }
 
     /// Returns the undo named `name`. Without a name, returns the newest undo
     /// that no redo has reverted.
     pub(super) fn entry(&self, name: Option<&str>) -> Result<Entry, Error> {
-        let all: Vec<Arc<Entry>> = self.all().collect();
+        let all: Vec<Arc<Entry>> = self.entries.all().collect();
         let is_taken_back = |entry: &Entry| {
             let mut later = all.iter();
             later.any(|other| other.redo_of == Some(entry.number))
@@ -454,6 +422,7 @@ impl Journal {
     /// Returns the rows of `undo/list`, the newest undo first.
     pub(super) fn rows(&self) -> Vec<UndoRow> {
         let mut rows: Vec<UndoRow> = self
+            .entries
             .all()
             .map(|entry| UndoRow {
                 undo: name(entry.number),
@@ -467,104 +436,12 @@ impl Journal {
         rows
     }
 
-    fn all(&self) -> impl Iterator<Item = Arc<Entry>> {
-        let numbers = self.numbers().into_iter();
-        numbers.filter_map(|number| self.read(number))
-    }
-
-    /// Returns the numbers of all recorded undos, in ascending order.
-    fn numbers(&self) -> Vec<u64> {
-        let entries = fs::read_dir(&self.directory)
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut numbers: Vec<u64> = entries
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .collect();
-        numbers.sort_unstable();
-        numbers
-    }
-
-    fn of(&self, number: u64) -> PathBuf {
-        self.directory.join(number.to_string())
-    }
-
-    fn read(&self, number: u64) -> Option<Arc<Entry>> {
-        if let Some(entry) = self.held().get(&number) {
-            return Some(Arc::clone(entry));
-        }
-        let directory = self.of(number);
-        let read = |name: &str| -> Option<Entry> {
-            serde_json::from_slice(&fs::read(directory.join(name)).ok()?).ok()
-        };
-        let done = |entry: Entry| Entry {
-            state: State::Done,
-            ..entry
-        };
-        let entry = Arc::new(read(ENTRY).or_else(|| read(DONE).map(done))?);
-        self.hold(Arc::clone(&entry));
-        Some(entry)
-    }
-
-    fn held(&self) -> MutexGuard<'_, HashMap<u64, Arc<Entry>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Holds an entry in memory, if not too many are there.
-    fn hold(&self, entry: Arc<Entry>) {
-        let mut held = self.held();
-        held.remove(&entry.number);
-        let files: usize = held.values().map(|entry| entry.files.len()).sum();
-        if files + entry.files.len() <= MOST_HELD {
-            held.insert(entry.number, entry);
-        }
-    }
-
-    /// Returns whether an undo's entry was written, whether or not it can be
-    /// read.
-    fn has_entry(&self, number: u64) -> bool {
-        let directory = self.of(number);
-        [ENTRY, DONE]
-            .iter()
-            .any(|name| !matches!(directory.join(name).try_exists(), Ok(false)))
-    }
-
-    /// Marks an undo as done by renaming its entry, which works on a full disk
-    /// too.
-    fn rename(&self, number: u64) -> io::Result<()> {
-        self.held().remove(&number);
-        let directory = self.of(number);
-        fs::rename(directory.join(ENTRY), directory.join(DONE))
-    }
-
     /// Writes an entry, after its contents.
     fn write_with(&self, entry: &Entry, contents: &io::Result<Contents>) -> io::Result<()> {
-        if let (true, Ok(contents)) = (self.durable, contents) {
+        if let (true, Ok(contents)) = (self.entries.durable, contents) {
             contents.sync()?;
         }
-        self.write(entry)
-    }
-
-    fn write(&self, entry: &Entry) -> io::Result<()> {
-        self.set_changed();
-        self.held().remove(&entry.number);
-        let directory = self.of(entry.number);
-        let bytes = serde_json::to_vec(entry)?;
-        replace_private(&directory.join(ENTRY), &bytes, self.durable)?;
-        if self.durable {
-            File::open(&directory)?.sync_data()?;
-            File::open(&self.directory)?.sync_data()?;
-        }
-        self.hold(Arc::new(entry.clone()));
-        Ok(())
-    }
-
-    fn prune(&self) {
-        let numbers = self.numbers();
-        for number in &numbers[..numbers.len().saturating_sub(KEPT)] {
-            self.held().remove(number);
-            let _gone = fs::remove_dir_all(self.of(*number));
-        }
+        self.entries.write(entry)
     }
 }
 
@@ -613,13 +490,13 @@ mod tests {
 
     use touchmark_proto::RelPath;
 
+    use super::super::entries::ENTRY;
     use super::*;
 
-    #[test]
-    fn undo4_an_undo_whose_end_cannot_be_written_is_done() {
-        let state = tempfile::tempdir().unwrap();
-        let journal = Journal::open(state.path(), false).unwrap();
-        let mut entry = Entry {
+    /// An undo of no file that is about to be written.
+    fn begun(journal: &Journal) -> Entry {
+        fs::create_dir(journal.entries.of(1)).unwrap();
+        Entry {
             number: 1,
             time: 1,
             what: "all".into(),
@@ -627,15 +504,21 @@ mod tests {
             state: State::Begun,
             authors: Vec::new(),
             files: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn undo4_an_undo_whose_end_cannot_be_written_is_done() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path(), false).unwrap();
+        let mut entry = begun(&journal);
         let path = RelPath::new(b"f").unwrap();
         let file = serde_json::json!({"id": 0, "path": path, "before": null, "after": null});
         entry.files.push(serde_json::from_value(file).unwrap());
-        fs::create_dir(journal.of(1)).unwrap();
-        journal.write(&entry).unwrap();
+        journal.entries.write(&entry).unwrap();
         assert_eq!(journal.left().len(), 1);
         // As on a full disk, the file next to the entry cannot be written.
-        fs::create_dir(journal.of(entry.number).join("entry.part")).unwrap();
+        fs::create_dir(journal.entries.of(entry.number).join("entry.part")).unwrap();
         journal.end(&mut entry);
         assert_eq!(journal.left(), []);
         assert_eq!(journal.rows().len(), 1);
@@ -645,24 +528,15 @@ mod tests {
     fn sec3_a_forgotten_undo_is_forgotten_in_memory_too() {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::open(state.path(), false).unwrap();
-        let mut entry = Entry {
-            number: 1,
-            time: 1,
-            what: "all".into(),
-            redo_of: None,
-            state: State::Begun,
-            authors: Vec::new(),
-            files: Vec::new(),
-        };
-        fs::create_dir(journal.of(1)).unwrap();
-        journal.write(&entry).unwrap();
+        let mut entry = begun(&journal);
+        journal.entries.write(&entry).unwrap();
         assert_eq!(journal.left().len(), 1);
         entry.state = State::Done;
-        journal.write(&entry).unwrap();
+        journal.entries.write(&entry).unwrap();
         assert_eq!((journal.left().len(), journal.rows().len()), (0, 1));
         journal.forget(None);
         assert_eq!(journal.rows(), []);
-        assert!(journal.read(1).is_none());
+        assert!(journal.entries.read(1).is_none());
     }
 
     #[test]
@@ -674,15 +548,18 @@ mod tests {
             (2, ""),
             (3, "{\"state\":\"archived\"}"),
         ] {
-            fs::create_dir(journal.of(number)).unwrap();
-            fs::write(journal.of(number).join(ENTRY), text).unwrap();
-            fs::write(journal.of(number).join("0.before"), "mine").unwrap();
+            fs::create_dir(journal.entries.of(number)).unwrap();
+            fs::write(journal.entries.of(number).join(ENTRY), text).unwrap();
+            fs::write(journal.entries.of(number).join("0.before"), "mine").unwrap();
         }
         // Its entry was not written, so nothing was.
-        fs::create_dir(journal.of(4)).unwrap();
-        fs::write(journal.of(4).join("0.before"), "now").unwrap();
+        fs::create_dir(journal.entries.of(4)).unwrap();
+        fs::write(journal.entries.of(4).join("0.before"), "now").unwrap();
         assert_eq!(journal.left(), []);
-        assert_eq!(journal.numbers(), [1, 2, 3]);
-        assert_eq!(fs::read(journal.of(1).join("0.before")).unwrap(), b"mine");
+        assert_eq!(journal.entries.numbers(), [1, 2, 3]);
+        assert_eq!(
+            fs::read(journal.entries.of(1).join("0.before")).unwrap(),
+            b"mine"
+        );
     }
 }

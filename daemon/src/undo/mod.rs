@@ -4,13 +4,14 @@
 //! - [`plan`]: the content of their files without them. [`moves`]: files that
 //!   get another name. [`in_the_way`]: files that stay as they are. [`left`]:
 //!   the rows about what stays. [`elsewhere`]: where else its lines stand.
-//! - [`transaction`]: writing that content. [`journal`], [`contents`]: what the
-//!   next start completes, and what a redo writes back. [`undos`]: which
+//! - [`transaction`]: writing that content. [`journal`], [`entries`], [`contents`]:
+//!   what the next start completes, and what a redo writes back. [`undos`]: which
 //!   versions are undos and redos.
 //! - [`told`]: notices to the sessions whose changes were undone.
 
 mod contents;
 mod elsewhere;
+mod entries;
 mod in_the_way;
 mod journal;
 mod left;
