@@ -33,7 +33,7 @@ const DICTIONARY: &[u8] = b"\x37\xa4\x30\xec";
 
 thread_local! {
     /// To create a context takes longer than to decompress most contents.
-    static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
 
 /// The largest size of a content, in bytes. A row with a larger one is damaged.
@@ -122,26 +122,31 @@ fn decompress(body: &[u8], base: Option<&[u8]>, size: u64) -> Option<Vec<u8>> {
     // As a dictionary, zstd would read what begins like one of its own.
     if base.starts_with(DICTIONARY) {
         let mut context = DCtx::try_create()?;
-        context
-            .set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))
-            .ok()?;
+        allow_all_windows(&mut context)?;
         context.ref_prefix(base).ok()?;
         context.decompress(&mut bytes, body).ok()?;
         return Some(bytes);
     }
-    CONTEXT.with_borrow_mut(|context| {
-        if context.is_none() {
-            *context = DCtx::try_create();
-        }
-        let context = context.as_mut()?;
-        context.reset(ResetDirective::SessionAndParameters).ok()?;
-        context
-            .set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))
-            .ok()?;
-        context.load_dictionary(base).ok()?;
-        context.decompress(&mut bytes, body).ok()?;
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let context = match kept {
+            Some(context) => context,
+            None => kept.insert(DCtx::try_create()?),
+        };
+        allow_all_windows(context)?;
+        let done = context
+            .load_dictionary(base)
+            .and_then(|_| context.decompress(&mut bytes, body));
+        // This frees the context's copy of the base.
+        let reset = context.reset(ResetDirective::SessionAndParameters);
+        done.and(reset).ok()?;
         Some(bytes)
     })
+}
+
+/// Allows every window that a content was compressed with.
+fn allow_all_windows(context: &mut DCtx<'_>) -> Option<()> {
+    let largest = DParameter::WindowLogMax(LARGEST_WINDOW);
+    context.set_parameter(largest).ok().map(drop)
 }
 
 /// The columns of a row that are needed to decompress it.
