@@ -107,8 +107,10 @@ impl Undoer {
     }
 
     async fn try_settle(&self, paths: Vec<RelPath>) -> Result<(), Error> {
+        self.look().await?;
         let commits = self.commits().await?;
         let lineage = self.lineage().await?;
+        let of = self.knowing(lineage.clone());
         // A version that is recorded from here on is still to be reviewed. So
         // the state is named before the queue is computed.
         let written = self.written_by_agents(&lineage).await?;
@@ -124,7 +126,7 @@ impl Undoer {
             let _one = self.journal.alone().await;
             let both = states.get(&path).zip(written.get(&path));
             let moment = both.map(|(committed, file)| committed.moment(file.newest));
-            let queued = self.queued(&path, &commits).await?;
+            let queued = of.queued(&path, &commits).await?;
             let steps = queued.hunks.iter().flat_map(|(_, hunk)| &hunk.steps);
             let steps = steps.chain(queued.whole.iter().flat_map(|whole| &whole.steps));
             let still: BTreeSet<u64> = steps
