@@ -83,12 +83,16 @@ impl Past {
             return Err(self.not_kept(&version, is_secret));
         }
         let places = self.places.clone();
-        let all = aside(move || blamed(&chain, &undos, &asked, ahead, &root, &places));
-        let all = all.await?;
-        if !goes_on && all.ends.len() > MOST_LINES {
+        let both = aside(move || {
+            let all = blamed(&chain, &undos, &asked, ahead, &root, &places);
+            let is_short = goes_on || all.ends.len() <= MOST_LINES;
+            let part = is_short.then(|| all.part(from, to));
+            (all, part)
+        });
+        let (all, part) = both.await?;
+        let Some(part) = part else {
             return Err(too_many(&all.path));
-        }
-        let part = all.part(from, to);
+        };
         Ok(self.part(Arc::new(all), part, (from, to), of.as_ref()))
     }
 

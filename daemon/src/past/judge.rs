@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::Metadata;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use touchmark_engine::{Carriage, Fact, Held, VersionFact};
-use touchmark_proto::{Evidence, Hash, Millis, RelPath};
+use touchmark_proto::{Evidence, Hash, Millis, RelPath, native};
 
 use super::blobs::{Nanos, SECOND, written};
 use super::converted::converted;
@@ -76,6 +76,11 @@ pub(super) struct OnDisk {
 type Moves = Vec<(Move, Option<Arc<Changed>>)>;
 
 impl Job {
+    /// Returns the file of a version in the workspace `root`.
+    pub(super) fn file(&self, root: &Path) -> PathBuf {
+        root.join(native::name(self.fact.path.as_bytes()))
+    }
+
     /// Returns what git did with the version's content; `None` if it did not
     /// bring it. `path` is relative to the repository's top, `read` is what was
     /// read of the file before; `None` if it is to be read.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Carriage, Fact, Record};
-use touchmark_proto::{Millis, Places, RelPath, native};
+use touchmark_proto::{Millis, Places, RelPath};
 
 use super::judge::{Job, OnDisk, is_doubtful, on_disk};
 use super::place::{Place, path_in, top_above};
@@ -91,11 +91,6 @@ struct InPlace {
 }
 
 impl InPlace {
-    /// Returns the version's file.
-    fn file(&self, root: &Path) -> PathBuf {
-        root.join(native::name(self.job.fact.path.as_bytes()))
-    }
-
     /// Returns whether git may be in the middle of writing it.
     fn is_merging(&self, places: &HashMap<PathBuf, Option<Place>>) -> bool {
         let place = places.get(&self.top).and_then(Option::as_ref);
@@ -184,7 +179,7 @@ fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
     let placed = waiting.into_iter().filter_map(|one| match one {
         Waits::Answer(answer) => Some(Placed::Answer(answer)),
         Waits::Version(job) => {
-            let file = root.join(native::name(job.fact.path.as_bytes()));
+            let file = job.file(root);
             let directory = file.parent()?;
             if !tops.contains_key(directory) {
                 let top = top_above(directory).map(Path::to_owned);
@@ -323,7 +318,9 @@ impl Looks {
                 Placed::Version(version) => Some(version),
                 Placed::Answer(_) => None,
             });
-            let files: Vec<PathBuf> = versions.map(|version| version.file(&self.root)).collect();
+            let files: Vec<PathBuf> = versions
+                .map(|version| version.job.file(&self.root))
+                .collect();
             scope.spawn(move || {
                 let read = |file: &PathBuf| on_disk(file, LARGEST_AHEAD);
                 let mut parts = files.chunks(AHEAD);
@@ -395,13 +392,13 @@ impl Looks {
         read: Option<OnDisk>,
         places: &mut HashMap<PathBuf, Option<Place>>,
     ) -> Option<Fact> {
-        let file = version.file(&self.root);
         let InPlace {
             job,
             top,
             path,
             seen,
         } = version;
+        let file = job.file(&self.root);
         let place = places.entry(top.clone()).or_insert_with(|| {
             let mut place = Place::at(top, &self.user)?;
             place.refresh();
