@@ -1045,3 +1045,21 @@ fn a_file_that_an_undo_brings_back_has_its_authors() {
     assert_eq!(by(5), [1, 1, 2, 2, 2, 2, 1]);
     assert_eq!(by(6), [1, 1, 2, 2, 2, 2, 1, 3]);
 }
+
+#[test]
+fn lines_that_an_undo_brought_back_with_their_file_stay() {
+    // Another author removed the file, an undo brought it back without a line,
+    // and the agent adds a line.
+    let versions = ["a\nb\nc\nd\n", "", "a\nb\nc\n", "a\nb\nc\nnew\n"];
+    let steps = versions.map(|text| match text {
+        "" => Step::Absent,
+        text => held(text),
+    });
+    let undos = Undos {
+        undos: vec![2],
+        ..Undos::default()
+    };
+    let found = Weave::with_undos(&steps, &undos).without(|step| step == 3);
+    assert_eq!(found.bytes.as_deref(), Some(versions[2].as_bytes()));
+    assert_eq!(found.conflicts, []);
+}

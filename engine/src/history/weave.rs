@@ -276,7 +276,9 @@ impl Weave {
                 // An undo may bring back a file that another one had replaced.
                 let brought = text.filter(|_| puts_back);
                 let likest = brought.and_then(|text| likest(&steps[..at], text));
-                if let Some((of, Step::Held(bytes))) = likest.map(|of| (of, &steps[of])) {
+                let likest = likest.map(|of| (of, &steps[of]));
+                let is_likest = matches!(likest, Some((_, Step::Held(_))));
+                if let Some((of, Step::Held(bytes))) = likest {
                     now.on = weave.on_after(of);
                     weave.recast_as(of, at, &now.on, true);
                     now.text = Some(bytes);
@@ -287,7 +289,11 @@ impl Weave {
                     repeats: puts_back || is_carried,
                     exact: undos.exact,
                 };
-                What::Hunks(weave.hunks(&mut now.on, [now.text, text], how))
+                let hunks = weave.hunks(&mut now.on, [now.text, text], how);
+                What::Hunks(match is_likest {
+                    true => since_before(hunks, &before, &now.on),
+                    false => hunks,
+                })
             };
             now.on.resize(weave.lines.len(), false);
             let changed = |to: bool| {
@@ -758,6 +764,34 @@ fn differences<'a>(old: &'a [u8], new: &'a [u8]) -> Differences<'a> {
         }
     };
     Differences::all(&split(old), split(new))
+}
+
+/// Returns what changed between the lines that were on before a version and those
+/// that are on after it, given the hunks between another version and it.
+fn since_before(mut hunks: Vec<Hunk>, before: &[bool], after: &[bool]) -> Vec<Hunk> {
+    let was = |line: &Line| before.get(*line) == Some(&true);
+    let mut known = BTreeSet::new();
+    for hunk in &mut hunks {
+        hunk.off.retain(was);
+        hunk.on.retain(|line| !was(line));
+        known.extend(hunk.off.iter().chain(&hunk.on).copied());
+    }
+    hunks.retain(|hunk| !hunk.off.is_empty() || !hunk.on.is_empty());
+    for (line, is) in after.iter().enumerate() {
+        let hunk = match (was(&line), *is) {
+            _ if known.contains(&line) => continue,
+            (true, false) => (vec![line], Vec::new()),
+            (false, true) => (Vec::new(), vec![line]),
+            _ => continue,
+        };
+        let (off, on) = hunk;
+        hunks.push(Hunk {
+            off,
+            on,
+            is_unclear: false,
+        });
+    }
+    hunks
 }
 
 /// Converts a line number or a number of lines. Texts have less than 2^32 lines.
