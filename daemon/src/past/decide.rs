@@ -399,6 +399,7 @@ impl Known {
                 command: row.command,
                 hint: row.from.clone(),
                 is_told: row.is_told,
+                is_edit: row.is_edit(),
             });
         }
         for row in &self.renamed {
@@ -413,6 +414,7 @@ impl Known {
                 command: row.command,
                 hint: row.from.clone(),
                 is_told: row.is_told,
+                is_edit: row.is_edit(),
             };
             let at = *places.entry(&row.path).or_insert_with(|| {
                 names.push(self.name(row));

@@ -163,6 +163,7 @@ impl Known {
                     command: None,
                     hint: None,
                     is_told: false,
+                    is_edit: false,
                 }],
             });
         }

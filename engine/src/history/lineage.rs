@@ -50,6 +50,8 @@ pub struct Change {
     pub hint: Option<RelPath>,
     /// Whether the hint is certain: an undo or a redo has moved the file.
     pub is_told: bool,
+    /// Whether a session has declared it as a change of the file at this name.
+    pub is_edit: bool,
 }
 
 /// A file that was gone before the burst, so recently that it may have been
@@ -94,7 +96,7 @@ pub struct Decided {
 /// - A file that an undo or a redo has moved continues under its new name, even
 ///   if few of its lines are left.
 /// - A name that keeps at least half of its lines keeps its file. So does one
-///   that has an earlier content again, or at least half of its lines. If another
+///   whose file a session has edited, however few lines are left, and one that has an earlier content again, or at least half of its lines. If another
 ///   file of the name had that content, the name stands for that one again.
 /// - Otherwise it stands for the file that is gone from its name and had the
 ///   same content, which is not empty. If several had it, the hint decides, then
@@ -294,7 +296,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             // Another file that the name stood for before may be back.
             let mut ended = name.known.iter().map(|(_, ended)| ended);
             let is_compared = may_move || comes_back || ended.any(Option::is_some);
-            if !is_compared || texts.keeps(&last.last, &content) == Some(true) {
+            if change.is_edit || !is_compared || texts.keeps(&last.last, &content) == Some(true) {
                 last.last = content;
                 continue;
             }

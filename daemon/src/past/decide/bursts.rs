@@ -105,6 +105,12 @@ impl Row {
         })
     }
 
+    /// Returns whether a session has declared this change of the file that was
+    /// at the name.
+    pub(super) fn is_edit(&self) -> bool {
+        self.is_declared && self.kind == VersionKind::Modified && self.from.is_none()
+    }
+
     /// Adds the earlier name of a file that an undo or a redo has moved.
     pub(super) fn moved(mut self, undone: &Recorded) -> Self {
         let content = self.hash.filter(|_| self.command.is_none());

@@ -99,6 +99,7 @@ impl World {
         self.n += 1;
         let change = Change {
             is_told: false,
+            is_edit: false,
             n: self.n,
             hash,
             command: self.command,
@@ -310,6 +311,19 @@ fn what_an_undo_has_moved_is_moved_whatever_it_has_changed() {
     let mut on = on.then("g", None).by(7).then("f", None).then("h", Some(A));
     on.name("f").versions[0].is_told = true;
     assert_eq!(on.told(), [row(1, "f", "g<2"), row(4, "h", "f<3")]);
+}
+
+#[test]
+fn a_file_that_a_session_has_edited_stays_the_file_of_its_name() {
+    // A copy of `f` is first seen in the same burst, and another file has left.
+    let edited = |is_edit| {
+        let world = World::default().had("f", A).gone("e", "x\ny\n", 1);
+        let mut world = world.then("copy", Some(A)).then("f", Some(B));
+        world.name("f").versions[0].is_edit = is_edit;
+        world.told()
+    };
+    assert_eq!(edited(false), [row(1, "copy", "f<2"), row(2, "f", "new")]);
+    assert_eq!(edited(true), []);
 }
 
 #[test]
