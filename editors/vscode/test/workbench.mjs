@@ -330,8 +330,10 @@ async function review(connect, window) {
   const click = (text, what) => window.lens(text).getByText(what).click();
 
   await window.command("Notifications: Clear All Notifications");
-  // What was done before is kept, in one step.
+  // What was done before is kept, in one step, which is asked about from two changes on.
+  await client.fileEdit({ session: "docs-7", path: "src/tax.js", oldString: "0.19", newString: "0.2" });
   await window.command("Focus on Agents' Changes View");
+  await window.sees(window.page.locator(".pane-body .monaco-list-row").filter({ hasText: "tax.js" }));
   await window.command("Keep All Changes by Agents");
   await window.dialog("Keep All");
   await until("an empty queue", async () => (await client.reviewList({})).hunks.length === 0);
