@@ -225,7 +225,8 @@ fn undone_and_redone(world: &World, script: &Script, number: u64, style: Style) 
             && made.is_some_and(|one| one.by == Some(USER));
         if style == Style::Marked && file.is_touched_by(who) && !is_back_at_an_unseen_start {
             let conflicts = told.is_some_and(|row| !row["conflicts"].is_null());
-            assert_eq!(conflicts, truth(file, who).conflicts, "{told:?}");
+            let what = format!("{}, {} without {who}: {told:?}", script.name, file.path);
+            assert_eq!(conflicts, truth(file, who).conflicts, "{what}");
         }
     }
     if player.undone["undo"].is_string() {

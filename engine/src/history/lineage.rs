@@ -150,6 +150,7 @@ pub fn decide(
         is_there: false,
         hint: None,
         is_told: false,
+        edited: None,
         known: &[],
     }));
     let mut pairs = Pairs {
@@ -224,6 +225,8 @@ struct Stay<'a> {
     hint: Option<&'a RelPath>,
     /// As [`Change::is_told`].
     is_told: bool,
+    /// The last version that a session declared as a change of the file.
+    edited: Option<u64>,
     /// The contents that the name had before the burst, as [`Name::known`] has
     /// them, if this is its file of that time.
     known: &'a [(Hash, Option<u64>)],
@@ -266,6 +269,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
         is_told: false,
+        edited: None,
         known: match starts {
             None => name.known.as_slice(),
             Some(_) => &[],
@@ -298,6 +302,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
             let is_compared = may_move || comes_back || ended.any(Option::is_some);
             if change.is_edit || !is_compared || texts.keeps(&last.last, &content) == Some(true) {
                 last.last = content;
+                last.edited = change.is_edit.then_some(change.n).or(last.edited);
                 continue;
             }
         }
@@ -407,12 +412,14 @@ impl Pairs<'_, '_> {
     }
 
     /// Returns whether one may continue the other: it has another name, began
-    /// later, by the same command or by none, and is no half of an exchange.
+    /// later, by the same command or by none, and is no half of an exchange. A
+    /// file that a session edited at its old name later was still there then.
     fn may(&self, new: usize, old: usize) -> bool {
         let (new, old) = (&self.stays[new], &self.stays[old]);
         let is_exchange = new.was_there && old.is_there;
         let is_by = new.by[0] == old.by[1] || new.hint == Some(old.path);
-        new.path != old.path && old.starts < new.starts && is_by && !is_exchange
+        let is_earlier = old.starts < new.starts && old.edited < new.starts;
+        new.path != old.path && is_earlier && is_by && !is_exchange
     }
 
     /// Pairs the files that are known to have been moved.

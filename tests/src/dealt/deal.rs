@@ -115,6 +115,7 @@ impl Deal {
         let file = self.script.files.len();
         let end = if self.dice.percent(10) { "\r\n" } else { "\n" };
         self.script.files.push(File {
+            mark: format!("{} {file}", self.script.name),
             path,
             lines: Vec::new(),
             versions: Vec::new(),

@@ -46,6 +46,8 @@ pub struct Version {
 /// A file and its history.
 #[derive(Clone, Debug)]
 pub struct File {
+    /// The script's name and the file's place in it.
+    pub mark: String,
     /// The path in the workspace.
     pub path: String,
     /// All lines of all versions.
@@ -75,8 +77,9 @@ pub struct Script {
 pub enum Style {
     /// As in the history, with many equal lines such as braces and empty lines.
     Plain,
-    /// With each line's index in [`File::lines`], so that no two lines are
-    /// equal.
+    /// With each line's index in [`File::lines`] and the file's mark, so that no
+    /// two lines are equal, also of different files and scripts: a file that is
+    /// like a removed one counts as that one, moved (HIST-9).
     Marked,
 }
 
@@ -91,7 +94,7 @@ impl File {
         };
         match style {
             Style::Plain => format!("{text}{end}"),
-            Style::Marked => format!("{text} // {line}{end}"),
+            Style::Marked => format!("{text} // {} {line}{end}", self.mark),
         }
     }
 

@@ -327,6 +327,19 @@ fn a_file_that_a_session_has_edited_stays_the_file_of_its_name() {
 }
 
 #[test]
+fn a_file_that_a_session_has_edited_since_was_not_moved_before() {
+    // `g`, much like `f`, is first seen. Then `f` is edited and removed.
+    let removed = |is_edit| {
+        let world = World::default().had("f", A).then("g", Some(A));
+        let mut world = world.then("f", Some(A2)).then("f", None);
+        world.name("f").versions[0].is_edit = is_edit;
+        world.told()
+    };
+    assert_eq!(removed(false), [row(1, "g", "f<3")]);
+    assert_eq!(removed(true), []);
+}
+
+#[test]
 fn of_equal_contents_the_hint_and_the_end_of_the_path_decide() {
     let two = |world: World| {
         let world = world.had("d/a/init", A).had("d/b/init", A);
