@@ -169,6 +169,25 @@ fn hist9_a_move_while_the_daemon_is_off_is_found() {
     }
 }
 
+/// As after a kill: the content that the file had before it was moved is not
+/// stored.
+#[test]
+fn hist9_a_moved_file_is_found_by_an_earlier_content_if_the_last_is_not_stored() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let all = written(&world, &mut agent, "f");
+    let secret = format!("token = ghp_{}\n", "a1B2".repeat(9));
+    user::replace(&world.path("f"), &format!("{all}{secret}"));
+    agent.sync();
+    world.stop();
+    fs::rename(world.path("f"), world.path("g")).unwrap();
+    user::replace(&world.path("g"), &format!("{all}more\n"));
+    world.start();
+    let mut agent = world.session("a");
+    assert!(blame(&mut agent, "g").contains(&"agent:a by a".to_owned()));
+    world.healthy();
+}
+
 #[test]
 fn hist9_a_save_by_a_rename_a_backup_and_an_exchange_move_nothing() {
     let new = |all: &str| all.replace("line 5", "five");

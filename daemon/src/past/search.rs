@@ -25,6 +25,10 @@ const MOST: usize = 1_000;
 /// The largest file, in bytes, that is read.
 const LARGE: u64 = 8 << 20;
 
+/// The most earlier versions of a name among which one with a stored content is
+/// looked for.
+const EARLIER: usize = 32;
+
 /// What is looked for.
 #[derive(Clone, Debug)]
 enum Wanted {
@@ -84,6 +88,22 @@ impl Lineages {
     }
 }
 
+/// Returns the last content of a name; the last one that is stored if it is not,
+/// as after a kill. Its lines tell as well where the file is.
+fn last_stored(log: &Reader, name: &RelPath, last: Hash) -> Hash {
+    let is_stored = |hash: &Hash| matches!(log.peek(hash), Ok(Some(_)));
+    if is_stored(&last) {
+        return last;
+    }
+    let earlier = log.history(name, None, EARLIER).unwrap_or_default();
+    let mut contents = earlier.into_iter().filter_map(|record| match record.fact {
+        Fact::Version(version) => version.held.hash,
+        Fact::Baseline { held, .. } => held.hash,
+        _ => None,
+    });
+    contents.find(is_stored).unwrap_or(last)
+}
+
 impl Known {
     fn search(
         &mut self,
@@ -109,6 +129,7 @@ impl Known {
             let Some(content) = last.content else {
                 continue;
             };
+            let stored = last_stored(log, &name, content);
             // What an undo has removed went nowhere.
             let is_undone = undone.removed(&name, last.was_there, content);
             if is_undone || self.lineage.has_left(&name) || !is_gone(root, &name) {
@@ -119,7 +140,7 @@ impl Known {
             }
             gone.push(Gone {
                 path: name,
-                last: content,
+                last: stored,
                 ends,
                 command: None,
             });
