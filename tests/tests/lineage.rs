@@ -491,6 +491,29 @@ fn undo1_lines_of_a_replaced_file_that_come_back_keep_their_authors() {
 
 /// The session has never used the name that the undo takes away.
 #[test]
+fn undo1_a_second_undo_of_a_file_that_git_had_replaced_is_as_the_first() {
+    let mut world = World::new();
+    world.file("f", ten());
+    shell(&world, "git init -q && git add -A && git commit -qm base");
+    let [mut a, mut b] = ["a", "b"].map(|name| world.session(name));
+    a.read("f");
+    command(&world, &mut b, "rm f");
+    user::write(&world.path("f"), "mine 1\nmine 2\n");
+    b.sync();
+    a.read("f");
+    let empty = json!({"path": "f", "text": ""});
+    assert_eq!(a.ok("file/write", empty)["outcome"], "applied");
+    command(&world, &mut a, "git checkout -q -- f");
+    let first = undo(&mut a, "a");
+    assert_eq!(on_disk(&world, "f").unwrap(), "mine 1\nmine 2\n");
+    a.client.ok("redo", json!({"undo": first["undo"]}));
+    assert_eq!(on_disk(&world, "f").unwrap(), ten());
+    undo(&mut a, "a");
+    assert_eq!(on_disk(&world, "f").unwrap(), "mine 1\nmine 2\n");
+    world.healthy();
+}
+
+#[test]
 fn undo1_a_directory_that_was_moved_back_keeps_its_lines() {
     let mut world = World::new();
     let mut agent = world.session("a");

@@ -99,10 +99,16 @@ impl<'u> Transaction<'u> {
         let Some(mut entry) = self.entry.take() else {
             return;
         };
-        if entry.files.iter().any(|file| file.to.is_some()) {
-            // The move that is undone is decided for good. If that fails, it is
-            // decided later, and may be taken for none.
-            let undoer = self.undoer;
+        let undoer = self.undoer;
+        let is_another = |path: &RelPath| {
+            let known = undoer.known.as_ref();
+            known.is_none_or(|known| known.begin(path, u64::MAX).is_some())
+        };
+        let mut files = entry.files.iter();
+        if files.any(|file| file.to.is_some() || is_another(&file.path)) {
+            // A move that is undone, and which file a name stands for, is decided
+            // for good. If that fails, it is decided later, together with what
+            // the undo writes.
             let settled = undoer.lineages.settle(&undoer.inside, &undoer.log).await;
             if let Err(error) = settled {
                 tracing::debug!("moves are not decided: {error}");
