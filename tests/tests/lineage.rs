@@ -169,6 +169,32 @@ fn hist9_a_move_while_the_daemon_is_off_is_found() {
     }
 }
 
+/// Another file has its name by now.
+#[test]
+fn hist9_a_replaced_file_is_found_under_the_name_that_it_got_unseen() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let all = written(&world, &mut agent, "f");
+    let other: String = (1..=10).map(|n| format!("other {n}\n")).collect();
+    world.file("g", &other);
+    agent.read("g");
+    world.stop();
+    rename(&world, "f", "old");
+    rename(&world, "g", "f");
+    world.start();
+    let mut agent = world.session("a");
+    assert!(blame(&mut agent, "old").contains(&"agent:a by a".to_owned()));
+    assert_eq!(known(&mut agent, "f").len(), 10);
+    let undone = undo(&mut agent, "a");
+    assert_eq!(outcomes(&undone), ["old undone"], "{undone:#}");
+    assert_eq!(
+        on_disk(&world, "old").unwrap(),
+        all.replace("by a", "line 2")
+    );
+    assert_eq!(on_disk(&world, "f").unwrap(), other);
+    world.healthy();
+}
+
 /// As after a kill: the content that the file had before it was moved is not
 /// stored.
 #[test]

@@ -140,6 +140,18 @@ impl Lineage {
         moved.any(|one| one.until > newest)
     }
 
+    /// Returns the names whose file was replaced by another one and has no other
+    /// name, each with the version from which on the newest other file is there.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = (&RelPath, u64)> {
+        self.begins.iter().filter_map(|(name, all)| {
+            let (newest, earlier) = all.split_last()?;
+            let since = earlier.last().map_or(0, |before| before.version);
+            let place = self.place(name, since);
+            let is_replaced = place.name == *name && place.over == Some(newest.version);
+            is_replaced.then_some((name, newest.version))
+        })
+    }
+
     /// Returns the names that the file of a name had, the newest first.
     pub(crate) fn names(&self, name: &RelPath) -> Vec<RelPath> {
         let mut names = vec![name.clone()];

@@ -13,6 +13,7 @@ use touchmark_proto::daemon::Ping;
 use touchmark_proto::{Error, ErrorCode, Hash, RelPath, native};
 
 use super::decide::{Known, Last, Lineages, is_gone};
+use super::lineage::Lineage;
 use super::undos::Recorded;
 use super::versions::Sources;
 use crate::store::Reader;
@@ -63,14 +64,14 @@ impl Lineages {
     }
 
     async fn search(&self, sources: Sources<'_>, wanted: Wanted) -> Result<bool, Error> {
-        self.now(sources.inside, sources.log).await?;
+        let lineage = self.now(sources.inside, sources.log).await?;
         let mut known = self.known.lock().await;
         let (log, root) = (Arc::clone(sources.log), sources.root.to_owned());
         let undone = self.undone();
         let mut taken = std::mem::take(&mut *known);
         let search = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let facts = taken.search(&log, &root, &undone, &wanted);
+            let facts = taken.search(&log, &root, &lineage, &undone, &wanted);
             (taken, facts)
         });
         let (taken, facts) = search
@@ -104,11 +105,41 @@ fn last_stored(log: &Reader, name: &RelPath, last: Hash) -> Hash {
     contents.find(is_stored).unwrap_or(last)
 }
 
+/// Returns the file that a name stood for before version `ends`, which another
+/// file has; `None` if a command or an undo removed it.
+fn replaced_at(log: &Reader, undone: &Recorded, name: &RelPath, ends: u64) -> Option<Gone> {
+    let earlier = log.history(name, Some(ends), EARLIER).unwrap_or_default();
+    let mut ends = ends;
+    for record in earlier {
+        let (hash, command) = match record.fact {
+            Fact::Version(version) => (version.held.hash, version.command),
+            Fact::Baseline { held, .. } => (held.hash, None),
+            _ => continue,
+        };
+        match hash {
+            Some(last) if undone.removed(name, record.time, last) => return None,
+            Some(last) => {
+                return Some(Gone {
+                    path: name.clone(),
+                    last: last_stored(log, name, last),
+                    ends,
+                    command: None,
+                });
+            }
+            None if command.is_some() => return None,
+            None => ends = record.n,
+        }
+    }
+    None
+}
+
 impl Known {
     fn search(
         &mut self,
         log: &Reader,
         root: &Path,
+        // With what is not decided for good yet.
+        lineage: &Lineage,
         undone: &Recorded,
         wanted: &Wanted,
     ) -> Vec<Fact> {
@@ -117,6 +148,14 @@ impl Known {
             Wanted::File(name) => self.alike(root, name),
         };
         let is_wide = matches!(wanted, Wanted::Places(_));
+        let others = lineage.replaced();
+        let others = others.filter(|(name, _)| !is_wide || names.contains(name));
+        let mut replaced = Vec::new();
+        for (name, ends) in others.take(MOST) {
+            if !is_wide || self.searched.insert((name.clone(), ends)) {
+                replaced.extend(replaced_at(log, undone, name, ends));
+            }
+        }
         let mut gone = Vec::new();
         for name in names {
             let Some(last) = self
@@ -132,7 +171,7 @@ impl Known {
             let stored = last_stored(log, &name, content);
             // What an undo has removed went nowhere.
             let is_undone = undone.removed(&name, last.was_there, content);
-            if is_undone || self.lineage.has_left(&name) || !is_gone(root, &name) {
+            if is_undone || lineage.has_left(&name) || !is_gone(root, &name) {
                 continue;
             }
             if is_wide && !self.searched.insert((name.clone(), last.n)) {
@@ -145,6 +184,7 @@ impl Known {
                 command: None,
             });
         }
+        gone.extend(replaced);
         gone.truncate(MOST);
         if gone.is_empty() {
             return Vec::new();

@@ -135,8 +135,9 @@ impl Written {
     /// Returns the index of the version that this change made.
     fn find(&self, versions: &[Version]) -> Option<usize> {
         let is_this = |[before, version]: &[Version; 2]| {
-            // A name that the file got again had no content before.
-            let has_moved = self.before.is_none() && before.path != version.path;
+            // A name that the file got again had no content before, or that of
+            // another file, which was undone as well.
+            let has_moved = self.after.is_some() && before.path != version.path;
             version.author.kind != AuthorKind::Agent
                 && version.time >= self.time
                 && version.hash == self.after

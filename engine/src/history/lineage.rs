@@ -448,12 +448,36 @@ impl Pairs<'_, '_> {
         by_content.remove(&Hash::of(b""));
         for [new, old] in by_content.into_values() {
             let mut fits = Vec::new();
-            for new in new {
-                let others = old.iter().filter(|old| self.may(new, **old));
-                fits.extend(others.map(|old| (self.fit(new, *old, 2 * HALF), new, *old)));
+            for new in &new {
+                let others = old.iter().filter(|old| self.may(*new, **old));
+                fits.extend(others.map(|old| (self.fit(*new, *old, 2 * HALF), *new, *old)));
             }
             self.take(fits, true);
+            self.take_only(new, old);
         }
+    }
+
+    /// Pairs files with the same content if only one way to pair all of them is
+    /// possible, as where one file was moved several times.
+    fn take_only(&mut self, mut new: Vec<usize>, mut old: Vec<usize>) {
+        new.retain(|at| !self.by.contains_key(at));
+        old.retain(|at| !self.taken.contains(at));
+        if new.len() != old.len() {
+            return;
+        }
+        let mut only = Vec::new();
+        while !new.is_empty() {
+            let found = new.iter().enumerate().find_map(|(place, new)| {
+                let mut may = (0..old.len()).filter(|at| self.may(*new, old[*at]));
+                may.next()
+                    .filter(|_| may.next().is_none())
+                    .map(|at| (place, at))
+            });
+            let Some((place, at)) = found else { return };
+            only.push((new.remove(place), old.remove(at)));
+        }
+        self.taken.extend(only.iter().map(|(_, old)| *old));
+        self.by.extend(only);
     }
 
     /// Pairs the remaining files with those that had the same content earlier.
@@ -545,7 +569,8 @@ impl Pairs<'_, '_> {
     fn drop_backups(&mut self) {
         let is_backup = |(new, old): (&usize, &usize)| {
             let is_gone = self.stays[*new].ends.is_some() && !self.taken.contains(new);
-            (is_gone && self.stays[*old].is_there).then_some((*new, *old))
+            let is_backup = is_gone && self.stays[*old].is_there && !self.stays[*new].is_told;
+            is_backup.then_some((*new, *old))
         };
         let backups: Vec<(usize, usize)> = self.by.iter().filter_map(is_backup).collect();
         for (new, old) in backups {

@@ -314,6 +314,20 @@ fn what_an_undo_has_moved_is_moved_whatever_it_has_changed() {
 }
 
 #[test]
+fn a_file_that_was_moved_several_times_in_one_burst_is_followed() {
+    let first = World::default()
+        .had("f", A)
+        .then("g", Some(A))
+        .then("f", None);
+    let on = first.then("h", Some(A)).then("g", None);
+    assert_eq!(on.told(), [row(1, "g", "f<2"), row(3, "h", "g<4")]);
+    // Two copies of a file that was removed: it may be either.
+    let copies = World::default().had("f", A).then("g", Some(A));
+    let copies = copies.then("h", Some(A)).then("f", None);
+    assert_eq!(copies.told(), []);
+}
+
+#[test]
 fn a_file_that_a_session_has_edited_stays_the_file_of_its_name() {
     // A copy of `f` is first seen in the same burst, and another file has left.
     let edited = |is_edit| {
