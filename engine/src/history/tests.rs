@@ -1063,3 +1063,18 @@ fn lines_that_an_undo_brought_back_with_their_file_stay() {
     assert_eq!(found.bytes.as_deref(), Some(versions[2].as_bytes()));
     assert_eq!(found.conflicts, []);
 }
+
+#[test]
+fn an_undo_takes_back_also_what_git_has_repeated() {
+    // The agent removes `x`, a stash and its return carry that away and back, it
+    // is undone, and a switch goes to a branch without `x`.
+    let (with, without) = ("a\nx\nb\n", "a\nb\n");
+    let versions = [with, without, with, without, with, "side\na\nb\n"];
+    let undos = Undos {
+        undos: vec![4],
+        carried: vec![2, 3, 5],
+        ..Undos::default()
+    };
+    let found = Weave::with_undos(&versions.map(held), &undos).without(|step| step == 1);
+    assert_eq!(found.bytes.as_deref(), Some(versions[5].as_bytes()));
+}

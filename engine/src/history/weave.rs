@@ -349,7 +349,11 @@ impl Weave {
                     if is_undo || is_carried && is_wiped(other.newest(*line)) {
                         other.pop(*line);
                     }
-                    same.push(*line, weave.made_by(at, *line));
+                    let made = weave.made_by(at, *line);
+                    // What git only repeats is taken back by one undo.
+                    if !is_carried || same.newest(*line) != Some(made) {
+                        same.push(*line, made);
+                    }
                 }
             }
         }
