@@ -1,7 +1,7 @@
 //! Finds where files went that nobody saw leave: while the daemon was off, or
 //! while no window was open (ATTR-13).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Metadata};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
@@ -89,20 +89,21 @@ impl Lineages {
     }
 }
 
-/// Returns the last content of a name; the last one that is stored if it is not,
-/// as after a kill. Its lines tell as well where the file is.
-fn last_stored(log: &Reader, name: &RelPath, last: Hash) -> Hash {
-    let is_stored = |hash: &Hash| matches!(log.peek(hash), Ok(Some(_)));
-    if is_stored(&last) {
-        return last;
-    }
-    let earlier = log.history(name, None, EARLIER).unwrap_or_default();
-    let mut contents = earlier.into_iter().filter_map(|record| match record.fact {
-        Fact::Version(version) => version.held.hash,
-        Fact::Baseline { held, .. } => held.hash,
-        _ => None,
-    });
-    contents.find(is_stored).unwrap_or(last)
+/// Returns the last content of a file that is gone, or the last one that is
+/// stored, as after a kill: its lines tell as well where the file is. `None` if
+/// none is stored.
+fn last_stored(log: &Reader, gone: &Gone) -> Option<(Hash, Arc<[u8]>)> {
+    let stored = |hash: Hash| Some((hash, log.peek(&hash).ok().flatten()?));
+    stored(gone.last).or_else(|| {
+        let earlier = log.history(&gone.path, Some(gone.ends), EARLIER);
+        let earlier = earlier.unwrap_or_default();
+        let mut contents = earlier.into_iter().filter_map(|record| match record.fact {
+            Fact::Version(version) => version.held.hash,
+            Fact::Baseline { held, .. } => held.hash,
+            _ => None,
+        });
+        contents.find_map(stored)
+    })
 }
 
 /// Returns the file that a name stood for before version `ends`, which another
@@ -121,7 +122,7 @@ fn replaced_at(log: &Reader, undone: &Recorded, name: &RelPath, ends: u64) -> Op
             Some(last) => {
                 return Some(Gone {
                     path: name.clone(),
-                    last: last_stored(log, name, last),
+                    last,
                     ends,
                     command: None,
                 });
@@ -143,13 +144,13 @@ impl Known {
         undone: &Recorded,
         wanted: &Wanted,
     ) -> Vec<Fact> {
-        let names: Vec<RelPath> = match wanted {
-            Wanted::Places(names) => names.clone(),
+        let names: BTreeSet<RelPath> = match wanted {
+            Wanted::Places(names) => names.iter().cloned().collect(),
             Wanted::File(name) => self.alike(root, name),
         };
         let is_wide = matches!(wanted, Wanted::Places(_));
         let others = lineage.replaced();
-        let others = others.filter(|(name, _)| !is_wide || names.contains(name));
+        let others = others.filter(|(name, _)| !is_wide || names.contains(*name));
         let mut replaced = Vec::new();
         for (name, ends) in others.take(MOST) {
             if !is_wide || self.searched.insert((name.clone(), ends)) {
@@ -168,7 +169,6 @@ impl Known {
             let Some(content) = last.content else {
                 continue;
             };
-            let stored = last_stored(log, &name, content);
             // What an undo has removed went nowhere.
             let is_undone = undone.removed(&name, last.was_there, content);
             if is_undone || lineage.has_left(&name) || !is_gone(root, &name) {
@@ -179,7 +179,7 @@ impl Known {
             }
             gone.push(Gone {
                 path: name,
-                last: stored,
+                last: content,
                 ends,
                 command: None,
             });
@@ -190,9 +190,10 @@ impl Known {
             return Vec::new();
         }
         let mut texts: HashMap<Hash, Arc<[u8]>> = HashMap::new();
-        for one in &gone {
-            if let Ok(Some(text)) = log.peek(&one.last) {
-                texts.insert(one.last, text);
+        for one in &mut gone {
+            if let Some((last, text)) = last_stored(log, one) {
+                one.last = last;
+                texts.insert(last, text);
             }
         }
         let places = match wanted {
@@ -243,12 +244,12 @@ impl Known {
 
     /// Returns the names with versions whose file may have this name now: free
     /// ones, and those with the same content or the same base name.
-    fn alike(&self, root: &Path, name: &RelPath) -> Vec<RelPath> {
+    fn alike(&self, root: &Path, name: &RelPath) -> BTreeSet<RelPath> {
         let place = root.join(native::name(name.as_bytes()));
         let small = place.symlink_metadata().ok();
         let small = small.filter(|found| found.is_file() && found.len() <= LARGE);
         let Some(Ok(text)) = small.map(|_| fs::read(&place)) else {
-            return Vec::new();
+            return BTreeSet::new();
         };
         let hash = Hash::of(&text);
         let is_alike = |(other, last): &(&RelPath, &Last)| {
@@ -256,10 +257,7 @@ impl Known {
             is_alike || !last.is_there
         };
         let all = self.all().filter(is_alike);
-        let mut all: Vec<RelPath> = all.map(|(other, _)| other.clone()).collect();
-        all.sort();
-        all.dedup();
-        all
+        all.map(|(other, _)| other.clone()).collect()
     }
 
     /// Returns the files without versions that may be one of those which are
