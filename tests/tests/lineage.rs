@@ -195,6 +195,47 @@ fn hist9_a_replaced_file_is_found_under_the_name_that_it_got_unseen() {
     world.healthy();
 }
 
+/// The user makes another file at the name, so the moved one could be a backup.
+#[test]
+fn hist9_a_file_that_was_moved_before_and_while_the_daemon_was_off_is_found() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    written(&world, &mut agent, "f");
+    rename(&world, "f", "g");
+    agent.sync();
+    user::write(&world.path("f"), "new 1\nnew 2\n");
+    agent.sync();
+    world.stop();
+    rename(&world, "g", "h");
+    world.start();
+    let mut agent = world.session("a");
+    assert!(blame(&mut agent, "h").contains(&"agent:a by a".to_owned()));
+    world.healthy();
+}
+
+#[test]
+fn hist9_an_edited_file_that_the_user_moves_over_a_removed_one_is_no_save() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    world.file("f", ten());
+    world.file("g", "one\ntwo\n");
+    agent.read("f");
+    agent.read("g");
+    for path in ["f", "g"] {
+        fs::remove_file(world.path(path)).unwrap();
+        agent.sync();
+    }
+    user::write(&world.path("f"), &ten().replace("line", "new"));
+    agent.read("f");
+    let params =
+        json!({"path": "f", "text": ten().replace("line", "new").replace("new 2\n", "by a\n")});
+    assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
+    rename(&world, "f", "g");
+    agent.sync();
+    assert!(blame(&mut agent, "g").contains(&"agent:a by a".to_owned()));
+    world.healthy();
+}
+
 /// As after a kill: the content that the file had before it was moved is not
 /// stored.
 #[test]

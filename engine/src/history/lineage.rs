@@ -109,8 +109,9 @@ pub struct Decided {
 /// - What one command removed and another one made is no move, unless the hint
 ///   says so.
 /// - A name that had a file takes no file that was made in the same burst, by the
-///   same command or by none: that is how programs save. Nor does it take the
-///   file of a name that has one afterwards: an exchange moves nothing.
+///   same command or by none, and that no session edited: that is how programs
+///   save. Nor does it take the file of a name that has one afterwards: an
+///   exchange moves nothing.
 /// - A name that is free again takes no file either, if the other name has a
 ///   file: that was a backup.
 pub fn decide(
@@ -580,14 +581,14 @@ impl Pairs<'_, '_> {
     }
 
     /// Drops the pairs that are saves: a name that had a file, and a file that
-    /// was made in the burst by the same command or by none.
+    /// was made in the burst by the same command or by none, and that no session
+    /// has edited.
     fn drop_saves(&mut self) {
         let is_save = |new: usize| {
-            let mut root = self.by.get(&new).copied();
-            while let Some(next) = root.and_then(|root| self.by.get(&root)) {
-                root = Some(*next);
-            }
-            let root = root.map(|root| &self.stays[root]);
+            let earlier = |at: &usize| self.by.get(at).copied();
+            let all = || std::iter::successors(earlier(&new), earlier).map(|at| &self.stays[at]);
+            let is_edited = all().any(|stay| stay.edited.is_some());
+            let root = all().last().filter(|_| !is_edited);
             root.is_some_and(|root| root.starts.is_some() && root.by[0] == self.stays[new].by[0])
         };
         let all = self.by.keys().copied();

@@ -142,7 +142,6 @@ impl Truth {
                 if let Some(known) = then.get(from)
                     && moved.is_some()
                     && moved == object(&self.view, to)
-                    && moved != object(before, to)
                 {
                     let open = if onto && (carried || self.unseen(before, to)) {
                         Some("it was renamed onto a file that was there")

@@ -37,6 +37,8 @@ pub(super) struct Row {
     /// recorded.
     pub(super) is_earlier: bool,
     pub(super) is_declared: bool,
+    /// Whether it was made while the daemon was off, or overlooked it.
+    pub(super) is_gap: bool,
     /// Whether an undo or a redo has moved the file from `from`.
     pub(super) is_told: bool,
 }
@@ -83,6 +85,7 @@ impl Row {
                     is_first: true,
                     is_earlier: untracked,
                     is_declared: false,
+                    is_gap: false,
                     is_told: false,
                 });
             }
@@ -101,6 +104,7 @@ impl Row {
             is_first: false,
             is_earlier: false,
             is_declared: fact.evidence == Evidence::Declared,
+            is_gap: fact.evidence == Evidence::Gap,
             is_told: false,
         })
     }
@@ -139,8 +143,13 @@ impl Known {
         let begun = begun.filter(|row| row.time <= front.time.saturating_add(SOON));
         let first = begun.unwrap_or(front).time;
         let mut last = first;
-        let mut command = None;
+        let (mut command, mut was_seen) = (None, false);
         let is_in = |row: &&Row| {
+            // What follows a gap was not made together with what was seen before.
+            if row.is_gap && was_seen {
+                return false;
+            }
+            was_seen |= !row.is_first && !row.is_gap;
             // A burst has at most one command.
             if row
                 .command
