@@ -236,6 +236,26 @@ fn hist9_an_edited_file_that_the_user_moves_over_a_removed_one_is_no_save() {
     world.healthy();
 }
 
+/// No session uses the name in between, so nothing records that the file leaves.
+#[test]
+fn hist9_a_file_that_an_undo_found_is_found_again_when_it_moves_on() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    written(&world, &mut agent, "f");
+    world.stop();
+    rename(&world, "f", "g");
+    world.start();
+    let mut agent = world.session("a");
+    let undone = undo(&mut agent, "a");
+    assert_eq!(outcomes(&undone), ["g undone"]);
+    agent.client.ok("redo", json!({"undo": undone["undo"]}));
+    let changed = on_disk(&world, "g").unwrap().replace("line 5", "later");
+    rename(&world, "g", "h");
+    user::replace(&world.path("h"), &changed);
+    assert!(blame(&mut agent, "h").contains(&"agent:a by a".to_owned()));
+    world.healthy();
+}
+
 /// As after a kill: the content that the file had before it was moved is not
 /// stored.
 #[test]

@@ -60,7 +60,7 @@ pub(super) struct Known {
     /// The names under which files were found, or to which an event has moved
     /// them, and which no session may have used since. So nothing may say when
     /// such a file leaves.
-    places: BTreeSet<RelPath>,
+    pub(super) places: BTreeSet<RelPath>,
     /// The names whose file is gone, and whose removal is no command's.
     left: BTreeSet<RelPath>,
     names: HashMap<RelPath, Last>,

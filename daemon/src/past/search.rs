@@ -243,7 +243,8 @@ impl Known {
     }
 
     /// Returns the names with versions whose file may have this name now: free
-    /// ones, and those with the same content or the same base name.
+    /// ones, those of which nothing says when their file leaves, and those with
+    /// the same content or the same base name.
     fn alike(&self, root: &Path, name: &RelPath) -> BTreeSet<RelPath> {
         let place = root.join(native::name(name.as_bytes()));
         let small = place.symlink_metadata().ok();
@@ -254,7 +255,7 @@ impl Known {
         let hash = Hash::of(&text);
         let is_alike = |(other, last): &(&RelPath, &Last)| {
             let is_alike = last.content == Some(hash) || other.file_name() == name.file_name();
-            is_alike || !last.is_there
+            is_alike || !last.is_there || self.places.contains(*other)
         };
         let all = self.all().filter(is_alike);
         all.map(|(other, _)| other.clone()).collect()

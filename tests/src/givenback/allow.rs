@@ -28,12 +28,17 @@ pub fn may_come_back_as_likely(
 }
 
 /// UNDO-7: what was typed in a window, and was then removed by an edit or a
-/// command of the chosen author, comes back, since it may be the user's. So does
-/// what cannot be distinguished from other authors' lines, since contents are
-/// lost (UNDO-2). It is listed then.
-pub fn may_come_back_since_it_may_be_anothers(known: &Known, whom: Who) -> bool {
+/// command of the chosen author, or by the user in its window, comes back, since
+/// it may be the user's. So does what cannot be distinguished from other authors'
+/// lines, since contents are lost (UNDO-2). It is listed then.
+pub fn may_come_back_since_it_may_be_anothers(
+    known: &Known,
+    whom: Who,
+    windows: &dyn Fn(usize) -> Option<Who>,
+) -> bool {
     let last = known.removal();
-    let is_removed = last.is_some_and(|mark| !mark.on && mark.who.is_of(whom));
+    let is_removed = last.is_some_and(|mark| !mark.on && mark.who.is_of(whom))
+        || may_come_back_as_likely(known, whom, windows);
     (known.window.is_some() || may_be_indistinguishable(known)) && is_removed
 }
 

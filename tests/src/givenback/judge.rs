@@ -79,7 +79,13 @@ impl Undo<'_> {
         }
         match known.removal() {
             _ if is_own && allow::was_put_back_by_another(known, self.whom) => Expect::Either,
-            _ if is_own && allow::may_come_back_since_it_may_be_anothers(known, self.whom) => {
+            _ if is_own
+                && allow::may_come_back_since_it_may_be_anothers(
+                    known,
+                    self.whom,
+                    self.windows,
+                ) =>
+            {
                 Expect::ComesBackTold
             }
             _ if is_own => Expect::StaysAway,

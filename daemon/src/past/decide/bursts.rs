@@ -305,7 +305,11 @@ impl Known {
                 command: None,
             })
         };
-        let new: Vec<&Row> = rows.iter().filter(|row| self.is_new(row)).collect();
+        let comes = |row: &&Row| {
+            let is_made = row.kind == VersionKind::Created && row.hash.is_some();
+            self.is_new(row) || is_made && row.is_outside && !row.is_first
+        };
+        let new: Vec<&Row> = rows.iter().filter(comes).collect();
         if !new.is_empty() {
             let is_near = |path: &&RelPath| {
                 let last = self.names.get(*path);
