@@ -173,7 +173,7 @@ impl Undoer {
             }));
         }
         let mut transaction =
-            Transaction::begin(self, plans, chosen.what(), authors.clone(), None).await?;
+            Transaction::begin(planner, plans, chosen.what(), authors.clone(), None).await?;
         // The plan does not cover a file that somebody saves after this point.
         // With no version chosen, such a file stays as it was saved.
         let again = match ask.plan {
@@ -250,7 +250,7 @@ impl Undoer {
         }
         let what = entry.what.clone();
         let mut transaction =
-            Transaction::begin(self, plans, what, entry.authors.clone(), Some(entry)).await?;
+            Transaction::begin(planner, plans, what, entry.authors.clone(), Some(entry)).await?;
         transaction.carry_out(&chosen, Conflicts::Keep).await;
         let (undo, plans) = transaction.end();
         told::tell(self, undo.as_deref());
