@@ -17,6 +17,10 @@ const MOST: usize = 1_000;
 /// comparison reads a content.
 const EARLIER: usize = 32;
 
+/// The most files with one content among which the only way to pair them is
+/// looked for. It takes the third power of their number.
+const MOST_EQUAL: usize = 32;
+
 /// What happened to one name during a burst of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -96,7 +100,8 @@ pub struct Decided {
 /// - A file that an undo or a redo has moved continues under its new name, even
 ///   if few of its lines are left.
 /// - A name that keeps at least half of its lines keeps its file. So does one
-///   whose file a session has edited, however few lines are left, and one that has an earlier content again, or at least half of its lines. If another
+///   whose file a session has edited, however few lines are left, and one that
+///   has an earlier content again, or at least half of its lines. If another
 ///   file of the name had that content, the name stands for that one again.
 /// - Otherwise it stands for the file that is gone from its name and had the
 ///   same content, which is not empty. If several had it, the hint decides, then
@@ -463,7 +468,7 @@ impl Pairs<'_, '_> {
     fn take_only(&mut self, mut new: Vec<usize>, mut old: Vec<usize>) {
         new.retain(|at| !self.by.contains_key(at));
         old.retain(|at| !self.taken.contains(at));
-        if new.len() != old.len() {
+        if new.len() != old.len() || new.len() > MOST_EQUAL {
             return;
         }
         let mut only = Vec::new();
@@ -586,9 +591,10 @@ impl Pairs<'_, '_> {
     fn drop_saves(&mut self) {
         let is_save = |new: usize| {
             let earlier = |at: &usize| self.by.get(at).copied();
-            let all = || std::iter::successors(earlier(&new), earlier).map(|at| &self.stays[at]);
-            let is_edited = all().any(|stay| stay.edited.is_some());
+            let all = || std::iter::successors(earlier(&new), earlier).take(self.stays.len());
+            let is_edited = all().any(|at| self.stays[at].edited.is_some());
             let root = all().last().filter(|_| !is_edited);
+            let root = root.map(|at| &self.stays[at]);
             root.is_some_and(|root| root.starts.is_some() && root.by[0] == self.stays[new].by[0])
         };
         let all = self.by.keys().copied();
