@@ -3,7 +3,7 @@
 
 use imara_diff::Algorithm;
 
-use super::weave::{Compared, Kind};
+use super::compared::{Compared, Kind};
 use crate::text::align::Aligned;
 
 /// Changed lines with the unchanged lines around them.

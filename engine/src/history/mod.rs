@@ -2,12 +2,14 @@
 //! line, how two versions differ, and the file's content without the changes of
 //! some versions (UNDO-1).
 
+mod compared;
 mod hunks;
 mod indents;
 mod kept;
 mod likeness;
 pub mod lineage;
 mod makers;
+mod placed;
 mod review;
 mod sides;
 mod spared;
@@ -15,11 +17,12 @@ mod survival;
 mod weave;
 mod without;
 
+pub use compared::{Compared, Kind};
 pub use hunks::{Hunk, hunks};
 pub use review::{LineName, Reviewed};
 pub use spared::{Decided, Likely};
 pub use survival::Left;
-pub use weave::{Claim, Compared, Kind, Step, Undos, Weave};
+pub use weave::{Claim, Step, Undos, Weave};
 pub use without::{Conflict, Without};
 
 #[cfg(test)]
