@@ -7,9 +7,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     attest, audit, blame, call, checkpoint, claim, completions, daemon, demo, diff, doctor, files,
-    fleet, forget, history, hook, log, logs, man, mcp, models, modified, recovered, restore,
-    review, run, service, sessions, setup, show, socket, start, stats, status, stop, tasks, ui,
-    undo, uninstall, warning, watch, worktrees,
+    fleet, forget, history, hook, log, logs, man, mcp, modified, recovered, restore,
+    review, run, service, sessions, setup, show, socket, start, stats, status, stop, ui,
+    undo, uninstall, watch, worktrees,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
@@ -114,18 +114,12 @@ pub(crate) enum Command {
     Sessions(sessions::Options),
     /// List worktrees, and lines that two of them changed
     Worktrees(worktrees::Options),
-    /// List background tasks that agents have saved
-    Tasks(tasks::Options),
-    /// List the models that sessions used
-    Models(models::Options),
     /// Show counts of what was refused, repeated and saved
     Stats(stats::Options),
     /// List prompts, and what was changed after each
     Checkpoints(checkpoint::ListOptions),
     /// Create, list or delete checkpoints; list what changed since one
     Checkpoint(checkpoint::Options),
-    /// Take a session's stored warning, which is returned once
-    Warning(warning::Options),
     /// Remove stored state of a session, stored contents, or everything
     Forget(forget::Options),
     /// Run a command whose changes are attributed to a session

@@ -22,7 +22,6 @@ pub(crate) mod log;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
-pub(crate) mod models;
 pub(crate) mod modified;
 pub(crate) mod recovered;
 pub(crate) mod restore;
@@ -37,11 +36,9 @@ pub(crate) mod start;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod stop;
-pub(crate) mod tasks;
 pub(crate) mod ui;
 pub(crate) mod undo;
 pub(crate) mod uninstall;
-pub(crate) mod warning;
 pub(crate) mod watch;
 pub(crate) mod worktrees;
 
@@ -86,13 +83,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Review(options) => review::run(&context, &options),
                 Command::Redo(options) => undo::redo(&context, &options),
                 Command::Sessions(_) => sessions::run(&context),
-                Command::Tasks(options) => tasks::run(&context, options),
                 Command::Worktrees(options) => worktrees::run(&context, &options),
-                Command::Models(options) => models::run(&context, options),
                 Command::Stats(options) => stats::run(&context, options),
                 Command::Checkpoints(options) => checkpoint::list(&context, &options),
                 Command::Checkpoint(options) => checkpoint::run(&context, options),
-                Command::Warning(options) => warning::run(&context, options),
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
                 Command::Mcp(options) => mcp::run(&context, options),

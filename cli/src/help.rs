@@ -56,9 +56,6 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         &[
             "stats",
             "checkpoint",
-            "warning",
-            "tasks",
-            "models",
             "forget",
         ],
     ),
@@ -236,7 +233,6 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "serve an MCP client on standard input",
         )],
     ),
-    ("models", &[("models", "which models the sessions used")]),
     (
         "modified",
         &[(
@@ -363,7 +359,6 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("stop --all", "end the daemons of all your workspaces"),
         ],
     ),
-    ("tasks", &[("tasks", "which background tasks still run")]),
     (
         "ui",
         &[
@@ -408,13 +403,6 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "also what is stored for every workspace",
             ),
         ],
-    ),
-    (
-        "warning",
-        &[(
-            "warning take --session claude-1",
-            "the warning of a session, returned once",
-        )],
     ),
     (
         "watch",

@@ -16,8 +16,8 @@ use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
 use crate::commands::fleet::State;
 use crate::commands::{
-    audit, checkpoint, files, fleet, history, models, modified, recovered, sessions, stats, status,
-    tasks, undo, worktrees,
+    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status,
+    undo, worktrees,
 };
 use crate::feed::{Header, Layout};
 use crate::hunks;
@@ -493,44 +493,6 @@ fn snapshots_of_worktrees() {
         row("/home/user/done", json!("done"), json!({"changed": 0})),
     ];
     matches("worktrees", |view| worktrees::lines(&rows, view));
-}
-
-#[test]
-fn snapshots_of_tasks_and_models() {
-    let task = |id: &str, command: &str, alive: Option<bool>| {
-        of(json!({
-            "session": CLAUDE, "id": id, "type": "shell", "command": command, "pid": 1_234_567,
-            "startTime": NOW - 2 * DAY, "workingDirectory": "/home/user/projects/shop",
-            "alive": alive, "label": "claude-1",
-        }))
-    };
-    let rows = [
-        task("bash_1", "make", Some(true)),
-        task(
-            CODEX,
-            "npm run build -- --watch --config packages/service/vite.ts",
-            Some(false),
-        ),
-        task("任务", "构建\u{1b}[2J", None),
-    ];
-    matches("tasks", |view| tasks::lines(&rows, view));
-    let entry = |model: &str, provider: &str| {
-        of(json!({
-            "time": NOW - MINUTE, "modelId": model, "providerId": provider, "mode": "acceptEdits",
-        }))
-    };
-    let used = [(
-        SessionId::new(CLAUDE).unwrap(),
-        Some("claude-1".to_owned()),
-        vec![
-            entry(
-                "claude-opus-4-8-20260901-with-extended-context",
-                "anthropic",
-            ),
-            entry("通义千问", "阿里云"),
-        ],
-    )];
-    matches("models", |view| models::lines(&used, view));
 }
 
 #[test]

@@ -65,12 +65,9 @@ fn a_checkpoint_and_its_warning() {
         found.contains("a.txt") && found.contains("by you"),
         "{found}"
     );
-    assert!(run(&world, &["warning", "take"], 0).contains("no warning"));
     let found = facts(&world, &["checkpoint", "detect", name, "--warn"]);
     assert_eq!(found["files"][0]["differs"], true);
     assert_eq!(found["warning"]["files"], json!(["a.txt"]));
-    assert_eq!(run(&world, &["warning", "take"], 0), "a.txt\n");
-    assert_eq!(facts(&world, &["warning", "take"])["warning"], Value::Null);
     run(&world, &["checkpoint", "delete", name], 0);
     run(&world, &["checkpoint", "delete", name], 4);
     assert_eq!(
@@ -80,54 +77,9 @@ fn a_checkpoint_and_its_warning() {
 }
 
 #[test]
-fn tasks_models_and_savings() {
+fn savings() {
     let world = World::new();
     let mut session = world.session("s");
-    assert!(run(&world, &["tasks"], 0).contains("no tasks"));
-    assert!(run(&world, &["models"], 0).contains("no models"));
-    let mut gone = std::process::Command::new("true").spawn().unwrap();
-    let mut save = |id: &str, pid: u32| {
-        session.ok(
-            "task/save",
-            json!({"task": {"id": id, "type": "shell", "command": "make \u{1b}[2J", "pid": pid,
-                "startTime": 1_000, "workingDirectory": "/"}}),
-        )
-    };
-    save("ended", gone.id());
-    gone.wait().unwrap();
-    assert!(run(&world, &["tasks"], 0).contains("no task runs"));
-    save("alive", std::process::id());
-    let shown = run(&world, &["tasks"], 0);
-    assert!(
-        shown.contains("alive") && !shown.contains("ended"),
-        "{shown}"
-    );
-    assert!(!shown.contains('\u{1b}'), "{shown}");
-    let shown = run(&world, &["tasks", "--all"], 0);
-    assert!(
-        shown.contains("runs") && shown.contains("exited"),
-        "{shown}"
-    );
-    assert_eq!(
-        facts(&world, &["tasks", "--all"])["tasks"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    // Of a session that is not known nothing is listed (SES-1).
-    run(&world, &["tasks", "--session", "other"], 4);
-
-    session.ok(
-        "model/record",
-        json!({"modelId": "m-1", "providerId": "p", "mode": "plan"}),
-    );
-    let shown = run(&world, &["models"], 0);
-    assert!(shown.contains("m-1") && shown.contains("plan"), "{shown}");
-    let models = facts(&world, &["models", "--session", "s"]);
-    assert_eq!(models["sessions"][0]["session"], "s");
-    assert_eq!(models["sessions"][0]["entries"][0]["modelId"], "m-1");
-
     world.file("a.txt", "0123456789\n");
     for _ in 0..3 {
         session.ok("file/readText", json!({"path": "a.txt"}));

@@ -15,7 +15,6 @@ use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::{At, LineCounts, RelPath, Reply, SessionId};
 
 use crate::commands::call::result_json;
-use crate::commands::warning;
 use crate::complete;
 use crate::context::{self, Context, pages};
 use crate::output::{self, Failure, Outcome};
@@ -354,7 +353,7 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
     match stored {
         Some(kept) => context.say(&format!(
             "stored as a warning about {}",
-            warning::about(&kept)
+            count(kept.files.len() as u64, "file")
         )),
         None => Ok(()),
     }
