@@ -7,9 +7,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     attest, audit, blame, call, checkpoint, claim, completions, daemon, demo, diff, doctor, files,
-    fleet, forget, history, hook, log, logs, man, mcp, modified, recovered, restore,
-    review, run, service, sessions, setup, show, socket, start, stats, status, stop, ui,
-    undo, uninstall, watch, worktrees,
+    fleet, forget, history, hook, log, logs, man, mcp, modified, recovered, restore, review, run,
+    service, sessions, setup, show, socket, start, stats, status, stop, ui, undo, uninstall, watch,
+    worktrees,
 };
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.

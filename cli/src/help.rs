@@ -51,14 +51,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
             "socket",
         ],
     ),
-    (
-        "What is stored",
-        &[
-            "stats",
-            "checkpoint",
-            "forget",
-        ],
-    ),
+    ("What is stored", &["stats", "checkpoint", "forget"]),
     (
         "Learn, and use in scripts",
         &["demo", "call", "completions", "man"],

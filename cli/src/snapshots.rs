@@ -16,8 +16,8 @@ use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
 use crate::commands::fleet::State;
 use crate::commands::{
-    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status,
-    undo, worktrees,
+    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status, undo,
+    worktrees,
 };
 use crate::feed::{Header, Layout};
 use crate::hunks;

@@ -242,8 +242,8 @@ impl Tools {
         });
         match read {
             Ok(read) => Ok(told(read)),
-            Err(Without::Refused(error)) => Err(error),
-            Err(Without::Daemon(notice)) => {
+            Err(NoResult::Refused(error)) => Err(error),
+            Err(NoResult::Daemon(notice)) => {
                 let bytes = self.without(&path, |file| fs::read(file))?;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 Ok(Answer::new(text.into(), notice))
@@ -265,8 +265,8 @@ impl Tools {
         let written = self.ask(|session| session.write(path.clone(), bytes));
         match written {
             Ok(_) => Ok(Answer::new(done, None)),
-            Err(Without::Refused(error)) => Err(error),
-            Err(Without::Daemon(notice)) => {
+            Err(NoResult::Refused(error)) => Err(error),
+            Err(NoResult::Daemon(notice)) => {
                 self.without(&path, |file| fs::write(file, bytes))?;
                 Ok(Answer::new(done, notice))
             }
@@ -306,8 +306,8 @@ impl Tools {
         });
         match edited {
             Ok(_) => Ok(Answer::new(done, None)),
-            Err(Without::Refused(error)) => Err(error),
-            Err(Without::Daemon(notice)) => {
+            Err(NoResult::Refused(error)) => Err(error),
+            Err(NoResult::Daemon(notice)) => {
                 self.without(&path, |file| {
                     fs::write(file, change(&fs::read_to_string(file)?))
                 })?;
@@ -331,7 +331,7 @@ impl Tools {
     }
 
     /// Sends a request to the daemon. Reconnects if the connection was lost.
-    fn ask<T>(&self, ask: impl Fn(&Session) -> Result<T>) -> std::result::Result<T, Without> {
+    fn ask<T>(&self, ask: impl Fn(&Session) -> Result<T>) -> std::result::Result<T, NoResult> {
         let mut again = true;
         loop {
             let session = self.session()?;
@@ -340,10 +340,10 @@ impl Tools {
                 Err(Error::Daemon(error))
                     if error.code != touchmark_proto::ErrorCode::ShuttingDown =>
                 {
-                    return Err(Without::Refused(Error::Daemon(error)));
+                    return Err(NoResult::Refused(Error::Daemon(error)));
                 }
                 Err(Error::Io { doing, source }) => {
-                    return Err(Without::Refused(Error::Io { doing, source }));
+                    return Err(NoResult::Refused(Error::Io { doing, source }));
                 }
                 Err(error) => {
                     let lost = self.lose(&error, again);
@@ -356,13 +356,13 @@ impl Tools {
         }
     }
 
-    fn session(&self) -> std::result::Result<Session, Without> {
+    fn session(&self) -> std::result::Result<Session, NoResult> {
         let mut link = self.link();
         if let Some(session) = &link.session {
             return Ok(session.clone());
         }
         if link.lost.is_some_and(|lost| lost.elapsed() < TRY_AGAIN) {
-            return Err(Without::Daemon(None));
+            return Err(NoResult::Daemon(None));
         }
         match (self.shared.open)() {
             Ok(session) => {
@@ -379,11 +379,11 @@ impl Tools {
 
     /// Drops the connection. The loss is not recorded if another attempt
     /// follows immediately.
-    fn lose(&self, error: &Error, again: bool) -> Without {
+    fn lose(&self, error: &Error, again: bool) -> NoResult {
         let mut link = self.link();
         link.session = None;
         if again && error.is_disconnected() {
-            return Without::Daemon(None);
+            return NoResult::Daemon(None);
         }
         link.lose(error)
     }
@@ -398,15 +398,15 @@ impl Tools {
 }
 
 impl Link {
-    fn lose(&mut self, error: &Error) -> Without {
+    fn lose(&mut self, error: &Error) -> NoResult {
         self.lost = Some(Instant::now());
         let told = std::mem::replace(&mut self.told, true);
-        Without::Daemon((!told).then(|| unwatched(error)))
+        NoResult::Daemon((!told).then(|| unwatched(error)))
     }
 }
 
 /// Why the daemon has given no result.
-enum Without {
+enum NoResult {
     /// No daemon can be reached. The text reports that; it is `None` if it was
     /// already reported.
     Daemon(Option<String>),
@@ -490,9 +490,9 @@ impl<T> Tool<T> {
                     return Ok(answer);
                 }
             }
-            Err(Without::Daemon(said)) => notice = said,
+            Err(NoResult::Daemon(said)) => notice = said,
             // An error of the daemon must not make the tool's call fail.
-            Err(Without::Refused(error)) => notice = Some(unwatched(&error)),
+            Err(NoResult::Refused(error)) => notice = Some(unwatched(&error)),
         }
         let output = (self.tool)(args)?;
         let recorded = self.tools.ask(|session| {
@@ -500,9 +500,9 @@ impl<T> Tool<T> {
             session.call_record(&self.name, args.clone(), output.result.clone(), paths)
         });
         match recorded {
-            Err(Without::Daemon(Some(said))) => notice = Some(said),
-            Err(Without::Refused(error)) => notice = Some(unwatched(&error)),
-            Ok(_) | Err(Without::Daemon(None)) => {}
+            Err(NoResult::Daemon(Some(said))) => notice = Some(said),
+            Err(NoResult::Refused(error)) => notice = Some(unwatched(&error)),
+            Ok(_) | Err(NoResult::Daemon(None)) => {}
         }
         Ok(Answer::new(output.result, notice))
     }
