@@ -630,7 +630,7 @@ async function longFile(walk) {
   await page.locator(".diff .tm-author[title]:not([title=\"\"])").first().waitFor();
 }
 
-/** 50 sessions, and 10,000 changes by one command. */
+/** At least 50 sessions, and 10,000 changes by one command. */
 async function burst(walk) {
   const { page, client } = walk;
   for (let n = 0; n < 47; n++) {
@@ -639,7 +639,11 @@ async function burst(walk) {
     await client.reads(session, "src/cart.js");
   }
   await walk.go(VIEWS.now);
-  await walk.sees("50 open");
+  // The steps before have opened some, too.
+  const { sessions } = await client.call("session/list", {});
+  const open = sessions.filter((session) => session.open).length;
+  assert.ok(open >= 50);
+  await walk.sees(`${open} open`);
   write("src/cart.js", `${CART}// all are stale\n`);
   await page.locator(".sessions .copy", { hasText: "cart.js" }).nth(5).waitFor();
   await walk.fluid("10,000 changes in one burst", async (attempt) => {
