@@ -71,6 +71,23 @@ fn known(agent: &mut Session, path: &str) -> Vec<String> {
     lines
 }
 
+/// Checks that the agent `a` still has written its line.
+fn is_still_by_a(agent: &mut Session, path: &str) {
+    let lines = blame(agent, path);
+    assert!(lines.contains(&"agent:a by a".to_owned()), "{lines:?}");
+}
+
+/// Moves files, one after the other, while no daemon runs. Returns a connection
+/// of the session `a` to the next daemon.
+fn moved_unseen(world: &mut World, moves: &[[&str; 2]]) -> Session {
+    world.stop();
+    for [from, to] in moves {
+        rename(world, from, to);
+    }
+    world.start();
+    world.session("a")
+}
+
 /// Returns the outcome of each file, as `path outcome`.
 fn outcomes(undone: &Value) -> Vec<String> {
     let files = undone["files"].as_array().unwrap().iter();
@@ -178,12 +195,8 @@ fn hist9_a_replaced_file_is_found_under_the_name_that_it_got_unseen() {
     let other: String = (1..=10).map(|n| format!("other {n}\n")).collect();
     world.file("g", &other);
     agent.read("g");
-    world.stop();
-    rename(&world, "f", "old");
-    rename(&world, "g", "f");
-    world.start();
-    let mut agent = world.session("a");
-    assert!(blame(&mut agent, "old").contains(&"agent:a by a".to_owned()));
+    let mut agent = moved_unseen(&mut world, &[["f", "old"], ["g", "f"]]);
+    is_still_by_a(&mut agent, "old");
     assert_eq!(known(&mut agent, "f").len(), 10);
     let undone = undo(&mut agent, "a");
     assert_eq!(outcomes(&undone), ["old undone"], "{undone:#}");
@@ -205,11 +218,8 @@ fn hist9_a_file_that_was_moved_before_and_while_the_daemon_was_off_is_found() {
     agent.sync();
     user::write(&world.path("f"), "new 1\nnew 2\n");
     agent.sync();
-    world.stop();
-    rename(&world, "g", "h");
-    world.start();
-    let mut agent = world.session("a");
-    assert!(blame(&mut agent, "h").contains(&"agent:a by a".to_owned()));
+    let mut agent = moved_unseen(&mut world, &[["g", "h"]]);
+    is_still_by_a(&mut agent, "h");
     world.healthy();
 }
 
@@ -232,7 +242,7 @@ fn hist9_an_edited_file_that_the_user_moves_over_a_removed_one_is_no_save() {
     assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
     rename(&world, "f", "g");
     agent.sync();
-    assert!(blame(&mut agent, "g").contains(&"agent:a by a".to_owned()));
+    is_still_by_a(&mut agent, "g");
     world.healthy();
 }
 
@@ -242,17 +252,14 @@ fn hist9_a_file_that_an_undo_found_is_found_again_when_it_moves_on() {
     let mut world = World::new();
     let mut agent = world.session("a");
     written(&world, &mut agent, "f");
-    world.stop();
-    rename(&world, "f", "g");
-    world.start();
-    let mut agent = world.session("a");
+    let mut agent = moved_unseen(&mut world, &[["f", "g"]]);
     let undone = undo(&mut agent, "a");
     assert_eq!(outcomes(&undone), ["g undone"]);
     agent.client.ok("redo", json!({"undo": undone["undo"]}));
     let changed = on_disk(&world, "g").unwrap().replace("line 5", "later");
     rename(&world, "g", "h");
     user::replace(&world.path("h"), &changed);
-    assert!(blame(&mut agent, "h").contains(&"agent:a by a".to_owned()));
+    is_still_by_a(&mut agent, "h");
     world.healthy();
 }
 
@@ -271,7 +278,7 @@ fn hist9_a_moved_file_is_found_by_an_earlier_content_if_the_last_is_not_stored()
     user::replace(&world.path("g"), &format!("{all}more\n"));
     world.start();
     let mut agent = world.session("a");
-    assert!(blame(&mut agent, "g").contains(&"agent:a by a".to_owned()));
+    is_still_by_a(&mut agent, "g");
     world.healthy();
 }
 
