@@ -248,9 +248,7 @@ impl Weave {
                 // An undo may bring back a file that another one had replaced.
                 let brought = text.filter(|_| puts_back);
                 let likest = brought.and_then(|text| likest(&steps[..at], text));
-                let likest = likest.map(|of| (of, &steps[of]));
-                let is_likest = matches!(likest, Some((_, Step::Held(_))));
-                if let Some((of, Step::Held(bytes))) = likest {
+                if let Some((of, Step::Held(bytes))) = likest.map(|of| (of, &steps[of])) {
                     now.on = weave.on_after(of);
                     weave.recast_as(of, at, &now.on, true);
                     now.text = Some(bytes);
@@ -262,9 +260,9 @@ impl Weave {
                     exact: undos.exact,
                 };
                 let hunks = weave.hunks(&mut now.on, [now.text, text], how);
-                What::Hunks(match is_likest {
-                    true => since_before(hunks, &before, &now.on),
-                    false => hunks,
+                What::Hunks(match likest {
+                    Some(_) => since_before(hunks, &before, &now.on),
+                    None => hunks,
                 })
             };
             now.on.resize(weave.lines.len(), false);
