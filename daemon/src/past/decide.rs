@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use touchmark_engine::Fact;
-use touchmark_engine::history::lineage::{Begins, Change, Name, decide};
+use touchmark_engine::history::lineage::{Begins, Name, decide};
 use touchmark_proto::{Error, ErrorCode, Hash, Millis, RelPath, VersionKind, native};
 
 use self::bursts::Row;
@@ -393,14 +393,7 @@ impl Known {
                 names.push(self.name(row));
                 names.len() - 1
             });
-            names[at].versions.push(Change {
-                n: row.n,
-                hash: row.hash,
-                command: row.command,
-                hint: row.from.clone(),
-                is_told: row.is_told,
-                is_edit: row.is_edit(),
-            });
+            names[at].versions.push(row.change());
         }
         for row in &self.renamed {
             let begin = self.lineage.begin(&row.path, u64::MAX);
@@ -408,20 +401,12 @@ impl Known {
             if begin.is_some_and(|begin| begin.version >= row.n) || !rows.iter().any(is_freed) {
                 continue;
             }
-            let change = Change {
-                n: row.n,
-                hash: row.hash,
-                command: row.command,
-                hint: row.from.clone(),
-                is_told: row.is_told,
-                is_edit: row.is_edit(),
-            };
             let at = *places.entry(&row.path).or_insert_with(|| {
                 names.push(self.name(row));
                 names.len() - 1
             });
             (names[at].earlier, names[at].is_there) = (None, false);
-            names[at].versions.insert(0, change);
+            names[at].versions.insert(0, row.change());
         }
         let is_free =
             |name: &Name| name.versions.iter().any(|one| one.hash.is_none()) || !name.is_there;
@@ -490,10 +475,8 @@ impl Known {
             let most = CONTENTS.saturating_sub(contents.len());
             let records = log.history(&earlier, Some(before), most);
             for record in records.unwrap_or_default() {
-                let held = match &record.fact {
-                    Fact::Version(fact) => &fact.held,
-                    Fact::Baseline { held, .. } => held,
-                    _ => continue,
+                let Some(held) = record.fact.held() else {
+                    continue;
                 };
                 let place = self.lineage.place(&earlier, record.n);
                 if let Some(hash) = held.hash.filter(|_| place.name == *name) {

@@ -167,10 +167,9 @@ impl Job {
     fn earlier(&self, log: &Reader) -> impl Iterator<Item = (Option<u64>, Held)> + use<> {
         let earlier = log.history(&self.fact.path, Some(self.n), MOST_VERSIONS);
         let earlier = earlier.unwrap_or_default().into_iter();
-        earlier.filter_map(|record| match record.fact {
-            Fact::Version(version) => Some((Some(record.n), version.held)),
-            Fact::Baseline { held, .. } => Some((None, held)),
-            _ => None,
+        earlier.filter_map(|record| {
+            let is_version = matches!(record.fact, Fact::Version(_));
+            Some((is_version.then_some(record.n), *record.fact.held()?))
         })
     }
 

@@ -34,7 +34,7 @@ const EARLIER: usize = 32;
 #[derive(Clone, Debug)]
 enum Wanted {
     /// Where these files are now.
-    Places(Vec<RelPath>),
+    Places(BTreeSet<RelPath>),
     /// Which file this name, which has no version, stands for.
     File(RelPath),
 }
@@ -49,7 +49,7 @@ impl Lineages {
     pub(crate) async fn find(
         &self,
         sources: Sources<'_>,
-        names: Vec<RelPath>,
+        names: BTreeSet<RelPath>,
     ) -> Result<bool, Error> {
         self.search(sources, Wanted::Places(names)).await
     }
@@ -97,11 +97,7 @@ fn last_stored(log: &Reader, gone: &Gone) -> Option<(Hash, Arc<[u8]>)> {
     stored(gone.last).or_else(|| {
         let earlier = log.history(&gone.path, Some(gone.ends), EARLIER);
         let earlier = earlier.unwrap_or_default();
-        let mut contents = earlier.into_iter().filter_map(|record| match record.fact {
-            Fact::Version(version) => version.held.hash,
-            Fact::Baseline { held, .. } => held.hash,
-            _ => None,
-        });
+        let mut contents = earlier.iter().filter_map(|record| record.fact.held()?.hash);
         contents.find_map(stored)
     })
 }
@@ -112,12 +108,11 @@ fn replaced_at(log: &Reader, undone: &Recorded, name: &RelPath, ends: u64) -> Op
     let earlier = log.history(name, Some(ends), EARLIER).unwrap_or_default();
     let mut ends = ends;
     for record in earlier {
-        let (hash, command) = match record.fact {
-            Fact::Version(version) => (version.held.hash, version.command),
-            Fact::Baseline { held, .. } => (held.hash, None),
-            _ => continue,
+        let Some(held) = record.fact.held() else {
+            continue;
         };
-        match hash {
+        let is_commands = matches!(&record.fact, Fact::Version(one) if one.command.is_some());
+        match held.hash {
             Some(last) if undone.removed(name, record.time, last) => return None,
             Some(last) => {
                 return Some(Gone {
@@ -127,7 +122,7 @@ fn replaced_at(log: &Reader, undone: &Recorded, name: &RelPath, ends: u64) -> Op
                     command: None,
                 });
             }
-            None if command.is_some() => return None,
+            None if is_commands => return None,
             None => ends = record.n,
         }
     }
@@ -144,8 +139,8 @@ impl Known {
         undone: &Recorded,
         wanted: &Wanted,
     ) -> Vec<Fact> {
-        let names: BTreeSet<RelPath> = match wanted {
-            Wanted::Places(names) => names.iter().cloned().collect(),
+        let names = match wanted {
+            Wanted::Places(names) => names.clone(),
             Wanted::File(name) => self.alike(root, name),
         };
         let is_wide = matches!(wanted, Wanted::Places(_));

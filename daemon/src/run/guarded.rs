@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use touchmark_engine::requests::paths;
-use touchmark_engine::{Fact, Hint, Input, Notice, WriteOrder, WriteOutcome};
+use touchmark_engine::{Hint, Input, Notice, WriteOrder, WriteOutcome};
 use touchmark_proto::events::Happening;
 use touchmark_proto::{Error, Hash, RelPath, Reply, Request, RequestId};
 
@@ -27,11 +27,7 @@ pub(super) fn owner_in(
     move |path| {
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
         let versions = log.history(path, None, RECENT).ok()?;
-        let mut held = versions.iter().filter_map(|record| match &record.fact {
-            Fact::Version(version) => Some(&version.held),
-            Fact::Baseline { held, .. } => Some(held),
-            _ => None,
-        });
+        let mut held = versions.iter().filter_map(|record| record.fact.held());
         held.find(|held| held.hash.is_some())?.owner
     }
 }

@@ -82,11 +82,7 @@ pub fn spans<'a>(
 /// Answers `file/history` from the path's baselines and versions, newest first.
 /// `records` has one more than `limit` if there are more.
 pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> Versions {
-    let held = |record: &Record| match &record.fact {
-        Fact::Version(fact) => Some(fact.held),
-        Fact::Baseline { held, .. } => Some(*held),
-        _ => None,
-    };
+    let held = |record: &Record| record.fact.held().copied();
     let older = records.iter().skip(1).map(Some).chain([None]);
     let versions: Vec<Version> = records
         .iter()

@@ -679,6 +679,16 @@ impl Fact {
         }
     }
 
+    /// Returns what a path holds by a baseline or a version; `None` for other
+    /// facts.
+    pub fn held(&self) -> Option<&Held> {
+        match self {
+            Self::Baseline { held, .. } => Some(held),
+            Self::Version(version) => Some(&version.held),
+            _ => None,
+        }
+    }
+
     /// Returns the path of a baseline or a version, by which the log is
     /// indexed; `None` for other facts.
     pub fn version_path(&self) -> Option<&RelPath> {

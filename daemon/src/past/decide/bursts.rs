@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 
-use touchmark_engine::history::lineage::{Begins, Gone};
+use touchmark_engine::history::lineage::{Begins, Change, Gone};
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath, VersionKind};
 
@@ -109,10 +109,16 @@ impl Row {
         })
     }
 
-    /// Returns whether a session has declared this change of the file that was
-    /// at the name.
-    pub(super) fn is_edit(&self) -> bool {
-        self.is_declared && self.kind == VersionKind::Modified && self.from.is_none()
+    /// Returns what happened to the name.
+    pub(super) fn change(&self) -> Change {
+        Change {
+            n: self.n,
+            hash: self.hash,
+            command: self.command,
+            hint: self.from.clone(),
+            is_told: self.is_told,
+            is_edit: self.is_declared && self.kind == VersionKind::Modified && self.from.is_none(),
+        }
     }
 
     /// Adds the earlier name of a file that an undo or a redo has moved.

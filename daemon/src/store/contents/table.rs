@@ -622,9 +622,5 @@ fn held_by(connection: &Connection, n: u64) -> Result<Option<Hash>, rusqlite::Er
         .ok()
         .and_then(Result::ok)
         .map(|record| record.fact);
-    Ok(match fact {
-        Some(Fact::Version(version)) => version.held.hash,
-        Some(Fact::Baseline { held, .. }) => held.hash,
-        _ => None,
-    })
+    Ok(fact.and_then(|fact| fact.held()?.hash))
 }
