@@ -16,6 +16,7 @@ pub(crate) mod index;
 mod neutral;
 mod objects;
 mod program;
+pub(crate) mod reflog;
 pub(crate) mod waiting;
 
 use std::io;

@@ -10,6 +10,7 @@ mod unsaved;
 mod worktrees;
 mod writes;
 
+use touchmark_engine::Input;
 use touchmark_engine::text::tokens;
 use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake, ModifiedTaken};
 use touchmark_proto::checkpoints::WarningTake;
@@ -20,8 +21,9 @@ use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, War
 use touchmark_proto::{ClientPath, Error, Hash, Request, SessionId};
 
 use super::daemon_handle::DaemonHandle;
+use super::happened::{Happened, Tool, Verdict, What};
 use super::memory::{Call, InDenial};
-use super::{Happened, Tool, Verdict, What, notice, running};
+use super::{notice, running};
 
 pub(super) use late::{make_up, with_late};
 
@@ -135,16 +137,16 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     }
     match what {
         What::Prompt { .. } | What::ChildStart => {
-            daemon.memory.turn(&daemon.inside, &session, true)
+            daemon.memory.turn(&daemon.cx.inside, &session, true)
         }
         What::Stop { .. } | What::Interrupted | What::End | What::ChildEnd => {
-            daemon.memory.turn(&daemon.inside, &session, false);
+            daemon.memory.turn(&daemon.cx.inside, &session, false);
         }
         _ => {}
     }
     match what {
         What::Start { kept } => {
-            daemon.look_around();
+            daemon.look_around().await;
             if !kept {
                 compacted(daemon, &session).await;
             }
@@ -307,11 +309,11 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     if let Ok(count) = late
         && let Ok(count) = usize::try_from(count)
     {
-        daemon.memory.said(&daemon.inside, &session, count);
+        daemon.memory.said(&daemon.cx.inside, &session, count);
     }
     for undo in undos {
         let memory = &daemon.memory;
-        memory.say_of_undo(&daemon.inside, &session, undo, None);
+        memory.say_of_undo(&daemon.cx.inside, &session, undo, None);
     }
     if cursor != "-" {
         daemon.memory.undone(|undone| undone.told(&session));
@@ -466,19 +468,27 @@ async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
 
 /// Ends the edits and windows of tools that never returned, when the turn ends
 /// or the next begins.
-async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super::Standing) {
+async fn abort_left(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    standing: &super::standing::Standing,
+) {
     for call in &standing.edits {
         daemon.memory.recall(session, call);
         abort(daemon, session, call).await;
     }
     for (call, window) in &standing.windows {
         if running::never_ran(daemon, session, call) {
-            daemon.withdraw_window(window.clone());
+            daemon.cx.inside.feed(Input::CommandNeverRan {
+                command: window.clone(),
+            });
             continue;
         }
         running::came_back(daemon, session, call).await;
         // `command/end` is not used, since its answer would reach no client.
-        daemon.end_window(window.clone());
+        daemon.cx.inside.feed(Input::CommandUnheard {
+            command: window.clone(),
+        });
     }
 }
 
@@ -487,7 +497,7 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
 async fn never_ran(
     daemon: &DaemonHandle,
     session: &SessionId,
-    standing: &super::Standing,
+    standing: &super::standing::Standing,
     is_one: impl Fn(&String) -> bool,
 ) {
     for call in standing.edits.iter().filter(|call| is_one(call)) {
@@ -496,13 +506,15 @@ async fn never_ran(
     }
     for (call, window) in standing.windows.iter().filter(|(call, _)| is_one(call)) {
         running::forget(daemon, session, call);
-        daemon.withdraw_window(window.clone());
+        daemon.cx.inside.feed(Input::CommandNeverRan {
+            command: window.clone(),
+        });
     }
 }
 
 /// Ends what an agent's tools had begun, since its process has ended (HOOK-3).
 pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
-    daemon.memory.turn(&daemon.inside, session, false);
+    daemon.memory.turn(&daemon.cx.inside, session, false);
     let standing = daemon.standing(session).await;
     abort_left(daemon, session, &standing).await;
 }

@@ -7,9 +7,10 @@ use std::sync::{Arc, PoisonError};
 use touchmark_engine::history::Step;
 use touchmark_proto::{Error, FileMode, Hash, RelPath};
 
+use super::Committed;
 use super::kept::Moment;
 use super::known::Asked;
-use super::{Committed, aside};
+use crate::context::aside;
 use crate::guard::Name;
 use crate::undo::Undoer;
 

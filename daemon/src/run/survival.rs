@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::{Fact, Record};
-use touchmark_proto::survival::SurvivalList;
-use touchmark_proto::{ConnectionId, Reply, RequestId};
+use touchmark_proto::RequestId;
 
 use super::Daemon;
-use crate::event::Event;
-use crate::inside::Inside;
-use crate::survival::{Agents, View};
+use crate::survival::View;
 
 /// The minimum time between two looks in the background. A turn in between
 /// causes none; the next one does.
@@ -30,39 +27,14 @@ impl Daemon {
     /// for it.
     pub(super) fn judge_survival(&mut self) {
         let is_soon = self.last_judged.is_some_and(|last| last.elapsed() < PAUSE);
-        if is_soon || self.storage_trouble.is_some() || self.ending.is_some() {
+        if is_soon || self.storage.trouble.is_some() || self.ending.is_some() {
             return;
         }
         self.last_judged = Some(Instant::now());
-        let view = self.survival_view();
+        let view = View {
+            judge: Arc::clone(&self.parts.judge),
+            cx: self.context(RequestId(0)),
+        };
         tokio::spawn(async move { view.background().await });
-    }
-
-    /// Answers `survival/list`.
-    pub(super) fn survival_list(&mut self, request: RequestId, ask: SurvivalList) {
-        let events = self.events.clone();
-        let agents = Agents::of(self.engine.state());
-        let view = self.survival_view();
-        tokio::spawn(async move {
-            let list = view.list(&ask, &agents).await;
-            let outcome = list.map(Reply::SurvivalList);
-            let _loop_has_ended = events.send(Event::Answered { request, outcome });
-        });
-    }
-
-    fn survival_view(&mut self) -> View {
-        self.last_connection += 1;
-        View {
-            judge: Arc::clone(&self.judge),
-            inside: Inside {
-                events: self.events.clone(),
-                connection: ConnectionId(self.last_connection),
-                until: None,
-            },
-            root: self.options.workspace.clone(),
-            places: self.options.places.clone(),
-            time: self.time.clone(),
-            epoch: self.engine.state().epoch,
-        }
     }
 }

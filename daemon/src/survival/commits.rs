@@ -14,8 +14,9 @@ use touchmark_proto::{Error, Hash, Millis, Places, RelPath, SessionId, VersionKi
 
 use super::line::{Lines, Wanted};
 use super::progress::Progress;
-use super::reflog::{self, Commit, Place};
-use super::{COMMIT, Judge, Look, REPOSITORY, SETTLED, agent, aside, survivals};
+use super::{COMMIT, Judge, Look, REPOSITORY, SETTLED, agent, survivals};
+use crate::context::aside;
+use crate::git::reflog::{self, Commit, Place};
 use crate::git::{Limits, Objects, WorkTree};
 
 /// A version, as far as it matters here.
@@ -48,8 +49,8 @@ impl Look {
         let Some((head, commits)) = self.new_commits(&progress.commits).await? else {
             return Ok(false);
         };
-        let oldest = self.view.time.before(COMMIT);
-        let now = self.view.time.now();
+        let oldest = self.view.cx.workspace.time.before(COMMIT);
+        let now = self.view.cx.workspace.time.now();
         let (records, judged) = self
             .read(move |log| {
                 let records =
@@ -71,7 +72,10 @@ impl Look {
             })
             .await??;
         let mut waiting = Waiting::of(&records, &judged);
-        let (root, places) = (self.view.root.clone(), self.view.places.clone());
+        let (root, places) = (
+            self.view.cx.workspace.root.clone(),
+            self.view.cx.workspace.places.clone(),
+        );
         let settle = move || {
             let tree = WorkTree::of(&root, &places)?;
             Some(waiting.settle(&tree, &root, commits))
@@ -124,7 +128,9 @@ impl Look {
             .unwrap_or_else(PoisonError::into_inner);
         let (view, place) = (self.view.clone(), place.clone());
         aside(move || {
-            let path = view.judge.log_of_head(&view.root, &view.places)?;
+            let path = view
+                .judge
+                .log_of_head(&view.cx.workspace.root, &view.cx.workspace.places)?;
             let stamp = reflog::stamp(&path);
             if stamp.is_none() || stamp == known {
                 return None;

@@ -10,7 +10,8 @@ use touchmark_proto::{
     ClientPath, Error, ErrorCode, FileMode, Millis, RelPath, Version, VersionKind,
 };
 
-use super::{Look, aside};
+use super::Look;
+use crate::context::aside;
 use crate::history::Chain;
 use crate::store::StoreError;
 
@@ -57,7 +58,7 @@ impl<'a> Lines<'a> {
         if let Some(chain) = self.chains.get(name) {
             return Ok(Arc::clone(chain));
         }
-        let (inside, log) = (&self.look.view.inside, &self.look.log);
+        let (inside, log) = (&self.look.view.cx.inside, &self.look.log);
         let chain = match Chain::recorded(inside, log, &ClientPath::from(name)).await {
             Ok(chain) => chain,
             Err(error) if matches!(error.code, ErrorCode::ShuttingDown | ErrorCode::Storage) => {

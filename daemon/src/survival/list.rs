@@ -66,9 +66,9 @@ impl View {
         ask: &SurvivalList,
         agents: &Agents,
     ) -> Result<SurvivalRows, Error> {
-        let look = Look::open(self).await?;
+        let look = Look::open(self)?;
         let progress = look.whole().await?;
-        let oldest = self.time.before(COMMIT);
+        let oldest = self.cx.workspace.time.before(COMMIT);
         let (versions, facts) = look
             .read(|log| Ok::<_, StoreError>((log.versions_after(0)?, log.survivals_after(0)?)))
             .await??;

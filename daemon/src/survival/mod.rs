@@ -5,7 +5,6 @@
 //! are the same however late: they rest on the log, on stored contents and on
 //! commits. Each is recorded as a fact.
 //!
-//! - [`reflog`]: when commits were made.
 //! - [`commits`]: which versions a commit settles, and what it contains.
 //! - [`line`]: a file's versions under all its names.
 //! - [`progress`]: up to where versions and commits were looked at.
@@ -15,7 +14,6 @@ mod commits;
 mod line;
 mod list;
 mod progress;
-pub(crate) mod reflog;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,13 +25,12 @@ use touchmark_engine::history::Left;
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::survival::Horizon;
-use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Millis, Places, RelPath, SessionId};
+use touchmark_proto::{Author, AuthorKind, Error, Millis, RelPath, SessionId};
 
+use crate::context::{Context, Log, aside};
 use crate::failpoint;
-use crate::hooks::Consult;
-use crate::inside::Inside;
+use crate::git::reflog;
 use crate::store::Reader;
-use crate::time::Timeline;
 use line::{Lines, Wanted};
 use progress::Progress;
 
@@ -77,20 +74,14 @@ pub(crate) struct Judge {
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) judge: Arc<Judge>,
-    pub(crate) inside: Inside,
-    /// The workspace's canonical path.
-    pub(crate) root: PathBuf,
-    pub(crate) places: Places,
-    pub(crate) time: Timeline,
-    /// The current epoch.
-    pub(crate) epoch: u64,
+    pub(crate) cx: Context,
 }
 
 /// One look at what can be judged by now.
 struct Look {
     view: View,
     /// The log and the stored contents.
-    log: Arc<Mutex<Reader>>,
+    log: Log,
 }
 
 impl Judge {
@@ -120,23 +111,21 @@ impl View {
 
     async fn look(&self, progress: &mut Option<Progress>) -> Result<(), Error> {
         let judge = Arc::clone(&self.judge);
-        let is_due = judge.due.load(Ordering::Relaxed) <= self.time.now();
+        let is_due = judge.due.load(Ordering::Relaxed) <= self.cx.workspace.time.now();
         // The store is opened only if there is something to do.
         if progress.is_some() && !is_due && !aside(move || judge.has_moved()).await? {
             return Ok(());
         }
-        Look::open(self).await?.step(progress).await.map(drop)
+        Look::open(self)?.step(progress).await.map(drop)
     }
 }
 
 impl Look {
     /// Opens the log.
-    async fn open(view: &View) -> Result<Self, Error> {
-        let log = view.inside.consult(|answer| Consult::Log { answer }).await;
-        let ending = || Error::new(ErrorCode::ShuttingDown, "the daemon is shutting down");
+    fn open(view: &View) -> Result<Self, Error> {
         Ok(Self {
             view: view.clone(),
-            log: Arc::new(Mutex::new(log.ok_or_else(ending)??)),
+            log: view.cx.log()?,
         })
     }
 
@@ -159,7 +148,7 @@ impl Look {
     /// Does one step of each kind. Returns whether there may be more to do.
     async fn step(&self, progress: &mut Option<Progress>) -> Result<bool, Error> {
         if progress.is_none() {
-            let (file, epoch) = (self.view.judge.file.clone(), self.view.epoch);
+            let (file, epoch) = (self.view.judge.file.clone(), self.view.cx.epoch);
             *progress = Some(
                 self.read(move |log| Progress::open(&file, epoch, log))
                     .await??,
@@ -169,7 +158,7 @@ impl Look {
             return Ok(false);
         };
         let mut more = false;
-        let now = self.view.time.now();
+        let now = self.view.cx.workspace.time.now();
         if self.view.judge.due.load(Ordering::Relaxed) <= now {
             let mut due = now + DAY;
             for (horizon, age) in [(Horizon::Day, DAY), (Horizon::Week, WEEK)] {
@@ -193,15 +182,18 @@ impl Look {
         horizon: Horizon,
         age: Millis,
     ) -> Result<Option<Millis>, Error> {
-        let (from, cutoff) = (progress.mark(horizon), self.view.time.before(age));
+        let (from, cutoff) = (
+            progress.mark(horizon),
+            self.view.cx.workspace.time.before(age),
+        );
         let page = self
             .read(move |log| log.versions_from(from, STEP))
             .await??;
         let ripe = page.partition_point(|record| record.time <= cutoff);
         let Some(last) = page[..ripe].last().map(|record| record.n) else {
             let next = page.first().map(|record| record.time);
-            let after = next.map_or(self.view.time.now(), |time| time);
-            return Ok(Some(self.view.time.after(after, age)));
+            let after = next.map_or(self.view.cx.workspace.time.now(), |time| time);
+            return Ok(Some(self.view.cx.workspace.time.after(after, age)));
         };
         let mut lines = Lines::new(self);
         let mut facts = Vec::new();
@@ -216,7 +208,7 @@ impl Look {
                 .filter_map(|version| {
                     let wanted = Wanted {
                         version: version.clock.n,
-                        until: self.view.time.after(version.time, age),
+                        until: self.view.cx.workspace.time.after(version.time, age),
                     };
                     Some((agent(&version.author)?, wanted))
                 })
@@ -232,7 +224,7 @@ impl Look {
             true => None,
             false => page
                 .get(ripe)
-                .map(|next| self.view.time.after(next.time, age)),
+                .map(|next| self.view.cx.workspace.time.after(next.time, age)),
         })
     }
 
@@ -246,8 +238,8 @@ impl Look {
             _ => 0,
         });
         failpoint::pass("survival: about to record");
-        self.view.inside.record(facts);
-        self.view.inside.ask(Ping {}).await?;
+        self.view.cx.inside.record(facts);
+        self.view.cx.inside.ask(Ping {}).await?;
         failpoint::pass("survival: recorded");
         Ok(())
     }
@@ -306,10 +298,4 @@ fn of_agents(records: &[Record]) -> BTreeSet<RelPath> {
         })
         .map(|fact| fact.path.clone())
         .collect()
-}
-
-/// Runs work that blocks on a separate thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }

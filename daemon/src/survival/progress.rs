@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use touchmark_engine::Fact;
 use touchmark_proto::survival::Horizon;
 
-use super::reflog::Place;
+use crate::git::reflog::Place;
 use crate::store::{Reader, StoreError};
 use crate::system::open::replace_private;
 

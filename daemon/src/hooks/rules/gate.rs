@@ -10,8 +10,9 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, FileState, Hash, LineRange, 
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::destroys::{self, Shown, Texts};
+use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::InDenial;
-use super::super::{Change, Verdict, Writing, edits, notice};
+use super::super::{edits, notice};
 use super::{DENIAL, Outcome, reads, writes};
 use touchmark_engine::text::lines;
 
@@ -68,7 +69,7 @@ pub(super) async fn weigh(
         }
     }
     if let Some(path) = &refused.data.path {
-        daemon.inside.record(vec![Fact::Passed {
+        daemon.cx.inside.record(vec![Fact::Passed {
             session: session.clone(),
             path: path.clone(),
             cause: match refused.code {
@@ -115,7 +116,7 @@ pub(super) async fn replaces_unread(
         if let Some(Found::Denied(text, shown)) = file.weigh(change).await {
             daemon.memory.shown(session, &file.path);
             // The engine counts the other refusals: those of `edit/begin`.
-            daemon.inside.record(vec![Fact::Refused {
+            daemon.cx.inside.record(vec![Fact::Refused {
                 session: session.clone(),
                 path: Some(file.status.path.clone()),
                 cause: Refusal::NotRead,

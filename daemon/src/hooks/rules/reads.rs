@@ -8,9 +8,9 @@ use touchmark_proto::files::{FileRead, FileReadText, TextEncoding, Verdict};
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
+use super::super::happened::{Output, Reading};
 use super::super::memory::Before;
 use super::super::shell::{self, Lines};
-use super::super::{Output, Reading};
 use super::{late, remember};
 
 /// The size in bytes up to which a command's output is taken to be complete if

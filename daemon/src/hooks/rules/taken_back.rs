@@ -69,7 +69,7 @@ pub(super) async fn find_put_back(daemon: &DaemonHandle, session: &SessionId) {
         if let Some(newest) = newest.filter(|newest| taken.is_told && !newest.author.is(session)) {
             let text = notice::put_back(&taken.path, &taken.lines, &newest);
             let memory = &daemon.memory;
-            memory.say_later(&daemon.inside, session, Some(text));
+            memory.say_later(&daemon.cx.inside, session, Some(text));
         }
     }
 }

@@ -11,9 +11,10 @@ use touchmark_proto::models::ModelRecord;
 use touchmark_proto::tasks::{Task, TaskList, TaskRemove, TaskSave, TaskType};
 use touchmark_proto::{Millis, SessionId};
 
-use super::super::daemon_handle::{DaemonHandle, Standing};
+use super::super::daemon_handle::DaemonHandle;
+use super::super::happened::{Background, Model};
 use super::super::shown::{self, File};
-use super::super::{Background, Model};
+use super::super::standing::Standing;
 use super::{cut, prints, reads};
 
 /// The maximum number of checkpoints that hooks store for a session; the oldest
@@ -195,8 +196,11 @@ pub(super) async fn tasks(
                 },
                 command: task.command.map(|command| cut(&command, KEPT)),
                 pid: None,
-                start_time: started.unwrap_or(daemon.now),
-                working_directory: cwd.unwrap_or(&daemon.root).to_string_lossy().into_owned(),
+                start_time: started.unwrap_or(daemon.cx.now),
+                working_directory: cwd
+                    .unwrap_or(&daemon.cx.workspace.root)
+                    .to_string_lossy()
+                    .into_owned(),
             },
         };
         let _too_many = daemon.ask(save).await;

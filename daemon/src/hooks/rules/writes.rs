@@ -16,8 +16,9 @@ use touchmark_proto::{
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::edits::Candidate;
+use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
-use super::super::{Change, Verdict, Writing, edits, notice};
+use super::super::{edits, notice};
 use super::gate::{self, Weighed};
 use super::{Outcome, reads, remember, unsaved, worktrees};
 use crate::config::Gate;
@@ -137,7 +138,9 @@ pub(super) async fn begin(
             Weighed::Unsure => {}
             Weighed::Passes(news) => {
                 for text in news {
-                    daemon.memory.say_later(&daemon.inside, session, Some(text));
+                    daemon
+                        .memory
+                        .say_later(&daemon.cx.inside, session, Some(text));
                 }
                 begun = daemon.ask(begin).await;
             }

@@ -26,13 +26,13 @@ const MAKES_NONE: [&str; 4] = ["start", "finish", "skip", "abort"];
 
 /// A commit that was made in this work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Commit {
+pub(crate) struct Commit {
     /// The id of the commit.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The id of the commit that `HEAD` named before; `None` for the first one.
-    pub(super) before: Option<String>,
+    pub(crate) before: Option<String>,
     /// When it was made, in whole seconds since 1970.
-    pub(super) second: u64,
+    pub(crate) second: u64,
 }
 
 /// One move of `HEAD`.
@@ -79,7 +79,7 @@ impl Move {
 
 /// A place in the log of `HEAD`: up to which line it was processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The id of the commit after the last processed move; empty for none.
     id: String,
     /// The second of that move.
@@ -88,11 +88,11 @@ pub(super) struct Place {
 
 /// What distinguishes one state of the log from another: its inode, its size,
 /// and when it was modified.
-pub(super) type Stamp = (u64, u64, Millis);
+pub(crate) type Stamp = (u64, u64, Millis);
 
 /// Returns the path of the log of `HEAD`, whether or not it exists. `None`
 /// outside of a repository.
-pub(super) fn path(root: &Path, places: &Places) -> Option<PathBuf> {
+pub(crate) fn path(root: &Path, places: &Places) -> Option<PathBuf> {
     WorkTree::of(root, places).map(|tree| log_of(&tree))
 }
 
@@ -101,7 +101,7 @@ fn log_of(tree: &WorkTree) -> PathBuf {
 }
 
 /// Returns the stamp of the log; `None` if there is no log.
-pub(super) fn stamp(path: &Path) -> Option<Stamp> {
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     Some((found.ino(), found.size(), modified_ms(&found)))
 }
@@ -150,7 +150,7 @@ fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
 
 /// Returns the commits after a place, the oldest first, each with its place.
 /// Other moves of `HEAD`, such as a checkout, are no commits.
-pub(super) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
+pub(crate) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
     let bytes = read(path, MOST).unwrap_or_default();
     let moves: Vec<(Commit, &[u8])> = bytes
         // The last line may be incomplete. The next look finds it.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::watch::RawEvent;
+use super::RawEvent;
 
 /// The most queued events: far more than a rewrite of 100,000 files makes, and
 /// at most some 150 MB.
@@ -33,7 +33,7 @@ const OF_A_NAME: u32 = 64;
 
 /// The number of events that wait for the loop.
 #[derive(Debug, Default)]
-pub(super) struct Backlog {
+pub struct Backlog {
     waiting: AtomicUsize,
     /// A loss was passed on, and the loop has not processed it yet.
     lost: AtomicBool,
@@ -54,7 +54,7 @@ impl Backlog {
     /// Returns what to queue for an event: the event, one that reports the loss
     /// of it and later ones (of all names or of its own), or nothing if that
     /// was reported already.
-    pub(super) fn admit(&self, raw: RawEvent) -> Option<Waiting> {
+    pub fn admit(&self, raw: RawEvent) -> Option<Waiting> {
         if self.lost.load(Ordering::Acquire) {
             return None;
         }
@@ -98,7 +98,7 @@ impl Backlog {
     /// event of its name. From here on, later events are queued again, since
     /// the loop's next look may come before them. Events that were left out
     /// until now happened before that look, so it finds their result.
-    pub(super) fn take(&self, event: Waiting) -> RawEvent {
+    pub fn take(&self, event: Waiting) -> RawEvent {
         let Waiting { raw, counted } = event;
         if let Some(name) = raw.name().filter(|_| counted) {
             self.discount(name, raw.is_crowd());

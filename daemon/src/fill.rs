@@ -11,18 +11,18 @@ use touchmark_engine::text::lines;
 const MOST: usize = 8 << 20;
 
 /// Reads stored contents, within a budget of bytes to compare.
-pub(super) struct Contents<'a> {
+pub(crate) struct Contents<'a> {
     reader: Option<&'a Reader>,
     left: usize,
 }
 
 impl<'a> Contents<'a> {
-    pub(super) fn new(reader: Option<&'a Reader>) -> Self {
+    pub(crate) fn new(reader: Option<&'a Reader>) -> Self {
         Self { reader, left: MOST }
     }
 
     /// Returns the answer with its line counts and previews.
-    pub(super) fn fill(&mut self, answer: Answer) -> Reply {
+    pub(crate) fn fill(&mut self, answer: Answer) -> Reply {
         let Answer {
             mut reply,
             lines,
@@ -62,7 +62,7 @@ impl<'a> Contents<'a> {
 
     /// Returns the line counts between two contents; `None` if one of them is
     /// not stored or the budget is used up.
-    pub(super) fn lines(&mut self, old: Option<Hash>, new: Option<Hash>) -> Option<LineCounts> {
+    pub(crate) fn lines(&mut self, old: Option<Hash>, new: Option<Hash>) -> Option<LineCounts> {
         let (old, new) = (self.content(old)?, self.content(new)?);
         self.left = self.left.checked_sub(old.len() + new.len())?;
         lines::count(&old, &new)
@@ -70,7 +70,7 @@ impl<'a> Contents<'a> {
 
     /// Returns where the texts of each pair differ. Pairs that cannot be
     /// compared are left out.
-    pub(super) fn differences(&mut self, pairs: Vec<TextPair>) -> Vec<Difference> {
+    pub(crate) fn differences(&mut self, pairs: Vec<TextPair>) -> Vec<Difference> {
         let mut found = Vec::with_capacity(pairs.len());
         for pair in pairs {
             let texts = (self.content(Some(pair.old)), self.content(Some(pair.new)));
@@ -106,7 +106,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Returns a stored content. That of an absent file (`None`) is empty.
-    pub(super) fn content(&self, hash: Option<Hash>) -> Option<std::sync::Arc<[u8]>> {
+    pub(crate) fn content(&self, hash: Option<Hash>) -> Option<std::sync::Arc<[u8]>> {
         let Some(hash) = hash else {
             return Some([].into());
         };

@@ -1,22 +1,19 @@
-//! Searches. They run on separate threads, few at the same time, and are
-//! stopped when their client disconnects.
+//! The searches of all clients. Few run at the same time, on separate threads,
+//! and they are stopped when their client disconnects.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-use touchmark_proto::search::SearchGrep;
-use touchmark_proto::trust::Trust;
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
+use tokio::sync::{Semaphore, oneshot};
+use touchmark_proto::search::{Matches, SearchGrep};
+use touchmark_proto::{ConnectionId, Error, ErrorCode};
 
-use super::Daemon;
-use crate::event::Event;
+use super::grep::{Stop, search};
+use crate::context::Context;
 use crate::system::open::trust;
-use crate::tools::grep::{Stop, search};
 
 /// The number of searches that run at the same time. Further ones wait.
 const SEARCHES_AT_ONCE: usize = 2;
@@ -35,107 +32,98 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The size of an answer without its matches, in bytes.
 const ENVELOPE: usize = 4 << 10;
 
-/// The running and the pending searches.
-#[derive(Debug, Default)]
-pub(super) struct Searches {
-    running: HashMap<RequestId, (ConnectionId, Stop)>,
-    waiting: VecDeque<Search>,
+/// The running and the waiting searches.
+#[derive(Debug)]
+pub(crate) struct Searches {
+    at_once: Semaphore,
+    /// The clients of the searches and how to stop each, by number.
+    begun: Mutex<HashMap<usize, (ConnectionId, Stop)>>,
+    last: AtomicUsize,
     threads: Threads,
 }
 
-#[derive(Debug)]
-struct Search {
-    request: RequestId,
-    connection: ConnectionId,
-    ask: SearchGrep,
-    stop: Stop,
+impl Default for Searches {
+    fn default() -> Self {
+        Self {
+            at_once: Semaphore::new(SEARCHES_AT_ONCE),
+            begun: Mutex::default(),
+            last: AtomicUsize::default(),
+            threads: Threads::default(),
+        }
+    }
 }
 
 impl Searches {
-    /// Stops and removes the searches of a connection that has ended.
-    pub(super) fn disconnect(&mut self, connection: ConnectionId) {
-        self.waiting
-            .retain(|search| search.connection != connection);
-        for (of, stop) in self.running.values() {
-            if *of == connection {
-                stop.say();
-            }
+    /// Answers `search/grep` on another thread.
+    ///
+    /// # Errors
+    /// `invalidParams`, `tooLate`; `internalError` if the search panics or its
+    /// client has disconnected.
+    pub(crate) async fn search(&self, cx: &Context, ask: SearchGrep) -> Result<Matches, Error> {
+        let now = Instant::now();
+        let left = cx.inside.until.map_or(LONGEST, |until| {
+            // The search ends before its client's deadline, so that the answer
+            // arrives in time.
+            let until = cx.workspace.time.instant(until);
+            until.saturating_duration_since(now) * 9 / 10
+        });
+        let stop = Stop::at(now + left.min(LONGEST));
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        self.begun(|begun| begun.insert(number, (cx.client, stop.clone())));
+        let found = self.run(cx, ask, &stop).await;
+        self.begun(|begun| begun.remove(&number));
+        found
+    }
+
+    async fn run(&self, cx: &Context, ask: SearchGrep, stop: &Stop) -> Result<Matches, Error> {
+        let _one_of_few = self.at_once.acquire().await;
+        if stop.is_said() {
+            return Err(broken_off());
         }
+        if let Some(session) = &ask.session {
+            tracing::debug!(%session, "{session} searches");
+        }
+        let (workspace, until) = (Arc::clone(&cx.workspace), stop.clone());
+        let frame = usize::try_from(cx.config.frame).unwrap_or(usize::MAX);
+        let reply = frame.saturating_sub(ENVELOPE);
+        let search = self.threads.begin(move || {
+            // A pattern or a file may make a library panic.
+            let trust = trust(&workspace.places.trusted);
+            let found = || search(&workspace.root, &ask, reply, &trust, &until);
+            catch_unwind(AssertUnwindSafe(found)).unwrap_or_else(|_| Err(broken_off()))
+        });
+        in_time(search, stop, GRACE).await
+    }
+
+    /// Stops the searches of a connection that has ended.
+    pub(crate) fn disconnect(&self, connection: ConnectionId) {
+        self.stop(|of| of == connection);
     }
 
     /// Stops all searches, since the daemon ends.
-    pub(super) fn end(&mut self) {
-        self.waiting.clear();
-        for (_, stop) in self.running.values() {
-            stop.say();
-        }
-    }
-}
-
-impl Daemon {
-    /// Answers `search/grep` on another thread.
-    pub(super) fn search(&mut self, request: RequestId, connection: ConnectionId, ask: SearchGrep) {
-        let now = Instant::now();
-        let until = self.asked.get(&request).and_then(|asked| asked.until);
-        let left = until.map_or(LONGEST, |until| {
-            // The search ends before its client's deadline, so that the answer
-            // arrives in time.
-            self.time.instant(until).saturating_duration_since(now) * 9 / 10
-        });
-        self.searches.waiting.push_back(Search {
-            request,
-            connection,
-            ask,
-            stop: Stop::at(now + left.min(LONGEST)),
-        });
-        self.begin_searches();
+    pub(crate) fn end(&self) {
+        self.stop(|_| true);
     }
 
-    /// Handles that a request was answered on another thread. If it was a
-    /// search, the next one begins.
-    pub(super) fn searched(&mut self, request: RequestId) {
-        if self.searches.running.remove(&request).is_some() {
-            self.begin_searches();
-        }
-    }
-
-    fn begin_searches(&mut self) {
-        while self.searches.running.len() < SEARCHES_AT_ONCE {
-            let Some(next) = self.searches.waiting.pop_front() else {
-                return;
-            };
-            let Search {
-                request,
-                connection,
-                ask,
-                stop,
-            } = next;
-            if let Some(session) = &ask.session {
-                tracing::debug!(%session, "{session} searches");
+    fn stop(&self, is_meant: impl Fn(ConnectionId) -> bool) {
+        self.begun(|begun| {
+            for (of, stop) in begun.values() {
+                if is_meant(*of) {
+                    stop.say();
+                }
             }
-            self.searches
-                .running
-                .insert(request, (connection, stop.clone()));
-            let (root, events) = (self.options.workspace.clone(), self.events.clone());
-            let trust = trust(&self.options.places.trusted);
-            let reply = self.hub.max_frame.saturating_sub(ENVELOPE);
-            let until = stop.clone();
-            let search = self
-                .searches
-                .threads
-                .begin(move || searched(&root, &ask, reply, &trust, &stop));
-            tokio::spawn(async move {
-                let outcome = in_time(search, &until, GRACE).await;
-                let _loop_has_ended = events.send(Event::Answered { request, outcome });
-            });
-        }
+        });
+    }
+
+    fn begun<T>(&self, work: impl FnOnce(&mut HashMap<usize, (ConnectionId, Stop)>) -> T) -> T {
+        work(&mut self.begun.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Returns the result of a search, or an error once it is [`GRACE`] past its
 /// deadline. So a read that hangs, as on a network file system, does not block
 /// pending searches.
-async fn in_time(search: Searching, stop: &Stop, grace: Duration) -> Result<Reply, Error> {
+async fn in_time(search: Searching, stop: &Stop, grace: Duration) -> Result<Matches, Error> {
     let overdue = async {
         stop.due().await;
         tokio::time::sleep(grace).await;
@@ -154,7 +142,7 @@ fn broken_off() -> Error {
     Error::new(ErrorCode::InternalError, "the search broke off")
 }
 
-type Searching = oneshot::Receiver<Result<Reply, Error>>;
+type Searching = oneshot::Receiver<Result<Matches, Error>>;
 
 /// The threads of searches. They are separate, so that one that hangs takes no
 /// thread from reads and hooks.
@@ -162,7 +150,7 @@ type Searching = oneshot::Receiver<Result<Reply, Error>>;
 struct Threads(Arc<AtomicUsize>);
 
 impl Threads {
-    fn begin(&self, search: impl FnOnce() -> Result<Reply, Error> + Send + 'static) -> Searching {
+    fn begin(&self, search: impl FnOnce() -> Result<Matches, Error> + Send + 'static) -> Searching {
         let (done, searching) = oneshot::channel();
         let threads = Arc::clone(&self.0);
         if threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
@@ -191,35 +179,19 @@ impl Threads {
     }
 }
 
-/// Runs a search and catches its panics, since a pattern or a file may make a
-/// library panic.
-fn searched(
-    root: &Path,
-    ask: &SearchGrep,
-    reply: usize,
-    trust: &Trust,
-    stop: &Stop,
-) -> Result<Reply, Error> {
-    catch_unwind(AssertUnwindSafe(|| search(root, ask, reply, trust, stop)))
-        .unwrap_or_else(|_| Err(broken_off()))
-        .map(Reply::SearchGrep)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::mpsc;
 
-    use touchmark_proto::search::Matches;
-
     use super::*;
 
-    fn found() -> Result<Reply, Error> {
-        Ok(Reply::SearchGrep(Matches {
+    fn found() -> Result<Matches, Error> {
+        Ok(Matches {
             matches: Vec::new(),
             truncated: false,
             files_searched: 1,
-        }))
+        })
     }
 
     /// SEC-7: a search that hangs is answered, and their number is limited.
