@@ -17,7 +17,7 @@ use crate::hooks::{self, Agent, DaemonHandle, Memory};
 use crate::past::Origins;
 use crate::review::Kept;
 use crate::scope::Sweeper;
-use crate::survival::{Agents, Judge, View};
+use crate::survival::{self, Agents};
 use crate::tools::Searches;
 use crate::undo::{Journal, Undoer};
 use crate::worktrees::Worktrees;
@@ -41,8 +41,6 @@ pub(crate) struct Parts {
     pub(crate) worktrees: Arc<Worktrees>,
     /// Compares the files of the workspace for commands.
     pub(crate) sweeper: Arc<Sweeper>,
-    /// What was judged of agents' lines.
-    pub(crate) judge: Arc<Judge>,
     pub(crate) searches: Searches,
     looks_back: Arc<Semaphore>,
 }
@@ -55,7 +53,6 @@ impl Parts {
         memory: Memory,
         worktrees: Worktrees,
         sweeper: Sweeper,
-        judge: Judge,
     ) -> Self {
         Self {
             journal,
@@ -65,7 +62,6 @@ impl Parts {
             memory: Arc::new(memory),
             worktrees: Arc::new(worktrees),
             sweeper: Arc::new(sweeper),
-            judge: Arc::new(judge),
             searches: Searches::default(),
             looks_back: Arc::new(Semaphore::new(LOOKS_BACK)),
         }
@@ -98,13 +94,6 @@ impl Parts {
             kept: Arc::clone(&self.kept),
             memory: Arc::clone(&self.memory),
         })
-    }
-
-    fn survival(&self, cx: Context) -> View {
-        View {
-            judge: Arc::clone(&self.judge),
-            cx,
-        }
     }
 
     fn hooks(&self, cx: Context) -> DaemonHandle {
@@ -198,7 +187,8 @@ async fn row(
         Ask::SearchGrep(ask) => Reply::SearchGrep(parts.searches.search(&cx, ask).await?),
         Ask::SurvivalList(ask) => {
             let agents = cx.inside.look(Agents::of).await.unwrap_or_default();
-            Reply::SurvivalList(parts.survival(cx).list(&ask, &agents).await?)
+            let look = survival::Look::open(cx)?;
+            Reply::SurvivalList(look.list(&ask, &agents).await?)
         }
         Ask::WorktreeList(ask) => Reply::WorktreeList(parts.worktrees.list(&ask).await),
 

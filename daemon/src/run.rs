@@ -31,7 +31,6 @@ mod say;
 mod snapshot;
 mod storage;
 mod subscriptions;
-mod survival;
 mod tasks;
 mod telemetry;
 #[cfg(test)]
@@ -156,7 +155,6 @@ struct Daemon {
     manager: systemd::ServiceReport,
     events: UnboundedSender<Event>,
     ending: Option<Ending>,
-    last_judged: Option<Instant>,
 }
 
 /// What a turn has decided and not passed on yet.
@@ -534,10 +532,8 @@ impl Daemon {
     /// Stores the turn's facts and sends the messages that may be sent. Sending
     /// can cause further decisions, and so further turns.
     fn close_turn(&mut self) {
-        let mut is_reason = false;
         loop {
             let facts = std::mem::take(&mut self.turn.facts);
-            is_reason |= survival::is_reason(&facts);
             if self.parts.origins.looks.queue(&facts) {
                 self.look_at_versions();
             }
@@ -566,9 +562,6 @@ impl Daemon {
         }
         self.read_aside();
         self.clients.flush();
-        if is_reason {
-            self.judge_survival();
-        }
         // While nothing can be stored, the next fact schedules the snapshot
         // again.
         if self.storage.next_snapshot.take_due() && self.storage.trouble.is_none() {

@@ -6,12 +6,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use serde::{Deserialize, Serialize};
-use touchmark_proto::{Millis, Places};
 
 use crate::git::WorkTree;
 use crate::system::open::patient;
-use crate::system::stat::{MetadataExt as _, modified_ms};
 
 /// The most bytes of the log that are read, the newest.
 const MOST: u64 = 16 << 20;
@@ -23,17 +20,6 @@ const STEPS: [&str; 10] = [
 
 /// Those that make no commit.
 const MAKES_NONE: [&str; 4] = ["start", "finish", "skip", "abort"];
-
-/// A commit that was made in this work tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Commit {
-    /// The id of the commit.
-    pub(crate) id: String,
-    /// The id of the commit that `HEAD` named before; `None` for the first one.
-    pub(crate) before: Option<String>,
-    /// When it was made, in whole seconds since 1970.
-    pub(crate) second: u64,
-}
 
 /// One move of `HEAD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,38 +58,27 @@ impl Move {
     pub(crate) fn makes_commit(&self) -> bool {
         match self.operation() {
             (_, Some(step)) if !MAKES_NONE.contains(&step) => true,
-            _ => is_commit(self.why.as_bytes()),
+            _ => self.is_commit(),
         }
     }
-}
 
-/// A place in the log of `HEAD`: up to which line it was processed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    /// The id of the commit after the last processed move; empty for none.
-    id: String,
-    /// The second of that move.
-    second: u64,
-}
-
-/// What distinguishes one state of the log from another: its inode, its size,
-/// and when it was modified.
-pub(crate) type Stamp = (u64, u64, Millis);
-
-/// Returns the path of the log of `HEAD`, whether or not it exists. `None`
-/// outside of a repository.
-pub(crate) fn path(root: &Path, places: &Places) -> Option<PathBuf> {
-    WorkTree::of(root, places).map(|tree| log_of(&tree))
+    /// Returns whether the move made a commit out of files of the work tree. A
+    /// rebase makes commits again that were made before.
+    pub(crate) fn is_commit(&self) -> bool {
+        let begins = |word: &str| {
+            let rest = self.why.strip_prefix(word);
+            rest.is_some_and(|rest| rest.starts_with([':', ' ']))
+        };
+        let merges = self.why.contains(": Merge made");
+        merges
+            || ["commit", "cherry-pick", "revert", "am"]
+                .into_iter()
+                .any(begins)
+    }
 }
 
 fn log_of(tree: &WorkTree) -> PathBuf {
     tree.own.join("logs/HEAD")
-}
-
-/// Returns the stamp of the log; `None` if there is no log.
-pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
-    let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some((found.ino(), found.size(), modified_ms(&found)))
 }
 
 /// Returns all moves of `HEAD` in a work tree, the oldest first. There are none
@@ -116,16 +91,9 @@ pub(crate) fn moves(tree: &WorkTree) -> Vec<Move> {
 pub(crate) fn moves_in(log: &Path, most: u64) -> Vec<Move> {
     let bytes = read(log, most).unwrap_or_default();
     // The last line may be incomplete.
-    let lines = bytes
+    bytes
         .split_inclusive(|byte| *byte == b'\n')
-        .filter_map(|line| parsed(line.strip_suffix(b"\n")?));
-    lines
-        .map(|(one, why)| Move {
-            before: one.before,
-            id: one.id,
-            second: one.second,
-            why: String::from_utf8_lossy(why).into_owned(),
-        })
+        .filter_map(|line| parsed(line.strip_suffix(b"\n")?))
         .collect()
 }
 
@@ -148,49 +116,8 @@ fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the commits after a place, the oldest first, each with its place.
-/// Other moves of `HEAD`, such as a checkout, are no commits.
-pub(crate) fn after(path: &Path, place: &Place) -> Vec<(Commit, Place)> {
-    let bytes = read(path, MOST).unwrap_or_default();
-    let moves: Vec<(Commit, &[u8])> = bytes
-        // The last line may be incomplete. The next look finds it.
-        .split_inclusive(|byte| *byte == b'\n')
-        .filter_map(|line| parsed(line.strip_suffix(b"\n")?))
-        .collect();
-    let last = moves
-        .iter()
-        .rposition(|(one, _)| one.id == place.id && one.second == place.second);
-    let rest = match last {
-        Some(last) => &moves[last + 1..],
-        // Git has dropped older lines.
-        None => &moves[moves.partition_point(|(one, _)| one.second <= place.second)..],
-    };
-    let commits = rest.iter().filter(|(_, why)| is_commit(why));
-    commits
-        .map(|(commit, _)| {
-            let place = Place {
-                id: commit.id.clone(),
-                second: commit.second,
-            };
-            (commit.clone(), place)
-        })
-        .collect()
-}
-
-/// Returns whether a move with this reason made a commit out of files of the
-/// work tree. A rebase makes commits again that were judged when they were made
-/// first.
-fn is_commit(why: &[u8]) -> bool {
-    let begins = |word: &[u8]| {
-        let rest = why.strip_prefix(word);
-        rest.is_some_and(|rest| matches!(rest.first(), Some(b':' | b' ')))
-    };
-    let merges = || why.windows(12).any(|part| part == b": Merge made");
-    begins(b"commit") || begins(b"cherry-pick") || begins(b"revert") || begins(b"am") || merges()
-}
-
-/// Returns a line of the log: the move, and the reason.
-fn parsed(line: &[u8]) -> Option<(Commit, &[u8])> {
+/// Returns the move of a line of the log.
+fn parsed(line: &[u8]) -> Option<Move> {
     let tab = line.iter().position(|byte| *byte == b'\t');
     let (head, why) = match tab {
         Some(tab) => (&line[..tab], &line[tab + 1..]),
@@ -206,15 +133,15 @@ fn parsed(line: &[u8]) -> Option<(Commit, &[u8])> {
         return None;
     }
     let second = head.rsplit(' ').nth(1)?.parse().ok()?;
-    let commit = Commit {
+    Some(Move {
         id: id.to_owned(),
         before: before
             .bytes()
             .any(|byte| byte != b'0')
             .then(|| before.to_owned()),
         second,
-    };
-    Some((commit, why))
+        why: String::from_utf8_lossy(why).into_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -259,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_moves_that_made_a_commit_count_and_each_once() {
+    fn only_moves_that_made_a_commit_count() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("HEAD");
         let whole = [
@@ -273,19 +200,11 @@ mod tests {
             line('6', '7', 60, "committed: by another tool"),
         ];
         std::fs::write(&file, whole.concat() + "88").unwrap();
-        let seconds = |place: &Place| -> Vec<u64> {
-            let found = after(&file, place);
-            found.iter().map(|(commit, _)| commit.second).collect()
-        };
-        let all = after(&file, &Place::default());
-        assert_eq!(seconds(&Place::default()), [10, 20, 30, 40]);
-        assert_eq!(all[0].0.before, None);
-        assert_eq!(all[1].0.before, Some("1".repeat(40)));
-        assert_eq!(seconds(&all[1].1), [30, 40]);
-        assert_eq!(seconds(&all[3].1), [0_u64; 0]);
-        // Git has dropped the older lines.
-        std::fs::write(&file, whole[5..].concat()).unwrap();
-        assert_eq!(seconds(&all[1].1), [40]);
-        assert_eq!(seconds(&all[3].1), [0_u64; 0]);
+        let moves = moves_in(&file, MOST);
+        let commits: Vec<&Move> = moves.iter().filter(|one| one.is_commit()).collect();
+        let seconds: Vec<u64> = commits.iter().map(|one| one.second).collect();
+        assert_eq!(seconds, [10, 20, 30, 40]);
+        assert_eq!(commits[0].before, None);
+        assert_eq!(commits[1].before, Some("1".repeat(40)));
     }
 }

@@ -2,7 +2,7 @@
 
 mod commits;
 mod converted;
-mod kept;
+pub(crate) mod kept;
 mod known;
 mod made;
 mod settled;

@@ -36,7 +36,6 @@ use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
-use crate::survival::Judge;
 use crate::telemetry;
 use crate::time::Timeline;
 use crate::undo::{self, Journal, Resumed};
@@ -209,7 +208,6 @@ impl Daemon {
             Memory::new(engine.state()),
             worktrees,
             sweeper,
-            Judge::new(&places.state),
         );
         let mut daemon = Self {
             configuration: Configuration {
@@ -246,7 +244,6 @@ impl Daemon {
             manager: ServiceReport::new(options.manager.clone()),
             events,
             ending: None,
-            last_judged: None,
             options,
         };
         daemon.begin_telemetry(exporting);
@@ -282,7 +279,6 @@ impl Daemon {
             self.snapshot();
         }
         self.prune();
-        self.judge_survival();
     }
 
     /// Records whose changes the completed undos concern, unless the earlier

@@ -44,7 +44,7 @@ use crate::past::Origins;
 use crate::past::lineage::Snapshot;
 use crate::past::planned::Room;
 use crate::past::versions::{Joins, Sources, alone, current};
-use crate::review::Kept;
+use crate::review::kept::Kept;
 
 use elsewhere::Elsewhere;
 pub(crate) use journal::Journal;
