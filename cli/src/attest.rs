@@ -16,7 +16,7 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_client::proto::{At, Author, AuthorKind, ClientPath, Evidence, Hash, RelPath};
 
-use crate::commands::blame::blamed;
+use crate::blame::blamed;
 use crate::hunks::decoded;
 use crate::output::Outcome;
 use git::{Brought, Commit, Repository};

@@ -10,12 +10,11 @@ use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::sessions::{SessionList, SessionRow};
 use touchmark_client::proto::undo::UndoList;
 
-use crate::args::Global;
-use crate::commands::modified::verb;
-use crate::context::{Context, zone};
+use crate::context::Context;
+use crate::context::Global;
 use crate::output::Outcome;
-use crate::text::{author, called, escaped};
-use crate::versions::when;
+use crate::text::{author, called, escaped, zone};
+use crate::versions::{verb, when};
 
 /// The maximum number of versions, sessions and checkpoints that are offered.
 /// The newest are offered.

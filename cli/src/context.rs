@@ -1,11 +1,10 @@
 //! What the commands share: the workspace and a connection to its daemon.
 
-use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
+use clap::Args;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Role;
@@ -13,13 +12,30 @@ use touchmark_client::proto::sessions::{SessionList, SessionRow};
 use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
-use crate::args::Global;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
+use crate::system::terminal::is_terminal;
 
 /// How long a daemon that has accepted the connection is waited for. An undo of
 /// large files takes seconds, and who runs a command can interrupt it.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The options of every command, before or after its name.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Global {
+    /// The workspace [default: the nearest directory upward with a running daemon, a .touchmark.toml or a .git]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print results as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print only results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Do not start a daemon if none runs
+    #[arg(long, global = true)]
+    pub(crate) no_start: bool,
+}
 
 /// One run of the command.
 pub(crate) struct Context {
@@ -218,40 +234,12 @@ pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
     }
 }
 
-/// Returns the user's time zone.
-pub(crate) fn zone() -> TimeZone {
-    TimeZone::system()
-}
-
-/// Returns whether standard output is a terminal.
-pub(crate) fn is_terminal() -> bool {
-    use std::io::IsTerminal as _;
-    std::io::stdout().is_terminal()
-}
-
 /// Returns this command's introduction to the daemon.
 pub(crate) fn hello() -> Hello {
     Hello {
         role: Some(Role::Tool),
         ..Hello::new("touchmark", env!("CARGO_PKG_VERSION"))
     }
-}
-
-/// Returns a directory for display, with `~` for the home directory.
-pub(crate) fn directory(path: &Path) -> String {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let short = home
-        .as_deref()
-        .filter(|home| home.parent().is_some())
-        .and_then(|home| path.strip_prefix(home).ok())
-        .map(|rest| match rest.as_os_str() == OsStr::new("") {
-            true => PathBuf::from("~"),
-            false => Path::new("~").join(rest),
-        });
-    crate::text::escaped(
-        &short.as_deref().unwrap_or(path).to_string_lossy(),
-        crate::text::MAX_NAME,
-    )
 }
 
 #[cfg(test)]

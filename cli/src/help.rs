@@ -3,9 +3,8 @@
 
 use std::fmt::Write as _;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 
-use crate::args::Arguments;
 use crate::style::{self, paint};
 
 /// The commands, as `touchmark help` lists them.
@@ -417,9 +416,8 @@ pub(crate) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Returns the command line's definition, with groups and examples.
-pub(crate) fn command() -> Command {
-    let mut command = Arguments::command();
+/// Returns the command line's definition with the groups and the examples.
+pub(crate) fn with_examples(mut command: Command) -> Command {
     let groups = groups(&command);
     for (name, examples) in EXAMPLES {
         command = command.mut_subcommand(name, |command| {
@@ -475,7 +473,10 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use std::collections::BTreeSet;
 
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::commands::{Arguments, definition};
 
     fn names() -> BTreeSet<String> {
         let command = Arguments::command();
@@ -512,7 +513,7 @@ mod tests {
         for (name, examples) in EXAMPLES {
             for (line, _) in *examples {
                 assert_eq!(line.split(' ').next(), Some(*name), "{line}");
-                if let Err(error) = command().try_get_matches_from(words(line)) {
+                if let Err(error) = definition().try_get_matches_from(words(line)) {
                     panic!("{line}: {error}");
                 }
             }

@@ -159,6 +159,11 @@ pub(crate) fn line(text: &str) -> Outcome {
     Ok(())
 }
 
+/// Prints several lines.
+pub(crate) fn lines(lines: &[String]) -> Outcome {
+    lines.iter().try_for_each(|text| line(text))
+}
+
 /// Prints a value as JSON: on one line, or indented if `wide`.
 pub(crate) fn json(value: &Value, wide: bool) -> Outcome {
     let text = if wide {

@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 
-use crate::context::{Context, is_terminal};
+use crate::context::Context;
 use crate::output::Outcome;
+use crate::system::terminal::is_terminal;
 use crate::text::is_hidden;
 
 /// The destination of long output.

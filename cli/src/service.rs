@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use touchmark_client::Environment;
 use touchmark_client::proto::{Places, native};
 
-use crate::commands::daemon::doctor::Finding;
+use crate::daemon::doctor::Finding;
 use crate::output::{Failure, Outcome};
 use crate::system::files::private_directory;
 

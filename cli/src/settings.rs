@@ -33,16 +33,20 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use touchmark_client::Environment;
 
-use crate::commands::daemon::doctor::{Finding, Level};
+use crate::daemon::doctor::{Finding, Level};
 use crate::output::{Failure, Outcome};
 use hooks::Hooks;
 use plan::Part;
 use rows::{Place, Row, What};
 use server::Server;
 
-pub(crate) use difference::difference;
+pub(crate) use difference::{coloured, difference};
 pub(crate) use found::{Installed, Present, installed, present, projects};
 pub(crate) use plan::{Kind, Plan, Which, plans};
+
+/// The prefix of the names of `setup`'s test sessions, by which `doctor`
+/// distinguishes them from an agent's own.
+pub(crate) const TEST_SESSION: &str = "touchmark-setup-";
 
 /// An agent for which hooks can be installed.
 #[derive(Clone, Copy, Debug)]

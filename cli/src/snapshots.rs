@@ -16,7 +16,7 @@ use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
 use crate::commands::fleet::State;
 use crate::commands::{
-    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status, undo,
+    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status,
     worktrees,
 };
 use crate::feed::{Header, Layout};
@@ -623,7 +623,9 @@ fn snapshots_of_undo() {
         ),
         file(HIDDEN, "conflict", None, None),
     ];
-    matches("undo", |view| undo::lines(&files, false, false, view));
+    matches("undo", |view| {
+        crate::undone::lines(&files, false, false, view)
+    });
 }
 
 #[test]

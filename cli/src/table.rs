@@ -12,11 +12,10 @@ use anstyle::Style;
 use jiff::tz::TimeZone;
 use touchmark_client::proto::Millis;
 
-use crate::context::zone;
 use crate::output::{self, Outcome};
 use crate::style::paint;
 use crate::system::terminal;
-use crate::text::{age, ago, cut, now, start, width, wrapped};
+use crate::text::{age, ago, cut, now, start, width, wrapped, zone};
 
 /// A text of a table, and its style.
 pub(crate) type Cell = (Style, String);

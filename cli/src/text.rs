@@ -1,5 +1,8 @@
 //! Text for people: escaped names (SEC-4), sizes and times.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub(crate) use touchmark_client::proto::quoting::{escaped, is_hidden, without_hidden};
@@ -46,6 +49,23 @@ fn bytes_within(characters: impl Iterator<Item = char>, columns: usize) -> usize
 /// Returns a path for people.
 pub(crate) fn path(path: &RelPath) -> String {
     escaped(&path.to_string_lossy(), MAX_NAME)
+}
+
+/// Returns a directory for display, with `~` for the home directory.
+pub(crate) fn directory(path: &Path) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let short = home
+        .as_deref()
+        .filter(|home| home.parent().is_some())
+        .and_then(|home| path.strip_prefix(home).ok())
+        .map(|rest| match rest.as_os_str() == OsStr::new("") {
+            true => PathBuf::from("~"),
+            false => Path::new("~").join(rest),
+        });
+    escaped(
+        &short.as_deref().unwrap_or(path).to_string_lossy(),
+        MAX_NAME,
+    )
 }
 
 /// Returns a session's id for people.
@@ -223,6 +243,11 @@ fn zoned(time: Millis, zone: &TimeZone, format: &str) -> String {
         .and_then(|time| Timestamp::from_millisecond(time).ok())
         .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
         .unwrap_or_else(|| "?".into())
+}
+
+/// Returns the user's time zone.
+pub(crate) fn zone() -> TimeZone {
+    TimeZone::system()
 }
 
 /// Returns the current time.

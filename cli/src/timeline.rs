@@ -4,16 +4,16 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use anstyle::Style;
-use touchmark_client::proto::activity::{Activity, ActivityKind};
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::activity::{Activity, ActivityKind, ActivityList};
 use touchmark_client::proto::history::LogEntry;
-use touchmark_client::proto::{AuthorKind, Evidence, LineCounts, RelPath, Version};
+use touchmark_client::proto::{At, AuthorKind, Evidence, LineCounts, RelPath, Version};
 
-use crate::commands::history::remarks;
-use crate::commands::modified::verb;
+use crate::output::Outcome;
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{MAX_NAME, called, count, cut, escaped, path, phrase, width};
-use crate::versions::{By, WHO, colour, name, who};
+use crate::versions::{By, WHO, colour, name, remarks, verb, who};
 
 /// Name, time, author, what happened, to what, the edit or the number of files,
 /// lines.
@@ -29,6 +29,28 @@ const GAP: usize = 2;
 
 /// The narrowest that the text of an action becomes. It loses its middle then.
 const NARROWEST: usize = 12;
+
+/// Returns what was done of some kinds since a moment, the newest first.
+pub(crate) fn actions(
+    client: &Client,
+    kinds: &[ActivityKind],
+    since: Option<&At>,
+) -> Outcome<Vec<Activity>> {
+    let mut ask = ActivityList {
+        kinds: Some(kinds.to_vec()),
+        since: since.cloned(),
+        ..ActivityList::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let answer = client.call(ask.clone())?;
+        all.extend(answer.rows);
+        ask.before = answer.more;
+        if ask.before.is_none() {
+            return Ok(all);
+        }
+    }
+}
 
 /// A row of the log.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use touchmark_client::proto::history::{Blame, BlameLine};
 use touchmark_client::proto::models::ModelList;
 use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
-use crate::commands::daemon::WorkTree;
+use crate::daemon::WorkTree;
 use crate::output::Outcome;
 
 /// Returns the record of one file.

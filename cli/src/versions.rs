@@ -7,18 +7,30 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::checkpoints::{CheckpointList, CheckpointRow};
 use touchmark_client::proto::{
-    At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, native,
+    At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, Version, VersionKind,
+    native,
 };
 
-use crate::context::{self, Context, all_sessions, pages, zone};
+use crate::checkpoints::labelled;
+use crate::context::{self, Context};
 use crate::output::{Failure, Outcome};
 use crate::style;
-use crate::text::{MAX_NAME, author, called, cut, date, escaped, now, time_of_day};
+use crate::text::{author, cut, date, now, path, time_of_day, zone};
 
 /// The longest name of an author in a column, in characters.
 pub(crate) const WHO: usize = 16;
+
+/// How versions are named, for the help of each command that takes one.
+pub(crate) const NAMES: &str = "Versions (V):
+  17, 1795468026370:17  a clock, as `touchmark log` prints it; the long one names the epoch
+  9f86d081              at least 6 digits of the content's hash
+  @10m @2h @3d          so long ago
+  @14:30 @2026-11-22    then, in your time zone
+  k3, claude-1/k3       at that checkpoint
+  before-lunch          at the checkpoint with that label
+  seen:claude-1         what that session saw last
+  now                   the file's current content";
 
 /// A version as it was named on the command line.
 #[derive(Clone, Debug)]
@@ -51,59 +63,6 @@ impl Said {
             Some(Self::Label(text)) => labelled(client, text).map(Some),
         }
     }
-}
-
-/// Returns the moment of the checkpoint with a label.
-///
-/// # Errors
-/// If no checkpoint has that label, or several have it.
-fn labelled(client: &Client, text: &str) -> Outcome<At> {
-    let mut found: Vec<(String, Clock)> = Vec::new();
-    for row in all_sessions(client)? {
-        let name = called(&row.session, row.label.as_deref());
-        let of_session = text.strip_prefix(name.as_str());
-        let label = of_session.and_then(|rest| rest.strip_prefix('/'));
-        for checkpoint in checkpoints(client, &row.session)? {
-            let own = checkpoint.label.as_deref();
-            if own == Some(text) || (own.is_some() && own == label) {
-                let id = escaped(&checkpoint.checkpoint, MAX_NAME);
-                found.push((format!("{name}/{id}"), checkpoint.clock));
-            }
-        }
-    }
-    let said = escaped(text, MAX_NAME);
-    match found.as_slice() {
-        [(_, clock)] => Ok(At::Clock {
-            epoch: Some(clock.epoch),
-            n: clock.n,
-        }),
-        [] => {
-            let wrong = text.parse::<At>().err();
-            let wrong = wrong.map_or_else(String::new, |error| format!(": {error}"));
-            Err(Failure::Usage(format!(
-                "{said} names no version, and is no label of a checkpoint{wrong}"
-            )))
-        }
-        several => {
-            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-            Err(Failure::Usage(format!(
-                "several checkpoints have the label {said}: {}",
-                names.join(", ")
-            )))
-        }
-    }
-}
-
-/// Returns all checkpoints of a session, oldest first.
-pub(crate) fn checkpoints(client: &Client, session: &SessionId) -> Outcome<Vec<CheckpointRow>> {
-    pages(|cursor| {
-        let answer = client.call(CheckpointList {
-            session: session.clone(),
-            limit: None,
-            cursor,
-        })?;
-        Ok((answer.checkpoints, answer.more))
-    })
 }
 
 /// Returns a file and which version of it: `PATH@V`, or `PATH` and the version
@@ -230,5 +189,53 @@ pub(crate) fn when(time: Millis, zone: &TimeZone) -> String {
     match i64::try_from(time).is_ok_and(|time| time > yesterday) {
         true => time_of_day(time, zone),
         false => date(time, zone).chars().take(16).collect(),
+    }
+}
+
+/// Returns what happened to a file, in one word.
+pub(crate) fn verb(kind: VersionKind) -> &'static str {
+    match kind {
+        VersionKind::Created => "created",
+        VersionKind::Modified => "edited",
+        VersionKind::Deleted => "deleted",
+        VersionKind::Renamed => "renamed",
+    }
+}
+
+/// Returns what there is to say about a version beside its author.
+pub(crate) fn remarks(version: &Version) -> String {
+    let mut remarks = vec![evidence(version.evidence).to_owned()];
+    if let Some(from) = &version.from {
+        remarks.push(format!("from {}", path(from)));
+    }
+    if let Some(amended) = version.amends {
+        remarks.push(format!("corrects {amended}"));
+    }
+    for (said, remark) in [
+        (version.late, "late"),
+        (version.provisional, "its edit is open"),
+        (version.overwritten, "replaced unseen"),
+        (version.unobserved, "never seen on disk"),
+        (version.formatted, "by a formatter"),
+    ] {
+        if said == Some(true) {
+            remarks.push(remark.into());
+        }
+    }
+    remarks.join(", ")
+}
+
+/// Returns how the author of a version is known.
+pub(crate) fn evidence(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::Declared => "declared",
+        Evidence::Marked => "marked",
+        Evidence::Command => "by a command",
+        Evidence::Editor => "saved in an editor",
+        Evidence::Process => "seen by the kernel",
+        Evidence::Unmarked => "unmarked",
+        Evidence::Gap => "while not watched",
+        Evidence::Claimed => "you said so",
+        Evidence::Commit => "in a commit",
     }
 }

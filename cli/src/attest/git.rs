@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use touchmark_client::find::Workspace;
 
-use crate::commands::daemon::{Git, Limits, Object, Objects, WorkTree};
+use crate::daemon::{Git, Limits, Object, Objects, WorkTree};
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, escaped};
 

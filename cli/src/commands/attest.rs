@@ -191,7 +191,7 @@ fn show(
                     true => range.start.to_string(),
                     false => format!("{}-{}", range.start, range.end),
                 };
-                let known = range.evidence.map(crate::commands::history::evidence);
+                let known = range.evidence.map(crate::versions::evidence);
                 vec![
                     (Style::new(), format!("  {lines:>9}")),
                     (colour(&range.author), name(&range.author, agents)),

@@ -1,23 +1,18 @@
 //! `touchmark audit`: compares the daemon's records with the disk.
 
 use anstyle::Style;
-use clap::Args;
 use touchmark_client::proto::daemon::{Audit, Difference, Holds};
 use touchmark_client::proto::{Hash, Reply};
 
-use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{count, path};
+use crate::wire::result_json;
 
 /// A word, the path, what is on record and on disk.
 const TABLE: Table = Table::new(&[Step::Middle(1, 12)]).with_remarks();
-
-/// Compare all tracked files with the disk.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
 
 pub(crate) fn run(context: &Context) -> Outcome {
     let workspace = context.workspace()?;

@@ -14,14 +14,15 @@ use touchmark_client::proto::checkpoints::{
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::{At, LineCounts, RelPath, Reply, SessionId};
 
-use crate::commands::call::result_json;
+use crate::checkpoints::{checkpoints, meant};
 use crate::complete;
 use crate::context::{self, Context, pages};
-use crate::output::{self, Failure, Outcome};
+use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{MAX_NAME, authors, called, count, cut, escaped, path};
-use crate::versions::{WHO, checkpoints};
+use crate::versions::WHO;
+use crate::wire::result_json;
 
 /// Id, time, session, what it changed, and the prompt.
 const LIST: Table =
@@ -241,56 +242,6 @@ pub(crate) fn list_lines(prompts: &[Prompt], view: &View) -> Vec<String> {
         ]
     });
     LIST.lines(rows.collect(), view.columns)
-}
-
-/// Returns the id of the checkpoint of any session that a person means, by its
-/// id or label.
-///
-/// # Errors
-/// If several checkpoints have that label.
-pub(crate) fn meant_of_any(client: &Client, said: String) -> Outcome<String> {
-    let mut found: Vec<String> = Vec::new();
-    for row in context::all_sessions(client)? {
-        for checkpoint in checkpoints(client, &row.session)? {
-            if checkpoint.checkpoint == said {
-                return Ok(said);
-            }
-            if checkpoint.label.as_deref() == Some(&said) {
-                found.push(checkpoint.checkpoint);
-            }
-        }
-    }
-    one(said, &found)
-}
-
-/// Returns the id of the checkpoint that a person means, by its id or label.
-///
-/// # Errors
-/// If several of the session's checkpoints have that label.
-pub(crate) fn meant(client: &Client, session: &SessionId, said: String) -> Outcome<String> {
-    let rows = checkpoints(client, session)?;
-    if rows.iter().any(|row| row.checkpoint == said) {
-        return Ok(said);
-    }
-    let labelled = rows
-        .into_iter()
-        .filter(|row| row.label.as_deref() == Some(&said));
-    let ids: Vec<String> = labelled.map(|row| row.checkpoint).collect();
-    one(said, &ids)
-}
-
-/// Returns the checkpoint that a person means by a label that these have.
-fn one(said: String, ids: &[String]) -> Outcome<String> {
-    match ids {
-        // The daemon's error says that there is no such checkpoint.
-        [] => Ok(said),
-        [only] => Ok(only.clone()),
-        several => Err(Failure::Usage(format!(
-            "several checkpoints have the label {}: {}",
-            escaped(&said, MAX_NAME),
-            several.join(", ")
-        ))),
-    }
 }
 
 fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome {

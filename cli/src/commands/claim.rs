@@ -5,12 +5,12 @@ use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::claim::Claim;
 use touchmark_client::proto::{ClientPath, LineRange, Reply, SessionId};
 
-use crate::commands::blame;
-use crate::commands::call::result_json;
+use crate::blame;
 use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{Failure, Outcome};
 use crate::text::count;
+use crate::wire::result_json;
 
 /// Say who wrote a change.
 ///

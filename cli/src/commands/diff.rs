@@ -11,22 +11,22 @@ use touchmark_client::proto::history::{DiffHunk, FileDiff, FileDifference, FileD
 use touchmark_client::proto::sessions::SessionList;
 use touchmark_client::proto::{At, Millis, Reply};
 
-use crate::commands::call::result_json;
 use crate::complete;
-use crate::context::{Context, pages, zone};
+use crate::context::{Context, pages};
 use crate::hunks;
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
-use crate::text::{called, escaped};
+use crate::text::{called, escaped, zone};
 use crate::versions::{By, Said, file_and_version, files, version, when};
+use crate::wire::result_json;
 
 /// Show what changed, and who changed it.
 ///
 /// Without --from: since the newest checkpoint of any session, or since the newest session began,
 /// whichever is later. Agents' hooks make a checkpoint at each prompt.
 #[derive(Debug, Args)]
-#[command(after_help = super::log::VERSIONS)]
+#[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
     /// Only these files, and files below these directories; a single PATH@V means --from V
     #[arg(add = ArgValueCompleter::new(complete::file_and_version))]

@@ -9,13 +9,13 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::files::{FileStates, FileStatus};
 use touchmark_client::proto::{FileState, Reply, SessionId, State};
 
-use crate::commands::call::result_json;
 use crate::complete;
 use crate::context::{self, Context, all_sessions};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{authors, called, count, path};
+use crate::wire::result_json;
 
 /// Session, state, path, reads, remarks.
 const TABLE: Table = Table::new(&[

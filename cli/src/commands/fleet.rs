@@ -10,12 +10,12 @@ use touchmark_client::fleet::{self, Answer, Member};
 use touchmark_client::proto::places::key;
 use touchmark_client::proto::{Places, native};
 
-use crate::commands::daemon;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{bytes, count, duration, escaped, wrapped};
+use crate::text::{bytes, count, directory, duration, escaped, wrapped};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -6,12 +6,11 @@ use touchmark_client::proto::daemon::ContentsForget;
 use touchmark_client::proto::sessions::SessionClose;
 use touchmark_client::proto::{Places, SessionId};
 
-use crate::commands::daemon::{Vanished, forget, forget_vanished, kept};
-use crate::commands::stop;
 use crate::confirm;
-use crate::context::{self, Context, directory};
+use crate::context::{self, Context};
+use crate::daemon::{self, Vanished, forget, forget_vanished, kept};
 use crate::output::{Failure, Outcome};
-use crate::text::{count, session};
+use crate::text::{count, directory, session};
 
 /// Remove stored state.
 #[derive(Debug, Args)]
@@ -85,7 +84,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if !options.yes && !confirm::agreed(&question, "use --yes to remove it")? {
         return Err(Failure::No("nothing was removed".into()));
     }
-    stop::end(&workspace)?;
+    daemon::end(&workspace)?;
     let said = match forget(&workspace)? {
         true => format!("removed: everything stored for {name}"),
         false => format!("nothing is stored for {name}"),

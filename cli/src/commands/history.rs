@@ -7,13 +7,13 @@ use clap::Args;
 use touchmark_client::proto::files::{FileHistory, Versions};
 use touchmark_client::proto::{AuthorKind, Evidence, Reply, Version};
 
-use crate::commands::call::result_json;
-use crate::commands::modified::verb;
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::{author, bytes, path};
+use crate::text::{author, bytes};
+use crate::versions::{remarks, verb};
+use crate::wire::result_json;
 
 /// Time, author, what happened, hash, size, remarks.
 const TABLE: Table =
@@ -107,43 +107,5 @@ fn size(version: &Version) -> String {
         bytes(version.size)
     } else {
         String::new()
-    }
-}
-
-/// Returns what there is to say about a version beside its author.
-pub(crate) fn remarks(version: &Version) -> String {
-    let mut remarks = vec![evidence(version.evidence).to_owned()];
-    if let Some(from) = &version.from {
-        remarks.push(format!("from {}", path(from)));
-    }
-    if let Some(amended) = version.amends {
-        remarks.push(format!("corrects {amended}"));
-    }
-    for (said, remark) in [
-        (version.late, "late"),
-        (version.provisional, "its edit is open"),
-        (version.overwritten, "replaced unseen"),
-        (version.unobserved, "never seen on disk"),
-        (version.formatted, "by a formatter"),
-    ] {
-        if said == Some(true) {
-            remarks.push(remark.into());
-        }
-    }
-    remarks.join(", ")
-}
-
-/// Returns how the author of a version is known.
-pub(crate) fn evidence(evidence: Evidence) -> &'static str {
-    match evidence {
-        Evidence::Declared => "declared",
-        Evidence::Marked => "marked",
-        Evidence::Command => "by a command",
-        Evidence::Editor => "saved in an editor",
-        Evidence::Process => "seen by the kernel",
-        Evidence::Unmarked => "unmarked",
-        Evidence::Gap => "while not watched",
-        Evidence::Claimed => "you said so",
-        Evidence::Commit => "in a commit",
     }
 }

@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use crate::args::Global;
 use crate::commands::{hook_event, hook_settings};
 use crate::context::Context;
+use crate::context::Global;
 use crate::output::{Failure, Outcome};
 use crate::settings::{Action as Change, Agent};
 

@@ -19,9 +19,9 @@ use touchmark_client::proto::FreeJson;
 use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 
-use crate::args::Global;
-use crate::commands::daemon::{Unanswered, place};
 use crate::context;
+use crate::context::Global;
+use crate::daemon::{Unanswered, place};
 use crate::output::Outcome;
 use crate::settings::Agent;
 

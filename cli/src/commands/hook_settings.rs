@@ -4,10 +4,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::confirm;
-use crate::context::{Context, directory};
+use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Action, Agent, Plan, Scope, Which, difference, plans};
-use crate::style::{self, paint};
+use crate::settings::{Action, Agent, Plan, Scope, Which, coloured, difference, plans};
+use crate::text::directory;
 
 /// The agent, and the settings to change.
 #[derive(Debug, Args)]
@@ -104,13 +104,4 @@ fn tell(context: &Context, plan: &Plan, note: Option<&str>, written: bool, text:
         "difference": lines,
         "note": note,
     }))
-}
-
-pub(crate) fn coloured(line: &str) -> String {
-    match line.as_bytes().first() {
-        Some(b'+') => paint(style::GOOD, line),
-        Some(b'-') => paint(style::BAD, line),
-        Some(b'@') => paint(style::DIM, line),
-        _ => line.to_owned(),
-    }
 }

@@ -6,30 +6,19 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::activity::{Activities, Activity, ActivityKind, ActivityList};
+use touchmark_client::proto::activity::{Activities, ActivityKind};
 use touchmark_client::proto::history::{FileDiff, FileLog, LogEntries, LogEntry};
 use touchmark_client::proto::{At, ClientPath, Clock, Reply, native};
 
-use crate::commands::call::result_json;
 use crate::complete;
 use crate::context::Context;
 use crate::hunks;
 use crate::output::Outcome;
 use crate::pager::Page;
 use crate::table::View;
-use crate::timeline::{Row, Timeline, lines};
-use crate::versions::{By, Said, files, version};
-
-/// How versions are named, for the help of each command that takes one.
-pub(crate) const VERSIONS: &str = "Versions (V):
-  17, 1795468026370:17  a clock, as `touchmark log` prints it; the long one names the epoch
-  9f86d081              at least 6 digits of the content's hash
-  @10m @2h @3d          so long ago
-  @14:30 @2026-11-22    then, in your time zone
-  k3, claude-1/k3       at that checkpoint
-  before-lunch          at the checkpoint with that label
-  seen:claude-1         what that session saw last
-  now                   the file's current content";
+use crate::timeline::{Row, Timeline, actions, lines};
+use crate::versions::{By, NAMES, Said, files, version};
+use crate::wire::result_json;
 
 /// The number of versions in one request.
 const PAGE: u32 = 200;
@@ -40,7 +29,7 @@ const PAGE: u32 = 200;
 /// operations, and each other change of a file with its clock (`17`) and edit (`e7`). What a command
 /// or an undo did to files is folded into its row. With PATHS, only versions of files are listed.
 #[derive(Debug, Args)]
-#[command(after_help = VERSIONS)]
+#[command(after_help = NAMES)]
 pub(crate) struct Options {
     /// Only these files, and files below these directories
     paths: Vec<PathBuf>,
@@ -110,28 +99,6 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.say("no versions of tracked files were found");
     }
     Ok(())
-}
-
-/// Returns what was done of some kinds since a moment, the newest first.
-pub(crate) fn actions(
-    client: &Client,
-    kinds: &[ActivityKind],
-    since: Option<&At>,
-) -> Outcome<Vec<Activity>> {
-    let mut ask = ActivityList {
-        kinds: Some(kinds.to_vec()),
-        since: since.cloned(),
-        ..ActivityList::default()
-    };
-    let mut all = Vec::new();
-    loop {
-        let answer = client.call(ask.clone())?;
-        all.extend(answer.rows);
-        ask.before = answer.more;
-        if ask.before.is_none() {
-            return Ok(all);
-        }
-    }
 }
 
 fn show(page: &mut Page, client: &Client, options: &Options, rows: &[Row]) -> Outcome {

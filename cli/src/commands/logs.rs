@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::commands::daemon::LOG_FILE;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon::LOG_FILE;
 use crate::output::{self, Failure, Outcome};
 use crate::service::units;
 use crate::system::files::is_same;
-use crate::text::escaped;
+use crate::text::{directory, escaped};
 
 /// How often a followed log is read.
 const PACE: Duration = Duration::from_millis(200);

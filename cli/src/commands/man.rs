@@ -19,31 +19,28 @@ pub(crate) struct Options {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Outcome {
+pub(crate) fn run(options: &Options, mut command: Command) -> Outcome {
+    // Sub-commands get their whole names.
+    command.build();
     match &options.dir {
         Some(directory) => {
             std::fs::create_dir_all(directory)
                 .map_err(anyhow::Error::from)
                 .and_then(|()| {
-                    for (name, page) in pages()? {
+                    for (name, page) in pages(&command)? {
                         std::fs::write(directory.join(name), page)?;
                     }
                     Ok(())
                 })
                 .with_context(|| format!("write pages into {}", directory.display()))?;
         }
-        None => {
-            let mut command = help::command();
-            // Sub-commands get their whole names.
-            command.build();
-            std::io::stdout().write_all(page(&command)?.as_bytes())?;
-        }
+        None => std::io::stdout().write_all(page(&command)?.as_bytes())?,
     }
     Ok(())
 }
 
 /// Returns the pages of all commands by their file names.
-fn pages() -> anyhow::Result<Vec<(String, String)>> {
+fn pages(command: &Command) -> anyhow::Result<Vec<(String, String)>> {
     fn add(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Result<()> {
         let name = clap_mangen::Man::new(command.clone()).get_filename();
         pages.push((name, page(command)?));
@@ -51,10 +48,8 @@ fn pages() -> anyhow::Result<Vec<(String, String)>> {
         let mut below = below.filter(|one| !one.is_hide_set() && one.get_name() != "help");
         below.try_for_each(|one| add(one, pages))
     }
-    let mut command = help::command();
-    command.build();
     let mut pages = Vec::new();
-    add(&command, &mut pages)?;
+    add(command, &mut pages)?;
     Ok(pages)
 }
 
@@ -116,9 +111,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn pages() -> HashMap<String, String> {
+        let mut command = crate::commands::definition();
+        command.build();
+        super::pages(&command).unwrap().into_iter().collect()
+    }
+
     #[test]
     fn every_page_of_a_command_has_its_examples() {
-        let pages: HashMap<String, String> = pages().unwrap().into_iter().collect();
+        let pages = pages();
         for (name, examples) in help::EXAMPLES {
             let page = &pages[&format!("touchmark-{name}.1")];
             let (_, shown) = page.split_once("\n.SH EXAMPLES\n.nf\n").unwrap();
@@ -142,12 +143,7 @@ mod tests {
 
     #[test]
     fn the_first_page_has_all_commands_in_their_groups() {
-        let pages = pages().unwrap();
-        let page = &pages
-            .iter()
-            .find(|(name, _)| name == "touchmark.1")
-            .unwrap()
-            .1;
+        let page = &pages()["touchmark.1"];
         let (_, listed) = page.split_once(".SH COMMANDS\n").unwrap();
         let (listed, _) = listed.split_once("\n.SH ").unwrap();
         assert_eq!(listed.matches(".SS ").count(), help::GROUPS.len());

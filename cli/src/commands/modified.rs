@@ -4,14 +4,15 @@ use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::changes::{Changes, ModifiedList};
 use touchmark_client::proto::quoting::restore_command;
-use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId, VersionKind};
+use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId};
 
-use crate::commands::call::result_json;
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
 use crate::text::{authors, count, path};
+use crate::versions::verb;
+use crate::wire::result_json;
 
 /// Time, authors, what happened, path, lines, remarks.
 const TABLE: Table = Table::new(&[
@@ -95,16 +96,6 @@ fn author_style(authors: &[Author]) -> Style {
         Some(AuthorKind::User) => style::USER,
         Some(AuthorKind::Agent) => style::AGENT,
         Some(AuthorKind::Unknown | AuthorKind::Committed) | None => style::UNKNOWN,
-    }
-}
-
-/// Returns what happened to a file, in one word.
-pub(crate) fn verb(kind: VersionKind) -> &'static str {
-    match kind {
-        VersionKind::Created => "created",
-        VersionKind::Modified => "edited",
-        VersionKind::Deleted => "deleted",
-        VersionKind::Renamed => "renamed",
     }
 }
 

@@ -11,12 +11,13 @@ use touchmark_client::proto::writes::{
     RecoveryDelete, RecoveryItem, RecoveryList, RecoveryRestore, RecoveryShow,
 };
 
-use crate::commands::call::result_json;
-use crate::context::{Context, is_terminal};
+use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
+use crate::system::terminal::is_terminal;
 use crate::table::{Step, Table, View};
 use crate::text::{MAX_NAME, author, bytes, cut, escaped, is_hidden, path};
+use crate::wire::result_json;
 
 /// Id, time, path, size, author.
 const TABLE: Table = Table::new(&[

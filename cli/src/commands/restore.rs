@@ -7,7 +7,6 @@ use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::history::{FileDiff, FileRestore, Restoration};
 use touchmark_client::proto::{At, Reply};
 
-use crate::commands::call::result_json;
 use crate::complete;
 use crate::confirm;
 use crate::context::Context;
@@ -16,13 +15,14 @@ use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::text::path;
 use crate::versions::{Said, file_and_version, name, version};
+use crate::wire::result_json;
 
 /// Restore a version of a file.
 ///
 /// The current content is stored: `touchmark recovered` lists it, and its version stays in
 /// `touchmark log`. A version without a file removes the file.
 #[derive(Debug, Args)]
-#[command(after_help = super::log::VERSIONS)]
+#[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
     /// The file and the version
     #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]

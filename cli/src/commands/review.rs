@@ -14,14 +14,15 @@ use touchmark_client::proto::review::{
 };
 use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
-use crate::commands::call::result_json;
-use crate::commands::undo::{self, likely};
 use crate::complete;
 use crate::context::{self, Context};
+use crate::likely;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::table::View;
 use crate::text::{MAX_NAME, authors, count, cut, escaped, folded, path, width};
+use crate::undone;
+use crate::wire::result_json;
 
 /// The maximum number of lines of each side of a change that are shown. `?`
 /// shows how to see more.
@@ -180,7 +181,7 @@ fn undo_all(
         hunks,
         no_redo: false,
     })?;
-    undo::tell(context, root, Reply::Undo(undone), false)
+    undone::tell(context, root, Reply::Undo(undone), false)
 }
 
 /// A change in the queue.
@@ -408,7 +409,7 @@ fn walk(
                 match client.call(undo) {
                     Ok(done) if done.undo.is_some() => undone += count,
                     Ok(done) => {
-                        for line in undo::lines(&done.files, false, false, &View::here()) {
+                        for line in undone::lines(&done.files, false, false, &View::here()) {
                             output::line(&line)?;
                         }
                         later.insert(entry.id().to_owned());

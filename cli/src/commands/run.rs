@@ -1,7 +1,5 @@
 //! `touchmark run`: runs a command in a command window (ATTR-6).
 
-pub(in crate::commands) mod forwarding;
-
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -16,12 +14,11 @@ use touchmark_client::proto::commands::{
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::{At, ErrorCode, RelPath, Reply, SessionId};
 
-use crate::commands::call::result_json;
 use crate::context::{Context, SESSION, named, session};
 use crate::output::{self, Failure, Outcome};
+use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{count, path};
-
-use forwarding::{Forwarding, ended_by};
+use crate::wire::result_json;
 
 /// The maximum duration of a window, in milliseconds. A window ends with its
 /// connection. This only limits a window whose connection was lost.

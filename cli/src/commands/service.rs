@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::commands::stop;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{self, Failure, Outcome};
 use crate::service::{Manager, Service};
-use crate::text::{MAX_NAME, escaped};
+use crate::text::{MAX_NAME, directory, escaped};
 
 /// Install, remove or show the systemd user units of this workspace. They start
 /// its daemon when a client connects, restart it after a failure, and run it in
@@ -50,7 +50,7 @@ fn install(context: &Context) -> Outcome {
     let workspace = context.workspace()?;
     let manager = Manager::reach()?;
     let service = Service::of(&context.environment, workspace.root.clone());
-    let ended = stop::end(&workspace)?;
+    let ended = daemon::end(&workspace)?;
     service.install(&manager)?;
     if context.global.json {
         let mut said = facts(&service, &manager)?;

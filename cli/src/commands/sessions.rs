@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 
 use anstyle::Style;
-use clap::Args;
 use touchmark_client::proto::Reply;
 use touchmark_client::proto::sessions::{SessionList, SessionRow, SessionRows};
 
-use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{called, count, escaped, session};
+use crate::wire::result_json;
 
 /// Label, id, state, agent, parent, time, reads, edits, stale copies, changes
 /// that were not delivered.
@@ -26,10 +25,6 @@ const TABLE: Table = Table::new(&[
     Step::Middle(0, 12),
     Step::Out(1),
 ]);
-
-/// The sessions.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
 
 pub(crate) fn run(context: &Context) -> Outcome {
     let workspace = context.workspace()?;

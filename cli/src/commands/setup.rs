@@ -4,21 +4,20 @@
 mod prove;
 mod show;
 
-pub(crate) use prove::SESSION;
-
 use std::path::Path;
 
 use clap::{Args, ValueEnum as _};
 use touchmark_client::Workspace;
 
-use crate::commands::daemon::doctor::{Finding, Level};
 use crate::confirm;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon::doctor::Finding;
+use crate::findings;
 use crate::output::{Failure, Outcome};
 use crate::settings::{
     Action, Agent, Kind, Plan, Present, Scope, Which, installed, plans, present,
 };
-use crate::text::count;
+use crate::text::{count, directory};
 
 /// Find the agents on this machine, show what would be added to their settings,
 /// ask once, and test what was installed. Hooks report to touchmark what an
@@ -106,15 +105,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         }
     }
     setup.tell(&rows, &findings, changes > 0 && !options.dry_run)?;
-    match findings
-        .iter()
-        .filter(|one| one.level == Level::Wrong)
-        .count()
-    {
-        0 => Ok(()),
-        1 => Err(Failure::No("1 thing is wrong".into())),
-        wrong => Err(Failure::No(format!("{wrong} things are wrong"))),
-    }
+    findings::verdict(&findings)
 }
 
 impl Row {
@@ -248,7 +239,7 @@ impl Setup<'_> {
                     let says = format!("the entry in {place} was not written by this touchmark");
                     return Finding::wrong(check, says, "`touchmark setup` replaces it");
                 }
-                match prove::run(self, row.agent, &one) {
+                match prove::run(self.context, &self.workspace, row.agent, &one) {
                     Ok(said) => Finding::good(check, format!("in {place}; {said}")),
                     Err(prove::Unproved::Untried(why)) => {
                         Finding::note(check, format!("in {place}; not tried: {why}"), "")

@@ -8,17 +8,17 @@ use touchmark_client::proto::Reply;
 use touchmark_client::proto::files::TextEncoding;
 use touchmark_client::proto::history::FileContent;
 
-use crate::commands::call::result_json;
 use crate::complete;
 use crate::context::Context;
 use crate::hunks::decoded;
 use crate::output::Outcome;
 use crate::pager::Page;
 use crate::versions::{Said, file_and_version, version};
+use crate::wire::result_json;
 
 /// Print a version of a file.
 #[derive(Debug, Args)]
-#[command(after_help = super::log::VERSIONS)]
+#[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
     /// The file and the version [default: the current content]
     #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]

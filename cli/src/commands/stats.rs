@@ -6,12 +6,12 @@ use touchmark_client::proto::daemon::{Savings, Stats};
 use touchmark_client::proto::survival::{SurvivalList, SurvivalRow, SurvivalRows, Survived};
 use touchmark_client::proto::{Reply, SessionId};
 
-use crate::commands::call::result_json;
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::bytes;
+use crate::wire::result_json;
 
 /// Show counts of what was refused, repeated and saved, and how many lines of
 /// agents are left.

@@ -11,12 +11,12 @@ use touchmark_client::find;
 use touchmark_client::proto::Reply;
 use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport, TelemetryStatus};
 
-use crate::commands::call::result_json;
-use crate::context::{Context, directory, hello};
+use crate::context::{Context, hello};
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{MAX_NAME, bytes, count, cut, duration, escaped, path};
+use crate::text::{MAX_NAME, bytes, count, cut, directory, duration, escaped, path};
+use crate::wire::result_json;
 
 /// Workspace, process, files, sessions, time since the start, what is wrong.
 const ALL: Table =

@@ -1,49 +1,32 @@
 //! `touchmark undo`, `touchmark redo`: undoes an author's changes, and restores them.
 
 mod check;
-pub(crate) mod likely;
 
 use std::path::{Path, PathBuf};
 
-use anstyle::Style;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::activity::ActivityKind;
-use touchmark_client::proto::undo::{
-    Conflicts, LeftCause, Redo, Undo, UndoConflict, UndoElsewhere, UndoLeft, UndoList, UndoOutcome,
-    Undone, UndoneFile, UndoneLines,
-};
-use touchmark_client::proto::{LineRange, Reply, SessionId};
+use touchmark_client::proto::undo::{Conflicts, Redo, Undo, UndoList, Undone};
+use touchmark_client::proto::{Reply, SessionId};
 
-use crate::commands::call::result_json;
-use crate::commands::checkpoint;
-use crate::commands::log;
+use crate::checkpoints;
 use crate::complete;
 use crate::confirm;
 use crate::context::{self, Context};
+use crate::likely;
 use crate::output::{self, Failure, Outcome};
-use crate::style::{self, paint};
-use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, author, authors, count, cut, escaped, folded, path, wrapped};
+use crate::table::View;
+use crate::text::{authors, count};
 use crate::timeline::{self, Row};
+use crate::undone;
 use crate::versions::{Said, files, version};
-
-/// What was done, path, remarks.
-const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
+use crate::wire::result_json;
 
 /// The verb of the question before an undo.
 const UNDO: &str = "Undo";
-
-/// The maximum number of lines of a conflict that are shown.
-const SHOWN: usize = 4;
-
-/// How many digits of a commit's id are shown.
-const COMMIT: usize = 7;
-
-/// The maximum number of lines of each side of a planned change that are shown.
-const PLANNED: usize = 20;
 
 /// Undo one author's changes; all other lines stay.
 ///
@@ -201,7 +184,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
                 .map_err(|failure| of_a_file(name.as_str(), failure))?;
             ask.prompt = match ask.prompt.take() {
                 Some(prompt) if prompt != "last" => {
-                    Some(checkpoint::meant(&client, &session, prompt)?)
+                    Some(checkpoints::meant(&client, &session, prompt)?)
                 }
                 prompt => prompt,
             };
@@ -244,8 +227,8 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
     };
     let prompt = options.prompt.clone();
     let since = match &session {
-        Some(session) => checkpoint::meant(&client, session, prompt)?,
-        None => checkpoint::meant_of_any(&client, prompt)?,
+        Some(session) => checkpoints::meant(&client, session, prompt)?,
+        None => checkpoints::meant_of_any(&client, prompt)?,
     };
     let ask = Undo {
         session,
@@ -293,7 +276,7 @@ fn carry_out(
     };
     if how.dry_run {
         let planned = client.call(plan.clone())?;
-        tell(context, &workspace.root, Reply::Undo(planned), true)?;
+        undone::tell(context, &workspace.root, Reply::Undo(planned), true)?;
         if let Some(command) = how.check {
             // Nothing is written, so it need not wait for the end of a turn.
             let plan = Undo { now: true, ..plan };
@@ -318,7 +301,7 @@ fn carry_out(
             context.connect(workspace)?.call(ask)?
         }
     };
-    tell(context, &workspace.root, Reply::Undo(undone), false)
+    undone::tell(context, &workspace.root, Reply::Undo(undone), false)
 }
 
 pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
@@ -335,18 +318,18 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
     };
     if options.dry_run {
         let planned = client.call(plan)?;
-        return tell(context, &workspace.root, Reply::Redo(planned), true);
+        return undone::tell(context, &workspace.root, Reply::Redo(planned), true);
     }
     if !options.yes && !is_agreed(context, &client.call(plan)?, "Put back")? {
         return Err(Failure::No("nothing was put back".into()));
     }
     let undone = client.call(ask)?;
-    tell(context, &workspace.root, Reply::Redo(undone), false)
+    undone::tell(context, &workspace.root, Reply::Redo(undone), false)
 }
 
 fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     if !context.global.json {
-        show(planned, true, verb != UNDO, false)?;
+        undone::show(planned, true, verb != UNDO, false)?;
     }
     let by = authors(&planned.authors);
     let files = count(planned.files.len() as u64, "file");
@@ -355,218 +338,6 @@ fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
         &question,
         "use --yes, or --dry-run to see what would be done",
     )
-}
-
-/// Prints the result of an undo or a redo, or of a dry run of one.
-pub(crate) fn tell(
-    context: &Context,
-    root: &std::path::Path,
-    reply: Reply,
-    planned: bool,
-) -> Outcome {
-    let is_redo = matches!(reply, Reply::Redo(_));
-    let (Reply::Undo(undone) | Reply::Redo(undone)) = &reply else {
-        return Ok(());
-    };
-    let is_nothing = undone.undo.is_none();
-    if context.global.json {
-        context.json(&result_json(reply, root))?;
-    } else {
-        show(undone, planned, is_redo, planned)?;
-        match &undone.undo {
-            Some(name) => context.say(&format!(
-                "reverse it with: touchmark redo {}",
-                escaped(name, MAX_NAME)
-            ))?,
-            None if planned => context.say("nothing was written")?,
-            None if is_redo => context.say("nothing was put back")?,
-            None => context.say("nothing was undone")?,
-        }
-        if likely::any(undone) {
-            context
-                .say("take what may be yours with --likely; or say whose it is: touchmark claim")?;
-        }
-        let mut left = undone
-            .files
-            .iter()
-            .flat_map(|file| file.left.iter().flatten());
-        if left.any(|left| left.cause == LeftCause::Decided) {
-            context.say("take the lines that somebody else has decided about with --decided")?;
-        }
-    }
-    match is_nothing && !planned {
-        true => Err(Failure::Ended { code: 1 }),
-        false => Ok(()),
-    }
-}
-
-/// Prints a line for each file, and lines for each change that stays. With
-/// `texts`, also the lines that would change.
-fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -> Outcome {
-    let lines = lines(&undone.files, planned, is_redo, &View::here());
-    for (line, file) in lines.iter().zip(&undone.files) {
-        output::line(line)?;
-        for change in file.changes.iter().flatten().filter(|_| texts) {
-            show_planned(change)?;
-        }
-        for conflict in file.conflicts.iter().flatten() {
-            show_conflict(conflict)?;
-        }
-        for left in file.left.iter().flatten() {
-            show_left(left, undone)?;
-        }
-        for place in file.elsewhere.iter().flatten() {
-            output::line(&format!("    {}", stands(place)))?;
-        }
-    }
-    match &undone.unsearched {
-        Some(what) => output::line(&format!("where else lines stand: {}", escaped(what, 500))),
-        None => Ok(()),
-    }
-}
-
-/// Says where lines stand that a file does not have after an undo.
-fn stands(place: &UndoElsewhere) -> String {
-    let lines = count(u64::from(place.lines), "line");
-    let verb = if place.lines == 1 { "stands" } else { "stand" };
-    let commit: String = place.commit.chars().take(COMMIT).collect();
-    let commit = escaped(&commit, MAX_NAME);
-    let of = match (place.stash, &place.branch) {
-        (Some(stash), _) => format!("stash@{{{stash}}}"),
-        (None, Some(branch)) => format!("{commit} on branch {}", escaped(branch, MAX_NAME)),
-        (None, None) => format!("{commit}, which is checked out"),
-    };
-    let name = place.path.as_ref();
-    let name = name.map_or_else(String::new, |name| format!(", as {}", path(name)));
-    format!("{lines} {verb} in {of}{name}")
-}
-
-/// Returns one text for each file.
-pub(crate) fn lines(
-    files: &[UndoneFile],
-    planned: bool,
-    is_redo: bool,
-    view: &View,
-) -> Vec<String> {
-    let rows = files.iter().map(|file| {
-        let (mut word, colour) = word(file.outcome, planned);
-        if is_redo && file.outcome == UndoOutcome::Undone {
-            word = "put back";
-        }
-        vec![
-            (colour, word.to_owned()),
-            (Style::new(), path(&file.path)),
-            (style::DIM, about(file)),
-        ]
-    });
-    FILES.lines(rows.collect(), view.columns)
-}
-
-fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {
-    match outcome {
-        UndoOutcome::Undone => (if planned { "undo" } else { "undone" }, style::AGENT),
-        UndoOutcome::Deleted => (if planned { "delete" } else { "deleted" }, style::AGENT),
-        UndoOutcome::Restored => (if planned { "restore" } else { "restored" }, style::AGENT),
-        UndoOutcome::Renamed => (if planned { "rename" } else { "renamed" }, style::AGENT),
-        UndoOutcome::Unchanged => ("unchanged", style::DIM),
-        UndoOutcome::Conflict => ("conflict", style::WARN),
-        UndoOutcome::NotKept => ("not kept", style::WARN),
-        UndoOutcome::Changed => ("busy", style::WARN),
-        UndoOutcome::Failed => ("failed", style::WARN),
-        UndoOutcome::Partly => ("partly", style::WARN),
-        UndoOutcome::Left => ("left", style::WARN),
-    }
-}
-
-fn about(file: &UndoneFile) -> String {
-    let mut about = Vec::new();
-    if file.hunks > 0 {
-        about.push(count(u64::from(file.hunks), "change"));
-    }
-    if let Some(conflicts) = &file.conflicts {
-        about.push(count(conflicts.len() as u64, "conflict"));
-    }
-    if let Some(to) = &file.to {
-        about.push(format!("back to {}", path(to)));
-    }
-    if let Some(cause) = &file.cause {
-        about.push(escaped(cause, 2000));
-    }
-    about.join(", ")
-}
-
-/// Prints the lines that an undo would change.
-fn show_planned(change: &UndoneLines) -> Outcome {
-    let columns = View::here().columns.unwrap_or(usize::MAX);
-    output::line(&paint(style::DIM, &format!("    line {}", change.start)))?;
-    for (sign, colour, text) in [
-        ("-", style::WARN, &change.before),
-        ("+", style::GOOD, &change.after),
-    ] {
-        let all = text.lines().count();
-        for line in text.lines().take(PLANNED) {
-            let line = format!("    {sign}{}", escaped(line, MAX_NAME));
-            for part in folded(&line, columns, "      ") {
-                output::line(&paint(colour, &part))?;
-            }
-        }
-        if all > PLANNED {
-            let more = format!("      and {} lines more", all - PLANNED);
-            output::line(&paint(style::DIM, &more))?;
-        }
-    }
-    Ok(())
-}
-
-fn show_conflict(conflict: &UndoConflict) -> Outcome {
-    let place = place(Some(conflict.lines));
-    output::line(&format!(
-        "    {place}: stays, since {} changed it later",
-        author(&conflict.by)
-    ))?;
-    let before: Vec<&str> = conflict.before.lines().collect();
-    let columns = View::here().columns.unwrap_or(usize::MAX);
-    for line in before.iter().take(SHOWN) {
-        let line = format!("      before: {}", escaped(line, 60));
-        output::line(&cut(&line, columns))?;
-    }
-    if before.len() > SHOWN {
-        output::line(&format!("      and {} lines more", before.len() - SHOWN))?;
-    }
-    Ok(())
-}
-
-/// Returns the lines of a change, in words.
-fn place(lines: Option<LineRange>) -> String {
-    match lines {
-        None => "a change".to_owned(),
-        Some(lines) if lines.start >= lines.end => format!("line {}", lines.start),
-        Some(lines) => format!("lines {}-{}", lines.start, lines.end),
-    }
-}
-
-/// Prints a change that stays, with the cause and its first lines.
-fn show_left(left: &UndoLeft, undone: &Undone) -> Outcome {
-    let mut commands = undone.commands.iter().flatten();
-    let command = commands.find(|row| Some(&row.command) == left.command.as_ref());
-    let why = match (left.cause, command) {
-        (LeftCause::Likely, Some(command)) => {
-            format!(
-                "may be yours, it appeared while {} ran",
-                likely::name(command)
-            )
-        }
-        _ => escaped(&left.why, 2000),
-    };
-    let columns = View::here().columns.unwrap_or(usize::MAX);
-    let line = format!("{}: stays, {why}", place(left.lines));
-    for line in wrapped(&line, columns.saturating_sub(4), "") {
-        output::line(&format!("    {line}"))?;
-    }
-    for line in left.text.lines().take(SHOWN) {
-        output::line(&cut(&format!("      {}", escaped(line, 500)), columns))?;
-    }
-    Ok(())
 }
 
 fn list(context: &Context, client: &Client) -> Outcome {
@@ -578,7 +349,7 @@ fn list(context: &Context, client: &Client) -> Outcome {
         ));
     }
     let kinds = [ActivityKind::Undo, ActivityKind::Redo];
-    let undos = log::actions(client, &kinds, None)?.into_iter();
+    let undos = timeline::actions(client, &kinds, None)?.into_iter();
     let rows: Vec<Row> = undos.map(|row| Row::Action(row.into())).collect();
     if rows.is_empty() {
         return context.say("nothing was undone");

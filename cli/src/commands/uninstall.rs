@@ -11,15 +11,15 @@ use serde_json::json;
 use touchmark_client::Workspace;
 use touchmark_client::proto::{Holder, Places};
 
-use crate::commands::{daemon, stop};
 use crate::confirm;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{self, Failure, Outcome};
 use crate::service::{Manager, Service};
 use crate::settings::{Action, Agent, Plan, Scope, Which, plans, projects};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::count;
+use crate::text::{count, directory};
 
 /// Kind, path, whose.
 const TABLE: Table = Table::new(&[Step::Middle(1, 20)]).with_remarks();
@@ -219,7 +219,7 @@ impl Item<'_> {
                 }
             }
             Self::Service(service) => service.uninstall(&Manager::reach()?).map(drop),
-            Self::Daemon(workspace) => stop::end(workspace).map(drop),
+            Self::Daemon(workspace) => daemon::end(workspace).map(drop),
             Self::State(path) => remove_state(context, path, options.recovered),
         }
     }

@@ -2,19 +2,18 @@
 //! changes meet the workspace's.
 
 use anstyle::Style;
-use clap::Args;
 use touchmark_client::proto::quoting::escaped;
 use touchmark_client::proto::worktrees::{
     WorktreeList, WorktreeOverlap, WorktreeProblem, WorktreeRow,
 };
 use touchmark_client::proto::{LineRange, Reply};
 
-use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
 use crate::text::{MAX_NAME, authors, count, cut, path};
+use crate::wire::result_json;
 
 /// Mark, branch, directory, commit, daemon, changes.
 const TABLE: Table = Table::new(&[
@@ -31,11 +30,7 @@ const INDENT: &str = "    ";
 /// The width of a terminal whose width is not known.
 const WIDE: usize = 10_000;
 
-/// List worktrees, and lines that two of them changed.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
-
-pub(crate) fn run(context: &Context, _options: &Options) -> Outcome {
+pub(crate) fn run(context: &Context) -> Outcome {
     let workspace = context.workspace()?;
     let client = context.connect(&workspace)?;
     let rows = client.call(WorktreeList { limit: None })?;

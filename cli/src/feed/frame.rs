@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use super::{Entry, Header, Layout, Time};
+use super::entry::Entry;
+use super::header::Header;
+use super::render::{Layout, Time};
 use crate::table::View;
 
 /// Ends a line: deletes what an earlier frame has left of it.

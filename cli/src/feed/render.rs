@@ -3,7 +3,7 @@
 use anstyle::Style;
 use touchmark_client::proto::{Author, AuthorKind, Millis};
 
-use super::{Burst, Entry, Note, Verb, Who};
+use super::entry::{Burst, Entry, Note, Verb, Who};
 use crate::style::{self, paint};
 use crate::table::View;
 use crate::text::{

@@ -15,8 +15,8 @@ use touchmark_client::proto::sessions::{SessionClose, SessionOpen};
 use touchmark_client::proto::{FreeJson, Method, SessionId};
 use touchmark_client::{DEFAULT_DEADLINE, Error, Hello, Start, Workspace};
 
-use crate::commands::call::result_json;
 use crate::context::hello;
+use crate::wire::result_json;
 
 /// How long this process may wait for the session to close.
 const CLOSE_DEADLINE: Duration = Duration::from_millis(1000);

@@ -5,7 +5,7 @@ mod trust;
 
 use super::plan::Part;
 use super::{Around, Scope, agent};
-use crate::commands::daemon::doctor::Finding;
+use crate::daemon::doctor::Finding;
 
 /// Checks whether Codex runs the hooks in its settings. Returns nothing if
 /// there are none.

@@ -2,6 +2,7 @@
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
+use crate::style::{self, paint};
 use crate::text::escaped;
 
 /// The longest part of a line that is shown, in characters.
@@ -33,4 +34,14 @@ pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> V
             .map(|line| escaped(&line.replace('\t', "    "), MAX_LINE)),
     );
     lines
+}
+
+/// Returns a line of a difference in its colour.
+pub(crate) fn coloured(line: &str) -> String {
+    match line.as_bytes().first() {
+        Some(b'+') => paint(style::GOOD, line),
+        Some(b'-') => paint(style::BAD, line),
+        Some(b'@') => paint(style::DIM, line),
+        _ => line.to_owned(),
+    }
 }

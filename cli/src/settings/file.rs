@@ -44,7 +44,7 @@ impl Target {
         if project.is_some_and(leads_out) {
             return Err(target.left(&format!(
                 "it resolves to {}, outside the workspace",
-                crate::context::directory(&target.real)
+                crate::text::directory(&target.real)
             )));
         }
         Ok(target)
@@ -228,7 +228,7 @@ impl Target {
     }
 
     fn refused(&self, why: &str) -> Failure {
-        Failure::No(format!("{}: {why}", crate::context::directory(&self.named)))
+        Failure::No(format!("{}: {why}", crate::text::directory(&self.named)))
     }
 
     fn failed(&self, error: io::Error) -> Failure {

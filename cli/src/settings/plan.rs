@@ -232,7 +232,7 @@ impl<'a> Text<'a> {
         move |wrong| {
             Failure::No(format!(
                 "{} line {}: {}; the file is left as it is",
-                crate::context::directory(path),
+                crate::text::directory(path),
                 wrong.line,
                 wrong.reason
             ))
@@ -362,7 +362,7 @@ fn of_file(
     if before.is_some_and(|before| first(before) != first(text.as_bytes())) {
         return Err(Failure::No(format!(
             "{} is not touchmark's: its first line is another; the file is left as it is",
-            crate::context::directory(path)
+            crate::text::directory(path)
         )));
     }
     let mut record = earlier.unwrap_or_default();

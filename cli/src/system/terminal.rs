@@ -17,11 +17,16 @@ pub(crate) fn size() -> Option<(usize, usize)> {
     Some((or(size.ws_col, 80), or(size.ws_row, 24)))
 }
 
+/// Returns whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Returns whether standard output is a terminal on which the cursor can be
 /// moved.
 pub(crate) fn redraws() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    !is_dumb && std::io::stdout().is_terminal()
+    !is_dumb && is_terminal()
 }
 
 /// Returns this user's id.

@@ -14,8 +14,8 @@ use touchmark_client::proto::{Reply, Request, native};
 use touchmark_client::{Error, Result, Workspace};
 
 use super::answer::{self, Response};
-use crate::commands::call;
 use crate::context::hello;
+use crate::wire::{parsed, result_json};
 
 /// The largest body of a request: thousands of hunks by their names.
 const MAX_BODY: usize = 1024 * 1024;
@@ -126,13 +126,13 @@ impl Daemon {
             return answer::error(StatusCode::FORBIDDEN, "the page may not call this", hint);
         };
         let params = call.params.unwrap_or_else(|| json!({}));
-        let answer = match call::parsed(method, &params) {
+        let answer = match parsed(method, &params) {
             Ok(request) => self.call(request, *does).await,
             Err(error) => Err(Error::Daemon(error)),
         };
         let root = &self.workspace.root;
         let answer = match answer {
-            Ok(reply) => json!({"result": call::result_json(reply, root)}),
+            Ok(reply) => json!({"result": result_json(reply, root)}),
             Err(Error::Daemon(error)) => {
                 json!({"error": error_to_json(&error, &native::bytes(root))})
             }

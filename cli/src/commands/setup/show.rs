@@ -3,16 +3,14 @@
 use serde_json::json;
 
 use super::{Row, Setup, kinds};
-use crate::commands::daemon::doctor::Finding;
-use crate::commands::doctor::{facts, print};
-use crate::commands::hook_settings::coloured;
-use crate::context::directory;
+use crate::daemon::doctor::Finding;
+use crate::findings;
 use crate::output::{self, Outcome};
-use crate::settings::{Action, Scope, difference};
+use crate::settings::{Action, Scope, coloured, difference};
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
 use crate::table::{Step, Table, View};
-use crate::text::{count, width, wrapped};
+use crate::text::{count, directory, width, wrapped};
 
 /// Agent, places.
 const FOUND: Table = Table::new(&[]).with_remarks();
@@ -93,12 +91,10 @@ impl Setup<'_> {
                 },
                 "written": written,
                 "agents": rows.iter().map(facts_of).collect::<Vec<_>>(),
-                "checks": facts(findings),
+                "checks": findings::json(findings),
             }));
         }
-        for finding in findings {
-            print(self.context, finding)?;
-        }
+        findings::print(self.context, findings)?;
         let changes = rows.iter().flat_map(Row::changes).next().is_some();
         match (self.action, changes, written) {
             (_, true, false) => self.context.say("nothing is written"),

@@ -27,9 +27,9 @@ use touchmark_client::proto::undo::{Undo, UndoneContent};
 use touchmark_client::proto::{Hash, native};
 
 use self::copy::{Failed, Scratch};
-use crate::commands::run::forwarding::{Forwarding, ended_by};
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
+use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{MAX_NAME, count, escaped};
 
 /// The exit code if the command fails.

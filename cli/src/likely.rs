@@ -11,10 +11,10 @@ use touchmark_client::proto::commands::{CommandList, CommandRow};
 use touchmark_client::proto::review::ReviewHunk;
 use touchmark_client::proto::undo::{LeftCause, UndoLeft, Undone};
 
-use super::{SHOWN, place};
 use crate::output::{self, Failure, Outcome};
 use crate::table::View;
-use crate::text::{MAX_NAME, cut, duration, escaped, path};
+use crate::text::{cut, escaped, path};
+use crate::undone::{SHOWN, command_name, place};
 
 /// The number of recent commands that are looked up.
 const COMMANDS: u32 = 1_000;
@@ -32,15 +32,10 @@ enum Answer {
 /// The likely changes that were made while one command ran: each with its file.
 type Group<'a> = Vec<(&'a touchmark_client::proto::RelPath, &'a UndoLeft)>;
 
-/// Returns whether a change stays because its author is only likely.
-pub(super) fn any(undone: &Undone) -> bool {
-    groups(undone).next().is_some()
-}
-
 /// Asks for each command whether what appeared while it ran is the command's or
 /// the user's, and records the answers (ATTR-18). Returns whether there was an
 /// answer. Does nothing if standard input is not a terminal.
-pub(super) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
+pub(crate) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
     if !io::stdin().is_terminal() {
         return Ok(false);
     }
@@ -149,7 +144,7 @@ fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
 }
 
 fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
-    output::line(&format!("while {} ran:", name(command)))?;
+    output::line(&format!("while {} ran:", command_name(command)))?;
     let columns = View::here().columns.unwrap_or(usize::MAX);
     for (file, left) in group.iter().take(PLACES) {
         let added = left.text.lines().count();
@@ -171,19 +166,6 @@ fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
         output::line(&format!("  and {more} places more"))?;
     }
     Ok(())
-}
-
-/// Returns a command's line, how long it took, and its name.
-pub(super) fn name(command: &CommandRow) -> String {
-    let label = command.label.as_deref().unwrap_or("a command");
-    let label = escaped(label.lines().next().unwrap_or_default(), MAX_NAME);
-    let took = command
-        .ended_at
-        .map(|end| end.saturating_sub(command.begun_at));
-    match took {
-        Some(took) => format!("`{label}` ({}, {})", command.command, duration(took)),
-        None => format!("`{label}` ({})", command.command),
-    }
 }
 
 fn answer() -> Outcome<Answer> {

@@ -1,0 +1,254 @@
+//! What an undo or a redo did, or would do, as text.
+
+use anstyle::Style;
+use touchmark_client::proto::commands::CommandRow;
+use touchmark_client::proto::undo::{
+    LeftCause, UndoConflict, UndoElsewhere, UndoLeft, UndoOutcome, Undone, UndoneFile, UndoneLines,
+};
+use touchmark_client::proto::{LineRange, Reply};
+
+use crate::context::Context;
+use crate::output::{self, Failure, Outcome};
+use crate::style::{self, paint};
+use crate::table::{Step, Table, View};
+use crate::text::{MAX_NAME, author, count, cut, duration, escaped, folded, path, wrapped};
+use crate::wire::result_json;
+
+/// What was done, path, remarks.
+const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
+
+/// The maximum number of lines of a conflict that are shown.
+pub(crate) const SHOWN: usize = 4;
+
+/// How many digits of a commit's id are shown.
+const COMMIT: usize = 7;
+
+/// The maximum number of lines of each side of a planned change that are shown.
+const PLANNED: usize = 20;
+
+/// Prints the result of an undo or a redo, or of a dry run of one.
+pub(crate) fn tell(
+    context: &Context,
+    root: &std::path::Path,
+    reply: Reply,
+    planned: bool,
+) -> Outcome {
+    let is_redo = matches!(reply, Reply::Redo(_));
+    let (Reply::Undo(undone) | Reply::Redo(undone)) = &reply else {
+        return Ok(());
+    };
+    let is_nothing = undone.undo.is_none();
+    if context.global.json {
+        context.json(&result_json(reply, root))?;
+    } else {
+        show(undone, planned, is_redo, planned)?;
+        match &undone.undo {
+            Some(name) => context.say(&format!(
+                "reverse it with: touchmark redo {}",
+                escaped(name, MAX_NAME)
+            ))?,
+            None if planned => context.say("nothing was written")?,
+            None if is_redo => context.say("nothing was put back")?,
+            None => context.say("nothing was undone")?,
+        }
+        let left = || {
+            undone
+                .files
+                .iter()
+                .flat_map(|file| file.left.iter().flatten())
+        };
+        if left().any(|left| left.cause == LeftCause::Likely) {
+            context
+                .say("take what may be yours with --likely; or say whose it is: touchmark claim")?;
+        }
+        if left().any(|left| left.cause == LeftCause::Decided) {
+            context.say("take the lines that somebody else has decided about with --decided")?;
+        }
+    }
+    match is_nothing && !planned {
+        true => Err(Failure::Ended { code: 1 }),
+        false => Ok(()),
+    }
+}
+
+/// Prints a line for each file, and lines for each change that stays. With
+/// `texts`, also the lines that would change.
+pub(crate) fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -> Outcome {
+    let lines = lines(&undone.files, planned, is_redo, &View::here());
+    for (line, file) in lines.iter().zip(&undone.files) {
+        output::line(line)?;
+        for change in file.changes.iter().flatten().filter(|_| texts) {
+            show_planned(change)?;
+        }
+        for conflict in file.conflicts.iter().flatten() {
+            show_conflict(conflict)?;
+        }
+        for left in file.left.iter().flatten() {
+            show_left(left, undone)?;
+        }
+        for place in file.elsewhere.iter().flatten() {
+            output::line(&format!("    {}", stands(place)))?;
+        }
+    }
+    match &undone.unsearched {
+        Some(what) => output::line(&format!("where else lines stand: {}", escaped(what, 500))),
+        None => Ok(()),
+    }
+}
+
+/// Says where lines stand that a file does not have after an undo.
+fn stands(place: &UndoElsewhere) -> String {
+    let lines = count(u64::from(place.lines), "line");
+    let verb = if place.lines == 1 { "stands" } else { "stand" };
+    let commit: String = place.commit.chars().take(COMMIT).collect();
+    let commit = escaped(&commit, MAX_NAME);
+    let of = match (place.stash, &place.branch) {
+        (Some(stash), _) => format!("stash@{{{stash}}}"),
+        (None, Some(branch)) => format!("{commit} on branch {}", escaped(branch, MAX_NAME)),
+        (None, None) => format!("{commit}, which is checked out"),
+    };
+    let name = place.path.as_ref();
+    let name = name.map_or_else(String::new, |name| format!(", as {}", path(name)));
+    format!("{lines} {verb} in {of}{name}")
+}
+
+/// Returns one text for each file.
+pub(crate) fn lines(
+    files: &[UndoneFile],
+    planned: bool,
+    is_redo: bool,
+    view: &View,
+) -> Vec<String> {
+    let rows = files.iter().map(|file| {
+        let (mut word, colour) = word(file.outcome, planned);
+        if is_redo && file.outcome == UndoOutcome::Undone {
+            word = "put back";
+        }
+        vec![
+            (colour, word.to_owned()),
+            (Style::new(), path(&file.path)),
+            (style::DIM, about(file)),
+        ]
+    });
+    FILES.lines(rows.collect(), view.columns)
+}
+
+fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {
+    match outcome {
+        UndoOutcome::Undone => (if planned { "undo" } else { "undone" }, style::AGENT),
+        UndoOutcome::Deleted => (if planned { "delete" } else { "deleted" }, style::AGENT),
+        UndoOutcome::Restored => (if planned { "restore" } else { "restored" }, style::AGENT),
+        UndoOutcome::Renamed => (if planned { "rename" } else { "renamed" }, style::AGENT),
+        UndoOutcome::Unchanged => ("unchanged", style::DIM),
+        UndoOutcome::Conflict => ("conflict", style::WARN),
+        UndoOutcome::NotKept => ("not kept", style::WARN),
+        UndoOutcome::Changed => ("busy", style::WARN),
+        UndoOutcome::Failed => ("failed", style::WARN),
+        UndoOutcome::Partly => ("partly", style::WARN),
+        UndoOutcome::Left => ("left", style::WARN),
+    }
+}
+
+fn about(file: &UndoneFile) -> String {
+    let mut about = Vec::new();
+    if file.hunks > 0 {
+        about.push(count(u64::from(file.hunks), "change"));
+    }
+    if let Some(conflicts) = &file.conflicts {
+        about.push(count(conflicts.len() as u64, "conflict"));
+    }
+    if let Some(to) = &file.to {
+        about.push(format!("back to {}", path(to)));
+    }
+    if let Some(cause) = &file.cause {
+        about.push(escaped(cause, 2000));
+    }
+    about.join(", ")
+}
+
+/// Prints the lines that an undo would change.
+fn show_planned(change: &UndoneLines) -> Outcome {
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    output::line(&paint(style::DIM, &format!("    line {}", change.start)))?;
+    for (sign, colour, text) in [
+        ("-", style::WARN, &change.before),
+        ("+", style::GOOD, &change.after),
+    ] {
+        let all = text.lines().count();
+        for line in text.lines().take(PLANNED) {
+            let line = format!("    {sign}{}", escaped(line, MAX_NAME));
+            for part in folded(&line, columns, "      ") {
+                output::line(&paint(colour, &part))?;
+            }
+        }
+        if all > PLANNED {
+            let more = format!("      and {} lines more", all - PLANNED);
+            output::line(&paint(style::DIM, &more))?;
+        }
+    }
+    Ok(())
+}
+
+fn show_conflict(conflict: &UndoConflict) -> Outcome {
+    let place = place(Some(conflict.lines));
+    output::line(&format!(
+        "    {place}: stays, since {} changed it later",
+        author(&conflict.by)
+    ))?;
+    let before: Vec<&str> = conflict.before.lines().collect();
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    for line in before.iter().take(SHOWN) {
+        let line = format!("      before: {}", escaped(line, 60));
+        output::line(&cut(&line, columns))?;
+    }
+    if before.len() > SHOWN {
+        output::line(&format!("      and {} lines more", before.len() - SHOWN))?;
+    }
+    Ok(())
+}
+
+/// Returns the lines of a change, in words.
+pub(crate) fn place(lines: Option<LineRange>) -> String {
+    match lines {
+        None => "a change".to_owned(),
+        Some(lines) if lines.start >= lines.end => format!("line {}", lines.start),
+        Some(lines) => format!("lines {}-{}", lines.start, lines.end),
+    }
+}
+
+/// Prints a change that stays, with the cause and its first lines.
+fn show_left(left: &UndoLeft, undone: &Undone) -> Outcome {
+    let mut commands = undone.commands.iter().flatten();
+    let command = commands.find(|row| Some(&row.command) == left.command.as_ref());
+    let why = match (left.cause, command) {
+        (LeftCause::Likely, Some(command)) => {
+            format!(
+                "may be yours, it appeared while {} ran",
+                command_name(command)
+            )
+        }
+        _ => escaped(&left.why, 2000),
+    };
+    let columns = View::here().columns.unwrap_or(usize::MAX);
+    let line = format!("{}: stays, {why}", place(left.lines));
+    for line in wrapped(&line, columns.saturating_sub(4), "") {
+        output::line(&format!("    {line}"))?;
+    }
+    for line in left.text.lines().take(SHOWN) {
+        output::line(&cut(&format!("      {}", escaped(line, 500)), columns))?;
+    }
+    Ok(())
+}
+
+/// Returns a command's line, how long it took, and its name.
+pub(crate) fn command_name(command: &CommandRow) -> String {
+    let label = command.label.as_deref().unwrap_or("a command");
+    let label = escaped(label.lines().next().unwrap_or_default(), MAX_NAME);
+    let took = command
+        .ended_at
+        .map(|end| end.saturating_sub(command.begun_at));
+    match took {
+        Some(took) => format!("`{label}` ({}, {})", command.command, duration(took)),
+        None => format!("`{label}` ({})", command.command),
+    }
+}
