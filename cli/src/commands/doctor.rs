@@ -37,7 +37,8 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let asked = ask(&meant);
     let status = asked.as_ref().ok().map(|(status, _)| status);
     found.extend(agents::examine(context, &root, status));
-    found.extend(settings::examine(&context.environment, &root));
+    let places = settings::Places::of(&context.environment, &root);
+    found.extend(places.map(|places| places.examine()).unwrap_or_default());
     found.extend(daemon(&meant, asked));
     match context.global.json {
         true => context.json(&json!({

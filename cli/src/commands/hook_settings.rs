@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::confirm;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Action, Agent, Plan, Scope, Which, coloured, difference, plans};
+use crate::settings::{Action, Agent, Places, Plan, Scope, Which, coloured, difference};
 use crate::text::directory;
 
 /// The agent, and the settings to change.
@@ -35,10 +35,8 @@ pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outco
         Scope::User
     };
     let workspace = context.workspace()?;
-    let (environment, root) = (&context.environment, &workspace.root);
-    let agent = options.agent;
-    let plans = plans(agent, scope, action, Which::Hooks, environment, root)?;
-    for plan in plans {
+    let places = Places::of(&context.environment, &workspace.root)?;
+    for plan in places.plans(options.agent, scope, action, Which::Hooks)? {
         carry_out(context, options, action, &plan?)?;
     }
     Ok(())

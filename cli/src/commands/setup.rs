@@ -4,8 +4,6 @@
 mod prove;
 mod show;
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum as _};
 use touchmark_client::Workspace;
 
@@ -14,9 +12,7 @@ use crate::context::Context;
 use crate::daemon::doctor::Finding;
 use crate::findings;
 use crate::output::{Failure, Outcome};
-use crate::settings::{
-    Action, Agent, Kind, Plan, Present, Scope, Which, installed, plans, present,
-};
+use crate::settings::{Action, Agent, Kind, Places, Plan, Present, Scope, Which};
 use crate::text::{count, directory};
 
 /// Find the agents on this machine, show what would be added to their settings,
@@ -51,23 +47,26 @@ pub(crate) struct Options {
 /// What is done, and for which settings.
 struct Setup<'a> {
     context: &'a Context,
-    workspace: Workspace,
+    workspace: &'a Workspace,
+    places: Places<'a>,
     scope: Scope,
     action: Action,
     which: Which,
 }
 
 /// An agent, and the changes of its settings.
-struct Row {
+struct AgentPlans {
     agent: Agent,
     found: Option<Present>,
     plans: Vec<Outcome<Plan>>,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
     let setup = Setup {
         context,
-        workspace: context.workspace()?,
+        workspace: &workspace,
+        places: Places::of(&context.environment, &workspace.root)?,
         scope: match options.project {
             true => Scope::Project,
             false => Scope::User,
@@ -87,7 +86,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             "no supported agent was found on this machine: name one with --agent".into(),
         ));
     }
-    let changes = rows.iter().flat_map(Row::changes).count();
+    let changes = rows.iter().flat_map(AgentPlans::changes).count();
     setup.show(&rows)?;
     let mut findings = Vec::new();
     if options.dry_run {
@@ -108,20 +107,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     findings::verdict(&findings)
 }
 
-impl Row {
+impl AgentPlans {
     fn changes(&self) -> impl Iterator<Item = &Plan> {
         self.plans.iter().flatten().filter(|plan| plan.changes())
     }
 }
 
 impl Setup<'_> {
-    fn root(&self) -> &Path {
-        &self.workspace.root
-    }
-
     /// Returns the selected agents, with the changes for each.
-    fn rows(&self, named: &[Agent]) -> Outcome<Vec<Row>> {
-        let found = present(&self.context.environment, self.root())?;
+    fn rows(&self, named: &[Agent]) -> Outcome<Vec<AgentPlans>> {
+        let found = self.places.present();
         let all = Agent::value_variants().iter().copied();
         let mut rows = Vec::new();
         for agent in all {
@@ -142,7 +137,7 @@ impl Setup<'_> {
                     Err(_) => found.is_some(),
                 });
             }
-            rows.push(Row {
+            rows.push(AgentPlans {
                 agent,
                 found: found.cloned(),
                 plans,
@@ -152,20 +147,13 @@ impl Setup<'_> {
     }
 
     fn plans(&self, agent: Agent) -> Outcome<Vec<Outcome<Plan>>> {
-        let environment = &self.context.environment;
-        plans(
-            agent,
-            self.scope,
-            self.action,
-            self.which,
-            environment,
-            self.root(),
-        )
+        self.places
+            .plans(agent, self.scope, self.action, self.which)
     }
 
     /// Writes an agent's files and tests what is in them. The files are read
     /// again, since the user may have taken long to answer.
-    fn carry_out(&self, row: &Row) -> Vec<Finding> {
+    fn carry_out(&self, row: &AgentPlans) -> Vec<Finding> {
         let mut findings = self.wrong(row);
         let fresh = match self.plans(row.agent) {
             Ok(fresh) => fresh,
@@ -212,7 +200,7 @@ impl Setup<'_> {
     }
 
     /// Returns a finding for each file that cannot be changed.
-    fn wrong(&self, row: &Row) -> Vec<Finding> {
+    fn wrong(&self, row: &AgentPlans) -> Vec<Finding> {
         let failures = row.plans.iter().filter_map(|plan| plan.as_ref().err());
         failures
             .map(|failure| wrong(row.agent.name(), failure))
@@ -220,9 +208,8 @@ impl Setup<'_> {
     }
 
     /// Runs what is now in an agent's settings, as the agent would.
-    fn try_out(&self, row: &Row) -> Vec<Finding> {
-        let environment = &self.context.environment;
-        let all = match installed(row.agent, self.scope, environment, self.root()) {
+    fn try_out(&self, row: &AgentPlans) -> Vec<Finding> {
+        let all = match self.places.installed(row.agent, self.scope) {
             Ok(all) => all,
             Err(failure) => return vec![wrong(row.agent.name(), &failure)],
         };
@@ -239,7 +226,7 @@ impl Setup<'_> {
                     let says = format!("the entry in {place} was not written by this touchmark");
                     return Finding::wrong(check, says, "`touchmark setup` replaces it");
                 }
-                match prove::run(self.context, &self.workspace, row.agent, &one) {
+                match prove::run(self.context, self.workspace, row.agent, &one) {
                     Ok(said) => Finding::good(check, format!("in {place}; {said}")),
                     Err(prove::Unproved::Untried(why)) => {
                         Finding::note(check, format!("in {place}; not tried: {why}"), "")
@@ -252,7 +239,7 @@ impl Setup<'_> {
                 }
             })
             .collect();
-        let notes = row.agent.notes(self.scope, environment, self.root());
+        let notes = self.places.notes(row.agent, self.scope);
         findings.extend(
             notes
                 .into_iter()
@@ -268,7 +255,7 @@ impl Setup<'_> {
             Scope::User => (Scope::Project, " --project"),
             Scope::Project => (Scope::User, ""),
         };
-        let left = installed(agent, other, &self.context.environment, self.root());
+        let left = self.places.installed(agent, other);
         let left = left.unwrap_or_default().into_iter().next()?;
         Some(Finding::note(
             agent.name(),

@@ -2,21 +2,63 @@
 //! lists. The meaning of an agent's events is in its row in
 //! `daemon/src/hooks/agent/rows.rs`.
 
-use super::Agent;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+/// An agent for which hooks can be installed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agent(pub(super) &'static AgentRow);
+
+impl ValueEnum for Agent {
+    fn value_variants<'a>() -> &'a [Self] {
+        AGENTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.0.title))
+    }
+}
+
+impl PartialEq for Agent {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Agent {
+    /// Returns its name in `touchmark hook NAME`.
+    pub(crate) fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Returns what is left to the user after the hooks are installed; `None`
+    /// for nothing.
+    pub(crate) fn note(self) -> Option<&'static str> {
+        self.0.note
+    }
+}
+
+/// Returns the agent with this name; `None` if there is none.
+pub(super) fn agent(name: &str) -> Option<Agent> {
+    AGENTS.iter().copied().find(|agent| agent.name() == name)
+}
+
+/// The name of touchmark's entry among MCP servers.
+pub(super) const NAME: &str = "touchmark";
 
 /// One agent's settings.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct AgentRow {
     /// The name in `touchmark hook NAME`.
     pub(super) name: &'static str,
     /// The name for display.
     pub(super) title: &'static str,
     /// The names of its programs.
     pub(super) programs: &'static [&'static str],
-    pub(super) user: Place,
+    pub(super) user: UserFile,
     /// The project's settings, below the workspace.
     pub(super) project: &'static str,
-    pub(super) what: What,
+    pub(super) adds: Addition,
     /// The settings of its MCP servers; `None` if it has none.
     pub(super) servers: Option<Servers>,
     /// What is left to the user after the hooks are installed; `None` for
@@ -27,10 +69,10 @@ pub(super) struct Row {
 /// The settings of an agent's MCP servers.
 #[derive(Debug)]
 pub(super) struct Servers {
-    pub(super) user: Place,
+    pub(super) user: UserFile,
     /// The project's settings, below the workspace.
     pub(super) project: &'static str,
-    pub(super) entry: Entry,
+    pub(super) entry: EntryFormat,
 }
 
 /// A variable that some agents replace by their working directory.
@@ -38,7 +80,7 @@ pub(super) const WORKSPACE: &str = "${workspaceFolder}";
 
 /// The format of an MCP server's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum EntryFormat {
     /// `command` and `args` in `mcpServers`, with a `type` if it is given.
     Json(Option<&'static str>),
     /// `command` and `args` in `mcpServers`, with `--workspace`, since the
@@ -64,7 +106,7 @@ const PLACES: &[&str] = &[
 
 /// Where a user's settings are.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum UserFile {
     /// In a directory that a variable names, else in one below the home
     /// directory: variable, directory, file.
     Named(&'static str, &'static str, &'static str),
@@ -76,7 +118,7 @@ pub(super) enum Place {
 
 /// What is added.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Addition {
     /// Hooks in a settings file.
     Hooks(Shape),
     /// A separate file. Its first line identifies it.
@@ -151,13 +193,13 @@ const fn within(name: &'static str, timeout: u64) -> Event {
 
 /// All agents.
 pub(super) static AGENTS: &[Agent] = &[
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "claude",
         title: "Claude Code",
         programs: &["claude"],
-        user: Place::Named("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+        user: UserFile::Named("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
         project: ".claude/settings.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),
@@ -183,19 +225,19 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5,
         }),
         servers: Some(Servers {
-            user: Place::Named("CLAUDE_CONFIG_DIR", "", ".claude.json"),
+            user: UserFile::Named("CLAUDE_CONFIG_DIR", "", ".claude.json"),
             project: ".mcp.json",
-            entry: Entry::Json(Some("stdio")),
+            entry: EntryFormat::Json(Some("stdio")),
         }),
         note: None,
     }),
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "codex",
         title: "Codex",
         programs: &["codex"],
-        user: Place::Named("CODEX_HOME", ".codex", "hooks.json"),
+        user: UserFile::Named("CODEX_HOME", ".codex", "hooks.json"),
         project: ".codex/hooks.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),
@@ -215,9 +257,9 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5,
         }),
         servers: Some(Servers {
-            user: Place::Named("CODEX_HOME", ".codex", "config.toml"),
+            user: UserFile::Named("CODEX_HOME", ".codex", "config.toml"),
             project: ".codex/config.toml",
-            entry: Entry::Table(PLACES),
+            entry: EntryFormat::Table(PLACES),
         }),
         note: Some(
             "Codex skips hooks without a message until you approve them: enter /hooks in Codex, and again whenever they change; for an unattended run, `codex exec --dangerously-bypass-hook-trust`",
@@ -226,13 +268,13 @@ pub(super) static AGENTS: &[Agent] = &[
     // AfterModel is left out: it is sent for every part of an answer, and each
     // would start a process. An automatic PreCompress is left out, too: it is
     // sent with every request and has no information.
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "gemini",
         title: "Gemini CLI",
         programs: &["gemini"],
-        user: Place::Home(".gemini/settings.json"),
+        user: UserFile::Home(".gemini/settings.json"),
         project: ".gemini/settings.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),
@@ -253,9 +295,9 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5_000,
         }),
         servers: Some(Servers {
-            user: Place::Home(".gemini/settings.json"),
+            user: UserFile::Home(".gemini/settings.json"),
             project: ".gemini/settings.json",
-            entry: Entry::Json(None),
+            entry: EntryFormat::Json(None),
         }),
         note: Some(
             "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change; in a folder that you do not trust it starts no MCP server",
@@ -263,13 +305,13 @@ pub(super) static AGENTS: &[Agent] = &[
     }),
     // Cursor rejects the whole file if it has an event that Cursor does not
     // know.
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "cursor",
         title: "Cursor",
         programs: &["cursor-agent", "cursor"],
-        user: Place::Home(".cursor/hooks.json"),
+        user: UserFile::Home(".cursor/hooks.json"),
         project: ".cursor/hooks.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[("version", 1)],
             events: &[
                 on("sessionStart"),
@@ -289,23 +331,23 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5,
         }),
         servers: Some(Servers {
-            user: Place::Home(".cursor/mcp.json"),
+            user: UserFile::Home(".cursor/mcp.json"),
             project: ".cursor/mcp.json",
-            entry: Entry::Placed,
+            entry: EntryFormat::Placed,
         }),
         note: None,
     }),
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "opencode",
         title: "opencode",
         programs: &["opencode"],
-        user: Place::Config("opencode/plugins/touchmark.js"),
+        user: UserFile::Config("opencode/plugins/touchmark.js"),
         project: ".opencode/plugins/touchmark.js",
-        what: What::File(include_str!("../../parts/touchmark.js")),
+        adds: Addition::File(include_str!("../../parts/touchmark.js")),
         servers: Some(Servers {
-            user: Place::Config("opencode/opencode.json"),
+            user: UserFile::Config("opencode/opencode.json"),
             project: "opencode.json",
-            entry: Entry::List,
+            entry: EntryFormat::List,
         }),
         note: Some(
             "opencode loads the plug-in at its next start. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
@@ -313,13 +355,13 @@ pub(super) static AGENTS: &[Agent] = &[
     }),
     // Newer versions take seconds, older ones milliseconds. All versions treat
     // values from 1000 as milliseconds.
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "qwen",
         title: "Qwen Code",
         programs: &["qwen"],
-        user: Place::Named("QWEN_HOME", ".qwen", "settings.json"),
+        user: UserFile::Named("QWEN_HOME", ".qwen", "settings.json"),
         project: ".qwen/settings.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),
@@ -352,20 +394,20 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5_000,
         }),
         servers: Some(Servers {
-            user: Place::Named("QWEN_HOME", ".qwen", "settings.json"),
+            user: UserFile::Named("QWEN_HOME", ".qwen", "settings.json"),
             project: ".qwen/settings.json",
-            entry: Entry::Json(None),
+            entry: EntryFormat::Json(None),
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
     }),
     // With these event names Copilot CLI sends what VS Code sends.
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "copilot",
         title: "GitHub Copilot: VS Code's agent, Copilot CLI",
         programs: &["copilot"],
-        user: Place::Home(".copilot/hooks/touchmark.json"),
+        user: UserFile::Home(".copilot/hooks/touchmark.json"),
         project: ".github/hooks/touchmark.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[("version", 1)],
             events: &[
                 on("SessionStart"),
@@ -385,13 +427,13 @@ pub(super) static AGENTS: &[Agent] = &[
         servers: None,
         note: Some("Copilot runs the hooks of a project only in a folder that you trust"),
     }),
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "droid",
         title: "Factory Droid",
         programs: &["droid"],
-        user: Place::Home(".factory/settings.json"),
+        user: UserFile::Home(".factory/settings.json"),
         project: ".factory/settings.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),
@@ -412,19 +454,19 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5,
         }),
         servers: Some(Servers {
-            user: Place::Home(".factory/mcp.json"),
+            user: UserFile::Home(".factory/mcp.json"),
             project: ".factory/mcp.json",
-            entry: Entry::Json(Some("stdio")),
+            entry: EntryFormat::Json(Some("stdio")),
         }),
         note: Some("Droid does not read these hooks if a hooks.json is next to the settings"),
     }),
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "grok",
         title: "Grok Build",
         programs: &["grok"],
-        user: Place::Named("GROK_HOME", ".grok", "hooks/touchmark.json"),
+        user: UserFile::Named("GROK_HOME", ".grok", "hooks/touchmark.json"),
         project: ".grok/hooks/touchmark.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),
@@ -454,19 +496,19 @@ pub(super) static AGENTS: &[Agent] = &[
             timeout: 5,
         }),
         servers: Some(Servers {
-            user: Place::Named("GROK_HOME", ".grok", "config.toml"),
+            user: UserFile::Named("GROK_HOME", ".grok", "config.toml"),
             project: ".grok/config.toml",
-            entry: Entry::Table(&[]),
+            entry: EntryFormat::Table(&[]),
         }),
         note: Some("Grok Build skips the hooks of a project until you enter /hooks-trust"),
     }),
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "windsurf",
         title: "Windsurf's Cascade",
         programs: &["windsurf"],
-        user: Place::Home(".codeium/windsurf/hooks.json"),
+        user: UserFile::Home(".codeium/windsurf/hooks.json"),
         project: ".windsurf/hooks.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("pre_user_prompt"),
@@ -485,13 +527,13 @@ pub(super) static AGENTS: &[Agent] = &[
         note: None,
     }),
     // goose finds a plug-in by its directory alone.
-    Agent(&Row {
+    Agent(&AgentRow {
         name: "goose",
         title: "goose",
         programs: &["goose"],
-        user: Place::Home(".agents/plugins/touchmark/hooks/hooks.json"),
+        user: UserFile::Home(".agents/plugins/touchmark/hooks/hooks.json"),
         project: ".agents/plugins/touchmark/hooks/hooks.json",
-        what: What::Hooks(Shape {
+        adds: Addition::Hooks(Shape {
             beside: &[],
             events: &[
                 on("SessionStart"),

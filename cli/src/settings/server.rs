@@ -10,10 +10,7 @@ use super::document::{self, Step, Style, Unreadable, find};
 use super::hooks::value;
 use super::json::Json;
 use super::made::{self, Made, member, without};
-use super::rows;
-
-/// The name of the entry.
-pub(super) const NAME: &str = "touchmark";
+use super::rows::{EntryFormat, NAME, WORKSPACE};
 
 /// The file of an agent's servers, and touchmark's entry in it.
 #[derive(Clone, Debug)]
@@ -34,7 +31,7 @@ pub(super) enum Entry {
 
 /// The current state of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Presence {
     Nothing,
     /// touchmark's, and up to date.
     Ours,
@@ -56,20 +53,20 @@ fn command(program: &str, kind: Option<&str>, arguments: &[&str]) -> Json {
 
 impl Server {
     /// Returns the entry for an agent, from the format of its settings.
-    pub(super) fn of(entry: rows::Entry, path: PathBuf, program: &str) -> Self {
+    pub(super) fn of(entry: EntryFormat, path: PathBuf, program: &str) -> Self {
         match entry {
-            rows::Entry::Json(kind) => Self {
+            EntryFormat::Json(kind) => Self {
                 path,
                 entry: Entry::Json("mcpServers", command(program, kind, &["mcp"])),
             },
-            rows::Entry::Placed => {
-                let words = ["--workspace", rows::WORKSPACE, "mcp"];
+            EntryFormat::Placed => {
+                let words = ["--workspace", WORKSPACE, "mcp"];
                 Self {
                     path,
                     entry: Entry::Json("mcpServers", command(program, None, &words)),
                 }
             }
-            rows::Entry::List => {
+            EntryFormat::List => {
                 let words = Json::List(vec![program.into(), "mcp".into()]);
                 let entry = vec![("type", "local".into()), ("command", words)];
                 // The agent reads both files, and users have one of them.
@@ -79,7 +76,7 @@ impl Server {
                     entry: Entry::Json("mcp", Json::Object(entry)),
                 }
             }
-            rows::Entry::Table(variables) => Self {
+            EntryFormat::Table(variables) => Self {
                 path,
                 entry: Entry::Table(program.to_owned(), variables),
             },
@@ -90,13 +87,13 @@ impl Server {
     ///
     /// # Errors
     /// The text cannot be edited.
-    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Found, Unreadable> {
+    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Presence, Unreadable> {
         let Some(found) = self.entry(text)? else {
-            return Ok(Found::Nothing);
+            return Ok(Presence::Nothing);
         };
         let place = self.place();
         if !made.is_some_and(|made| made.members.contains(&place)) || words(&found).is_none() {
-            return Ok(Found::Theirs);
+            return Ok(Presence::Theirs);
         }
         Ok(
             match self
@@ -105,8 +102,8 @@ impl Server {
                 .iter()
                 .all(|(name, is)| found.get(name) == Some(is))
             {
-                true => Found::Ours,
-                false => Found::Older,
+                true => Presence::Ours,
+                false => Presence::Older,
             },
         )
     }
@@ -159,7 +156,7 @@ impl Server {
     pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
         let found = self.found(text, made)?;
         let made = match (found, made) {
-            (Found::Ours | Found::Older, Some(made)) => made,
+            (Presence::Ours | Presence::Older, Some(made)) => made,
             _ => return Ok(text.to_owned()),
         };
         let Entry::Json(within, _) = &self.entry else {

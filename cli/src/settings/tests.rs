@@ -9,22 +9,21 @@ use serde_json::Value;
 
 use super::hooks::Hooks;
 use super::made::Made;
-use super::rows::What;
-use super::{agent, rows};
+use super::rows::{self, Addition, agent};
 
 /// Returns the hooks of all agents that have them in settings.
 fn agents() -> Vec<Hooks> {
-    let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.what {
-        What::Hooks(shape) => Some(Hooks::of(agent.name(), shape, "/a path/touchmark")),
-        What::File(_) => None,
+    let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.adds {
+        Addition::Hooks(shape) => Some(Hooks::of(agent.name(), shape, "/a path/touchmark")),
+        Addition::File(_) => None,
     });
     hooks.collect()
 }
 
 fn of(name: &str, program: &str) -> Hooks {
-    match &agent(name).unwrap().0.what {
-        What::Hooks(shape) => Hooks::of(agent(name).unwrap().name(), shape, program),
-        What::File(_) => panic!("{name} has no hooks"),
+    match &agent(name).unwrap().0.adds {
+        Addition::Hooks(shape) => Hooks::of(agent(name).unwrap().name(), shape, program),
+        Addition::File(_) => panic!("{name} has no hooks"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Row, Setup, kinds};
+use super::{AgentPlans, Setup, kinds};
 use crate::daemon::doctor::Finding;
 use crate::findings;
 use crate::output::{self, Outcome};
@@ -24,7 +24,7 @@ const MOST_LINES: usize = 200;
 
 impl Setup<'_> {
     /// Prints the agents found and the planned changes.
-    pub(super) fn show(&self, rows: &[Row]) -> Outcome {
+    pub(super) fn show(&self, rows: &[AgentPlans]) -> Outcome {
         if self.context.global.json || self.context.global.quiet {
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Setup<'_> {
             }
         }
         let width = columns().unwrap_or(usize::MAX);
-        for plan in rows.iter().flat_map(Row::changes) {
+        for plan in rows.iter().flat_map(AgentPlans::changes) {
             output::line("")?;
             let lines = difference(&directory(&plan.path), &plan.texts());
             let (shown, rest) = lines.split_at(lines.len().min(MOST_LINES));
@@ -51,7 +51,7 @@ impl Setup<'_> {
 
     /// Lists the files that would be written, since the differences may have
     /// scrolled away.
-    fn list(&self, rows: &[Row]) -> Outcome {
+    fn list(&self, rows: &[AgentPlans]) -> Outcome {
         let plain = anstyle::Style::new();
         let changes = rows.iter().flat_map(|row| {
             let changes = row.changes();
@@ -81,10 +81,10 @@ impl Setup<'_> {
     }
 
     /// Prints the result.
-    pub(super) fn tell(&self, rows: &[Row], findings: &[Finding], written: bool) -> Outcome {
+    pub(super) fn tell(&self, rows: &[AgentPlans], findings: &[Finding], written: bool) -> Outcome {
         if self.context.global.json {
             return self.context.json(&json!({
-                "workspace": self.root().to_string_lossy(),
+                "workspace": self.workspace.root.to_string_lossy(),
                 "scope": match self.scope {
                     Scope::User => "user",
                     Scope::Project => "project",
@@ -95,7 +95,7 @@ impl Setup<'_> {
             }));
         }
         findings::print(self.context, findings)?;
-        let changes = rows.iter().flat_map(Row::changes).next().is_some();
+        let changes = rows.iter().flat_map(AgentPlans::changes).next().is_some();
         match (self.action, changes, written) {
             (_, true, false) => self.context.say("nothing is written"),
             (Action::Install, true, true) => self
@@ -111,7 +111,7 @@ impl Setup<'_> {
 }
 
 /// Returns a table row with an agent and where it was found.
-fn found(row: &Row) -> Vec<(anstyle::Style, String)> {
+fn found(row: &AgentPlans) -> Vec<(anstyle::Style, String)> {
     let places = row.found.iter().flat_map(|found| {
         let program = found.program.as_deref().map(directory);
         program
@@ -129,7 +129,7 @@ fn found(row: &Row) -> Vec<(anstyle::Style, String)> {
     ]
 }
 
-fn facts_of(row: &Row) -> serde_json::Value {
+fn facts_of(row: &AgentPlans) -> serde_json::Value {
     let place =
         |path: Option<&std::path::PathBuf>| path.map(|path| path.to_string_lossy().into_owned());
     let found = row.found.as_ref();

@@ -8,9 +8,10 @@ use serde_json::json;
 use super::{TEXTS, parsed};
 use crate::settings::file::BYTE_ORDER_MARK;
 use crate::settings::hooks::Hooks;
-use crate::settings::plan::{Part, Which, changed};
+use crate::settings::part::{Part, Which};
+use crate::settings::plan::changed;
 use crate::settings::record::Record;
-use crate::settings::rows::{self, What};
+use crate::settings::rows::{self, Addition};
 use crate::settings::server::Server;
 use crate::settings::{Action, Agent};
 
@@ -52,7 +53,7 @@ impl Kept {
 /// Returns what an agent's files may have: its hooks, its servers, or both in
 /// one.
 fn files(agent: Agent) -> Vec<Vec<Part>> {
-    let What::Hooks(shape) = &agent.0.what else {
+    let Addition::Hooks(shape) = &agent.0.adds else {
         return Vec::new();
     };
     let hooks = Part::Hooks(Hooks::of(agent.name(), shape, "touchmark"));
@@ -199,7 +200,7 @@ fn a_server_of_the_users_own_stays() {
 
 #[test]
 fn a_table_that_is_closed_is_left_to_the_user() {
-    let codex = crate::settings::agent("codex").unwrap();
+    let codex = crate::settings::rows::agent("codex").unwrap();
     let parts = files(codex).remove(1);
     let refused = |text: &str| {
         let bytes = Some(text.as_bytes());
