@@ -14,7 +14,7 @@ use serde::Serialize;
 use touchmark_client::Error as ClientError;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
-use touchmark_client::proto::{At, Author, AuthorKind, ClientPath, Evidence, Hash, RelPath};
+use touchmark_client::proto::{At, Author, AuthorKind, Evidence, Hash, RelPath};
 
 use crate::blame::blamed;
 use crate::hunks::decoded;
@@ -143,12 +143,10 @@ fn writers(
     let mut cause = String::new();
     for at in [Some(same), then].into_iter().flatten() {
         let ask = FileBlame {
-            path: ClientPath::from(file),
             at: Some(at),
-            range: None,
-            exact: None,
             // A line that the history does not know has no author here.
             commits: Some(false),
+            ..FileBlame::new(file)
         };
         match blamed(client, &ask) {
             Ok(blame) if blame.lines.iter().all(|line| line.clock.is_none()) => {

@@ -12,9 +12,8 @@ use crate::text::{MAX_NAME, called, escaped};
 pub(crate) fn checkpoints(client: &Client, session: &SessionId) -> Outcome<Vec<CheckpointRow>> {
     pages(|cursor| {
         let answer = client.call(CheckpointList {
-            session: session.clone(),
-            limit: None,
             cursor,
+            ..CheckpointList::new(session.clone())
         })?;
         Ok((answer.checkpoints, answer.more))
     })

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::Method;
+use touchmark_client::proto::Reply;
 use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::sessions::{SessionList, SessionRow};
 use touchmark_client::proto::{ClientPath, SessionId};
@@ -15,6 +17,7 @@ use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_s
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::system::terminal::is_terminal;
+use crate::wire::result_json;
 
 /// How long a daemon that has accepted the connection is waited for. An undo of
 /// large files takes seconds, and who runs a command can interrupt it.
@@ -90,11 +93,27 @@ impl Context {
         Start::default()
     }
 
-    /// Returns a file from the command line as a path for the daemon.
-    pub(crate) fn path(&self, workspace: &Workspace, file: &Path) -> Outcome<ClientPath> {
-        Ok(ClientPath::from(
-            spoken(file, &current_directory()?, &workspace.root).as_path(),
-        ))
+    /// Connects to the daemon of the workspace, which it starts unless
+    /// `--no-start` is given.
+    pub(crate) fn open(&self) -> Outcome<Connection<'_>> {
+        let workspace = self.workspace()?;
+        let client = self.connect(&workspace)?;
+        Ok(Connection {
+            context: self,
+            workspace,
+            client,
+        })
+    }
+
+    /// Connects to the daemon of the workspace, if one runs.
+    pub(crate) fn open_running(&self) -> Outcome<Connection<'_>> {
+        let workspace = self.workspace()?;
+        let client = self.connect_running(&workspace)?;
+        Ok(Connection {
+            context: self,
+            workspace,
+            client,
+        })
     }
 
     /// Prints a value as JSON.
@@ -118,6 +137,41 @@ impl Context {
             let text = crate::text::escaped(text, 2000);
             let _nobody_reads = writeln!(anstream::stderr(), "{name} {text}");
         }
+    }
+}
+
+/// A connection to the daemon of the workspace.
+pub(crate) struct Connection<'c> {
+    pub(crate) context: &'c Context,
+    pub(crate) workspace: Workspace,
+    pub(crate) client: Client,
+}
+
+impl Connection<'_> {
+    /// Sends a request, and returns its result. With `--json` the result is
+    /// printed, and `None` returned.
+    pub(crate) fn answer<M: Method>(&self, ask: M) -> Outcome<Option<M::Result>> {
+        if self.context.global.json {
+            self.json(self.client.request(ask.into_request())?)?;
+            return Ok(None);
+        }
+        Ok(Some(self.client.call(ask)?))
+    }
+
+    /// Prints the result of a reply as JSON.
+    pub(crate) fn json(&self, reply: Reply) -> Outcome {
+        self.context.json(&result_json(reply, &self.workspace.root))
+    }
+
+    /// Returns a file from the command line as a path for the daemon.
+    pub(crate) fn path(&self, file: &Path) -> Outcome<ClientPath> {
+        let absolute = spoken(file, &current_directory()?, &self.workspace.root);
+        Ok(ClientPath::from(absolute.as_path()))
+    }
+
+    /// Returns the session that a user means; `None` if none was named.
+    pub(crate) fn meant(&self, said: Option<&SessionId>) -> Outcome<Option<SessionId>> {
+        said.map(|said| meant(&self.client, said)).transpose()
     }
 }
 
@@ -186,11 +240,11 @@ pub(crate) fn pages<T>(
 /// Returns all sessions.
 pub(crate) fn all_sessions(client: &Client) -> Outcome<Vec<SessionRow>> {
     pages(|cursor| {
-        let asked = SessionList {
-            limit: None,
+        let ask = SessionList {
             cursor,
+            ..SessionList::new()
         };
-        let answer = client.call(asked)?;
+        let answer = client.call(ask)?;
         Ok((answer.sessions, answer.more))
     })
 }

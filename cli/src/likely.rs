@@ -79,10 +79,7 @@ pub(crate) fn ask_about(
     if !io::stdin().is_terminal() || !hunks.iter().any(|hunk| is_doubtful(hunk)) {
         return Ok(false);
     }
-    let ran = client.call(CommandList {
-        session: None,
-        limit: Some(COMMANDS),
-    })?;
+    let ran = client.call(CommandList::new().limit(COMMANDS))?;
     let mut is_answered = false;
     for row in ran.commands.iter().rev() {
         let is_of = |hunk: &ReviewHunk| hunk.command.as_ref() == Some(&row.command);

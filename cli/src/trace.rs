@@ -8,11 +8,12 @@ use touchmark_client::proto::history::{Blame, BlameLine};
 use touchmark_client::proto::models::ModelList;
 use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
+use crate::context::{Connection, pages};
 use crate::daemon::WorkTree;
 use crate::output::Outcome;
 
 /// Returns the record of one file.
-pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> Outcome<Value> {
+pub(crate) fn record(connection: &Connection<'_>, blame: &Blame) -> Outcome<Value> {
     let mut authors: Vec<&Author> = Vec::new();
     for line in &blame.lines {
         if !authors.contains(&&line.author) {
@@ -21,7 +22,7 @@ pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> O
     }
     let conversations: Vec<Value> = authors
         .into_iter()
-        .map(|author| conversation(client, blame, author))
+        .map(|author| conversation(&connection.client, blame, author))
         .collect();
     let mut record = json!({
         "version": "0.1.0",
@@ -34,7 +35,7 @@ pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> O
             "contentHash": format!("sha256:{}", blame.hash),
         }},
     });
-    if let Some(revision) = revision(workspace) {
+    if let Some(revision) = revision(&connection.workspace) {
         record["vcs"] = json!({"type": "git", "revision": revision});
     }
     Ok(record)
@@ -65,24 +66,14 @@ fn conversation(client: &Client, blame: &Blame, author: &Author) -> Value {
 
 /// Returns a session's last model, as `provider/model`.
 pub(crate) fn model(client: &Client, session: &SessionId) -> Option<String> {
-    let mut cursor = None;
-    let mut last = None;
-    loop {
-        let session = session.clone();
-        let page = client
-            .call(ModelList {
-                session,
-                limit: None,
-                cursor,
-            })
-            .ok()?;
-        last = page.entries.into_iter().next_back().or(last);
-        cursor = page.more;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    let entry = last?;
+    let entries = pages(|cursor| {
+        let page = client.call(ModelList {
+            cursor,
+            ..ModelList::new(session.clone())
+        })?;
+        Ok((page.entries, page.more))
+    });
+    let entry = entries.ok()?.pop()?;
     Some(format!("{}/{}", entry.provider_id, entry.model_id))
 }
 

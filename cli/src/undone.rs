@@ -7,12 +7,11 @@ use touchmark_client::proto::undo::{
 };
 use touchmark_client::proto::{LineRange, Reply};
 
-use crate::context::Context;
+use crate::context::Connection;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
 use crate::text::{MAX_NAME, author, count, cut, duration, escaped, folded, path, wrapped};
-use crate::wire::result_json;
 
 /// What was done, path, remarks.
 const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
@@ -27,19 +26,15 @@ const COMMIT: usize = 7;
 const PLANNED: usize = 20;
 
 /// Prints the result of an undo or a redo, or of a dry run of one.
-pub(crate) fn tell(
-    context: &Context,
-    root: &std::path::Path,
-    reply: Reply,
-    planned: bool,
-) -> Outcome {
+pub(crate) fn tell(connection: &Connection<'_>, reply: Reply, planned: bool) -> Outcome {
+    let context = connection.context;
     let is_redo = matches!(reply, Reply::Redo(_));
     let (Reply::Undo(undone) | Reply::Redo(undone)) = &reply else {
         return Ok(());
     };
     let is_nothing = undone.undo.is_none();
     if context.global.json {
-        context.json(&result_json(reply, root))?;
+        connection.json(reply)?;
     } else {
         show(undone, planned, is_redo, planned)?;
         match &undone.undo {

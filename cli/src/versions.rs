@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
-use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::{
     At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, Version, VersionKind,
@@ -13,7 +12,7 @@ use touchmark_client::proto::{
 };
 
 use crate::checkpoints::labelled;
-use crate::context::{self, Context};
+use crate::context::{self, Connection};
 use crate::output::{Failure, Outcome};
 use crate::style;
 use crate::text::{author, cut, date, now, path, time_of_day, zone};
@@ -68,20 +67,19 @@ impl Said {
 /// Returns a file and which version of it: `PATH@V`, or `PATH` and the version
 /// `at`.
 pub(crate) fn file_and_version(
-    context: &Context,
-    workspace: &Workspace,
-    client: &Client,
+    connection: &Connection<'_>,
     said: &Path,
     at: Option<&Said>,
 ) -> Outcome<(ClientPath, Option<At>)> {
     let text = said.to_str();
+    let client = &connection.client;
     let at = Said::resolved(at, client)?;
     let parted = text.filter(|_| at.is_none()).and_then(At::split);
     match parted {
         // A file whose name has an `@` is meant.
-        Some(_) if said.symlink_metadata().is_ok() => Ok((context.path(workspace, said)?, None)),
+        Some(_) if said.symlink_metadata().is_ok() => Ok((connection.path(said)?, None)),
         Some((path, at)) => {
-            let path = context.path(workspace, Path::new(path))?;
+            let path = connection.path(Path::new(path))?;
             Ok((path, Some(at.exact(now(), &zone()))))
         }
         None => {
@@ -93,9 +91,9 @@ pub(crate) fn file_and_version(
                 && Path::new(file).symlink_metadata().is_ok()
             {
                 let at = labelled(client, version)?;
-                return Ok((context.path(workspace, Path::new(file))?, Some(at)));
+                return Ok((connection.path(Path::new(file))?, Some(at)));
             }
-            Ok((context.path(workspace, said)?, at))
+            Ok((connection.path(said)?, at))
         }
     }
 }
@@ -103,21 +101,16 @@ pub(crate) fn file_and_version(
 /// Returns files and directories as paths for the daemon; `None` for the whole
 /// workspace.
 pub(crate) fn files(
-    context: &Context,
-    workspace: &Workspace,
+    connection: &Connection<'_>,
     said: &[PathBuf],
 ) -> Outcome<Option<Vec<ClientPath>>> {
-    let here: Vec<PathBuf> = said
-        .iter()
-        .map(|path| match path.as_os_str() == "." {
-            true => std::env::current_dir().unwrap_or_default(),
-            false => path.clone(),
-        })
-        .collect();
-    let root = native::bytes(&workspace.root);
+    let root = native::bytes(&connection.workspace.root);
     let mut paths = Vec::new();
-    for path in here {
-        let path = context.path(workspace, &path)?;
+    for path in said {
+        let path = match path.as_os_str() == "." {
+            true => connection.path(&std::env::current_dir().unwrap_or_default())?,
+            false => connection.path(path)?,
+        };
         // The root directory selects all files.
         if path.as_bytes() == &*root {
             return Ok(None);

@@ -6,13 +6,12 @@ use anstyle::Style;
 use clap::Args;
 use serde_json::json;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::sessions::SessionList;
 use touchmark_client::proto::{Author, SessionId};
 
 use crate::attest::git::{Repository, short};
 use crate::attest::note::{self, Agent};
 use crate::attest::{Attested, Totals, attest};
-use crate::context::{Context, pages};
+use crate::context::{Context, all_sessions};
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
@@ -91,12 +90,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 
 /// Returns the programs of all sessions.
 fn agents(client: &Client) -> Outcome<BTreeMap<String, Agent>> {
-    let sessions = pages(|cursor| {
-        let limit = None;
-        let answer = client.call(SessionList { limit, cursor })?;
-        Ok((answer.sessions, answer.more))
-    })?;
-    let agents = sessions.into_iter().map(|row| {
+    let agents = all_sessions(client)?.into_iter().map(|row| {
         let tool = row.agent.map(|program| program.name);
         (row.session.to_string(), Agent { tool, model: None })
     });

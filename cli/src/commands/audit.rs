@@ -9,21 +9,17 @@ use crate::output::{self, Failure, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{count, path};
-use crate::wire::result_json;
 
 /// A word, the path, what is on record and on disk.
 const TABLE: Table = Table::new(&[Step::Middle(1, 12)]).with_remarks();
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    let workspace = context.workspace()?;
-    let audited = context.connect(&workspace)?.call(Audit {})?;
+    let connection = context.open()?;
+    let audited = connection.client.call(Audit {})?;
     let (checked, differences) = (audited.checked, audited.differences.len() as u64);
-    if context.global.json {
-        context.json(&result_json(Reply::Audit(audited), &workspace.root))?;
-    } else {
-        for line in lines(&audited.differences, &View::here()) {
-            output::line(&line)?;
-        }
+    match context.global.json {
+        true => connection.json(Reply::Audit(audited))?,
+        false => output::lines(&lines(&audited.differences, &View::here()))?,
     }
     let checked = count(checked, "file");
     if differences > 0 {

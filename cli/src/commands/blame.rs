@@ -19,7 +19,6 @@ use crate::table::{Table, View};
 use crate::text::{MAX_NAME, cut, escaped};
 use crate::trace;
 use crate::versions::{Said, WHO, colour, file_and_version, name, version, who};
-use crate::wire::result_json;
 
 /// Show who wrote each line of a file.
 #[derive(Debug, Args)]
@@ -52,28 +51,20 @@ enum Format {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let (path, at) = file_and_version(
-        context,
-        &workspace,
-        &client,
-        &options.file,
-        options.at.as_ref(),
-    )?;
+    let connection = context.open()?;
+    let (path, at) = file_and_version(&connection, &options.file, options.at.as_ref())?;
     let ask = FileBlame {
-        path,
         at,
         range: options.lines,
         exact: options.exact.then_some(true),
-        commits: None,
+        ..FileBlame::new(path)
     };
-    let blame = blamed(&client, &ask)?;
+    let blame = blamed(&connection.client, &ask)?;
     if options.format == Format::AgentTrace {
-        return context.json(&trace::record(&client, &workspace, &blame)?);
+        return context.json(&trace::record(&connection, &blame)?);
     }
     if context.global.json {
-        return context.json(&result_json(Reply::FileBlame(blame), &workspace.root));
+        return connection.json(Reply::FileBlame(blame));
     }
     show(&mut Page::open(context), &blame)?;
     if let Some(cause) = &blame.cause {

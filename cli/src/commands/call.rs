@@ -10,7 +10,7 @@ use touchmark_client::proto::Request;
 
 use crate::context::Context;
 use crate::output::{Failure, Outcome};
-use crate::wire::{parsed, result_json};
+use crate::wire::parsed;
 
 /// Send any request of the protocol; print the result as JSON.
 #[derive(Debug, Args)]
@@ -24,10 +24,9 @@ pub(crate) struct Options {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let request = request(&options.method, &read(&options.params)?)?;
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let reply = client.request(request).map_err(Failure::Call)?;
-    context.json(&result_json(reply, &workspace.root))
+    let connection = context.open()?;
+    let reply = connection.client.request(request);
+    connection.json(reply.map_err(Failure::Call)?)
 }
 
 fn read(params: &str) -> Outcome<String> {

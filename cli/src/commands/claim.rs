@@ -3,14 +3,13 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::claim::Claim;
-use touchmark_client::proto::{ClientPath, LineRange, Reply, SessionId};
+use touchmark_client::proto::{LineRange, SessionId};
 
 use crate::blame;
 use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{Failure, Outcome};
 use crate::text::count;
-use crate::wire::result_json;
 
 /// Say who wrote a change.
 ///
@@ -31,33 +30,31 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
     let by = match &*options.by {
         "you" | "me" => None,
         name => {
             let name = SessionId::new(name).map_err(|error| Failure::Usage(error.to_string()))?;
-            Some(context::meant(&client, &name)?)
+            Some(context::meant(&connection.client, &name)?)
         }
     };
-    let place = |file: &str| context.path(&workspace, file.as_ref());
     let (paths, lines) = match &options.what {
         None => (None, None),
         Some(what) => {
-            let (file, lines) = divided(what, |file| workspace.root.join(file).exists());
-            let path: ClientPath = place(file)?;
-            (Some(vec![path]), lines)
+            let root = &connection.workspace.root;
+            let (file, lines) = divided(what, |file| root.join(file).exists());
+            (Some(vec![connection.path(file.as_ref())?]), lines)
         }
     };
-    let claimed = client.call(Claim {
+    let claimed = connection.answer(Claim {
         session: by,
         command: options.command.clone(),
         paths,
         lines,
     })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::Claim(claimed), &workspace.root));
-    }
+    let Some(claimed) = claimed else {
+        return Ok(());
+    };
     let what = match claimed.lines {
         0 => count(u64::from(claimed.versions), "change"),
         lines => count(u64::from(lines), "line"),

@@ -67,8 +67,7 @@ fn status(context: &Context) -> Outcome {
     if all.is_empty() {
         return context.say("no workspaces");
     }
-    let lines = lines(&all, limits, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines(&all, limits, &View::here()))
 }
 
 /// Whether a workspace has a daemon.

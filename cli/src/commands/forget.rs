@@ -51,10 +51,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         let said = session(&forgotten);
         let client = context.connect(&workspace)?;
         let session = context::meant(&client, &forgotten)?;
-        client.call(SessionClose {
-            session,
-            forget: true,
-        })?;
+        client.call(SessionClose::new(session).forget(true))?;
         return tell(
             context,
             "session",

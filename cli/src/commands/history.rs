@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::files::{FileHistory, Versions};
-use touchmark_client::proto::{AuthorKind, Evidence, Reply, Version};
+use touchmark_client::proto::{AuthorKind, Evidence, Version};
 
 use crate::context::Context;
 use crate::output::{self, Outcome};
@@ -13,7 +13,6 @@ use crate::style;
 use crate::table::{Step, Table, View};
 use crate::text::{author, bytes};
 use crate::versions::{remarks, verb};
-use crate::wire::result_json;
 
 /// Time, author, what happened, hash, size, remarks.
 const TABLE: Table =
@@ -30,23 +29,15 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let history = context.connect(&workspace)?.call(FileHistory {
-        path: context.path(&workspace, &options.file)?,
-        limit: Some(options.limit),
-        before: None,
-        sync: None,
-        verify: None,
-    })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::FileHistory(history), &workspace.root));
-    }
+    let connection = context.open()?;
+    let ask = FileHistory::new(connection.path(&options.file)?).limit(options.limit);
+    let Some(history) = connection.answer(ask)? else {
+        return Ok(());
+    };
     if history.versions.is_empty() {
         return context.say("no versions: no session has named this file");
     }
-    for line in lines(&history, &View::here()) {
-        output::line(&line)?;
-    }
+    output::lines(&lines(&history, &View::here()))?;
     if history.more.is_some() {
         context.say("older versions: ask for more with -n")?;
     }

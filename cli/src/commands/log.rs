@@ -8,10 +8,10 @@ use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::activity::{Activities, ActivityKind};
 use touchmark_client::proto::history::{FileDiff, FileLog, LogEntries, LogEntry};
-use touchmark_client::proto::{At, ClientPath, Clock, Reply, native};
+use touchmark_client::proto::{At, ClientPath, Clock, Reply};
 
 use crate::complete;
-use crate::context::Context;
+use crate::context::{Connection, Context};
 use crate::hunks;
 use crate::output::Outcome;
 use crate::pager::Page;
@@ -54,18 +54,18 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let by = By::said(&client, options.by.as_deref())?;
+    let connection = context.open()?;
+    let client = &connection.client;
+    let by = By::said(client, options.by.as_deref())?;
     let mut ask = FileLog {
-        paths: files(context, &workspace, &options.paths)?,
-        since: Said::resolved(options.since.as_ref(), &client)?,
+        paths: files(&connection, &options.paths)?,
+        since: Said::resolved(options.since.as_ref(), client)?,
         lines: options.stat,
         limit: Some(PAGE),
         ..FileLog::default()
     };
     let actions = match ask.paths {
-        None => actions(&client, ActivityKind::OF_PEOPLE, ask.since.as_ref())?,
+        None => actions(client, ActivityKind::OF_PEOPLE, ask.since.as_ref())?,
         Some(_) => Vec::new(),
     };
     let mut timeline = Timeline::new(actions, options.files || options.patch);
@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             all.extend(rows);
         } else if !rows.is_empty() {
             let page = page.get_or_insert_with(|| Page::open(context));
-            show(page, &client, options, &rows)?;
+            show(page, client, options, &rows)?;
         }
         ask.before = more.filter(|_| left > 0);
         if ask.before.is_none() {
@@ -93,7 +93,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         }
     }
     if context.global.json {
-        return json(context, &client, options.patch, all, &workspace.root);
+        return json(&connection, options.patch, all);
     }
     if page.is_none() {
         return context.say("no versions of tracked files were found");
@@ -124,26 +124,13 @@ fn of_version(entry: &LogEntry) -> FileDiff {
         epoch: Some(epoch),
         n,
     };
-    FileDiff {
-        path: Some(ClientPath::from(std::path::Path::new(&*native::name(
-            entry.version.path.as_bytes(),
-        )))),
-        paths: None,
-        from: at(n - 1),
-        to: Some(at(n)),
-        context: None,
-        limit: None,
-        cursor: None,
-    }
+    FileDiff::new(at(n - 1))
+        .path(ClientPath::from(&entry.version.path))
+        .to(at(n))
 }
 
-fn json(
-    context: &Context,
-    client: &Client,
-    patch: bool,
-    rows: Vec<Row>,
-    root: &std::path::Path,
-) -> Outcome {
+fn json(connection: &Connection<'_>, patch: bool, rows: Vec<Row>) -> Outcome {
+    let root = &connection.workspace.root;
     let mut entries = Vec::new();
     let mut done = Vec::new();
     for row in rows {
@@ -163,7 +150,7 @@ fn json(
         true => entries
             .iter()
             .map(|entry| {
-                let diff = client.call(of_version(entry)).ok()?;
+                let diff = connection.client.call(of_version(entry)).ok()?;
                 Some(result_json(Reply::FileDiff(diff), root)["hunks"].take())
             })
             .collect(),
@@ -184,5 +171,5 @@ fn json(
         more: None,
     };
     value["actions"] = result_json(Reply::ActivityList(done), root)["rows"].take();
-    context.json(&value)
+    connection.context.json(&value)
 }

@@ -12,7 +12,6 @@ use crate::style;
 use crate::table::{Step, Table, View};
 use crate::text::{authors, count, path};
 use crate::versions::verb;
-use crate::wire::result_json;
 
 /// Time, authors, what happened, path, lines, remarks.
 const TABLE: Table = Table::new(&[
@@ -38,8 +37,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
+    let client = &connection.client;
     let mut asked = ModifiedList {
         session: options.session,
         since: options.since,
@@ -54,14 +53,12 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         all.more = more;
     }
     if context.global.json {
-        return context.json(&result_json(Reply::ModifiedList(all), &workspace.root));
+        return connection.json(Reply::ModifiedList(all));
     }
     if all.changes.is_empty() {
         return context.say("nothing changed");
     }
-    for line in lines(&all.changes, &View::here()) {
-        output::line(&line)?;
-    }
+    output::lines(&lines(&all.changes, &View::here()))?;
     context.say(&format!(
         "{} as of clock {}",
         count(all.changes.len() as u64, "change"),

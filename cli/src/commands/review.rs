@@ -15,14 +15,13 @@ use touchmark_client::proto::review::{
 use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
 use crate::complete;
-use crate::context::{self, Context};
+use crate::context::{self, Connection, Context};
 use crate::likely;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::table::View;
 use crate::text::{MAX_NAME, authors, count, cut, escaped, folded, path, width};
 use crate::undone;
-use crate::wire::result_json;
 
 /// The maximum number of lines of each side of a change that are shown. `?`
 /// shows how to see more.
@@ -91,49 +90,31 @@ enum Answer {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let session = match &options.session {
-        Some(said) => Some(context::meant(&client, said)?),
-        None => None,
-    };
-    let paths = match options.paths.as_slice() {
-        [] => None,
-        paths => {
-            let paths = paths.iter().map(|file| context.path(&workspace, file));
-            Some(paths.collect::<Outcome<Vec<ClientPath>>>()?)
-        }
-    };
+    let connection = context.open()?;
+    let paths = options.paths.iter().map(|file| connection.path(file));
+    let paths = paths.collect::<Outcome<Vec<ClientPath>>>()?;
     // All changes are kept or undone at once, so all of them are listed, not only
     // the first page (LIM-2).
     let is_all = options.keep_all || options.undo_all;
     let ask = ReviewList {
-        session,
-        paths,
+        session: connection.meant(options.session.as_ref())?,
+        paths: (!paths.is_empty()).then_some(paths),
         limit: is_all.then_some(u32::MAX),
         command: options.command.clone(),
     };
-    let queue = client.call(ask.clone())?;
+    let queue = connection.client.call(ask.clone())?;
     if options.keep_all {
         let hunks = changes(&queue).iter().map(Change::named).collect();
-        let kept = client.call(ReviewKeep { hunks })?;
-        if context.global.json {
-            return context.json(&result_json(Reply::ReviewKeep(kept), &workspace.root));
-        }
-        return context.say(&format!("kept: {}", count(u64::from(kept.kept), "change")));
+        return match connection.answer(ReviewKeep { hunks })? {
+            Some(kept) => context.say(&format!("kept: {}", count(u64::from(kept.kept), "change"))),
+            None => Ok(()),
+        };
     }
     if options.undo_all {
-        return undo_all(
-            context,
-            &client,
-            &ask,
-            queue,
-            options.likely,
-            &workspace.root,
-        );
+        return undo_all(&connection, &ask, queue, options.likely);
     }
     if context.global.json {
-        return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
+        return connection.json(Reply::ReviewList(queue));
     }
     if changes(&queue).is_empty() {
         return context.say("nothing is left to review");
@@ -141,30 +122,28 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if options.list || !io::stdin().is_terminal() {
         return list(&queue, options.files);
     }
-    walk(context, &client, &ask, options.files, &workspace.root)
+    walk(&connection, &ask, options.files)
 }
 
 /// Undoes all changes of a queue. What may be the user's is asked about, and
 /// stays without an answer (UNDO-7), unless `take_likely` is set.
 fn undo_all(
-    context: &Context,
-    client: &Client,
+    connection: &Connection<'_>,
     ask: &ReviewList,
     mut queue: ReviewHunks,
     take_likely: bool,
-    root: &std::path::Path,
 ) -> Outcome {
+    let Connection {
+        context, client, ..
+    } = connection;
     let all: Vec<&ReviewHunk> = queue.hunks.iter().collect();
     if !take_likely && likely::ask_about(client, &all, &queue.hunks)? {
         queue = client.call(ask.clone())?;
     }
     let all = changes(&queue);
     let stays = |change: &&Change| !take_likely && change.is_doubtful();
-    let hunks: Vec<ReviewNamed> = all
-        .iter()
-        .filter(|change| !stays(change))
-        .map(Change::named)
-        .collect();
+    let hunks = all.iter().filter(|change| !stays(change));
+    let hunks = hunks.map(Change::named).collect();
     let left: Vec<Change> = all.iter().filter(stays).copied().collect();
     if !context.global.json {
         for entry in entries(&left, |_| false) {
@@ -177,11 +156,8 @@ fn undo_all(
             ))?;
         }
     }
-    let undone = client.call(ReviewUndo {
-        hunks,
-        no_redo: false,
-    })?;
-    undone::tell(context, root, Reply::Undo(undone), false)
+    let undone = client.call(ReviewUndo::new(hunks))?;
+    undone::tell(connection, Reply::Undo(undone), false)
 }
 
 /// A change in the queue.
@@ -356,13 +332,8 @@ fn list(queue: &ReviewHunks, files: bool) -> Outcome {
 
 /// Asks about one entry after another. The queue is requested again after each
 /// answer that changes a file, so that the current content is shown.
-fn walk(
-    context: &Context,
-    client: &Client,
-    ask: &ReviewList,
-    files: bool,
-    root: &std::path::Path,
-) -> Outcome {
+fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
+    let client = &connection.client;
     let mut later: HashSet<String> = HashSet::new();
     // The commands whose files are shown one by one.
     let mut single: HashSet<String> = HashSet::new();
@@ -402,16 +373,11 @@ fn walk(
                     continue;
                 }
                 let count = hunks.len();
-                let undo = ReviewUndo {
-                    hunks,
-                    no_redo: false,
-                };
-                match client.call(undo) {
+                match client.call(ReviewUndo::new(hunks)) {
                     Ok(done) if done.undo.is_some() => undone += count,
                     Ok(done) => {
-                        for line in undone::lines(&done.files, false, false, &View::here()) {
-                            output::line(&line)?;
-                        }
+                        let lines = undone::lines(&done.files, false, false, &View::here());
+                        output::lines(&lines)?;
                         later.insert(entry.id().to_owned());
                     }
                     Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
@@ -423,13 +389,13 @@ fn walk(
             }
             Answer::Edit => {
                 if let Some(change) = entry.changes.first() {
-                    edit(root, *change)?;
+                    edit(&connection.workspace.root, *change)?;
                 }
             }
             Answer::Quit => break,
         }
     }
-    context.say(&format!(
+    connection.context.say(&format!(
         "kept {kept}, undid {undone}, left {} for later",
         later.len()
     ))

@@ -98,15 +98,13 @@ fn open(
     let begun = context.workspace().and_then(|workspace| {
         let client = context.connect(&workspace)?;
         let begun = client.call(CommandBegin {
-            session: session.clone(),
             label: Some(label(&options.command)),
             paths: (!options.paths.is_empty()).then(|| options.paths.clone()),
-            pid: None,
             bind: true,
-            call_id: None,
             ttl_ms: Some(LONGEST_MS),
             formatter: options.formatter,
             scope: Some(CommandScope::Workspace),
+            ..CommandBegin::new(session.clone())
         })?;
         Ok((client, begun.command))
     });

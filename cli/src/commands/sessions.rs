@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use anstyle::Style;
 use touchmark_client::proto::Reply;
-use touchmark_client::proto::sessions::{SessionList, SessionRow, SessionRows};
+use touchmark_client::proto::sessions::{SessionRow, SessionRows};
 
-use crate::context::Context;
+use crate::context::{Context, all_sessions};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{called, count, escaped, session};
-use crate::wire::result_json;
 
 /// Label, id, state, agent, parent, time, reads, edits, stale copies, changes
 /// that were not delivered.
@@ -27,24 +26,16 @@ const TABLE: Table = Table::new(&[
 ]);
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let mut asked = SessionList::default();
-    let mut all = client.call(asked.clone())?;
-    while let Some(cursor) = all.more.take() {
-        asked.cursor = Some(cursor);
-        let SessionRows { sessions, more } = client.call(asked.clone())?;
-        all.sessions.extend(sessions);
-        all.more = more;
-    }
+    let connection = context.open()?;
+    let sessions = all_sessions(&connection.client)?;
     if context.global.json {
-        return context.json(&result_json(Reply::SessionList(all), &workspace.root));
+        let more = None;
+        return connection.json(Reply::SessionList(SessionRows { sessions, more }));
     }
-    if all.sessions.is_empty() {
+    if sessions.is_empty() {
         return context.say("no sessions");
     }
-    let lines = lines(&all.sessions, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines(&sessions, &View::here()))
 }
 
 /// Returns one line for each session.

@@ -2,16 +2,15 @@
 //! how many lines of agents are left. Nothing is estimated.
 
 use clap::Args;
+use touchmark_client::proto::SessionId;
 use touchmark_client::proto::daemon::{Savings, Stats};
 use touchmark_client::proto::survival::{SurvivalList, SurvivalRow, SurvivalRows, Survived};
-use touchmark_client::proto::{Reply, SessionId};
 
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::bytes;
-use crate::wire::result_json;
 
 /// Show counts of what was refused, repeated and saved, and how many lines of
 /// agents are left.
@@ -35,25 +34,16 @@ const SURVIVAL: Table = Table::new(&[
 ]);
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    if options.survival {
-        let list = context.connect(&workspace)?.call(SurvivalList {
-            session: options.session,
-        })?;
-        if context.global.json {
-            return context.json(&result_json(Reply::SurvivalList(list), &workspace.root));
-        }
-        let lines = survival(&list, &View::here());
-        return lines.iter().try_for_each(|line| output::line(line));
-    }
-    let saved = context.connect(&workspace)?.call(Stats {
-        session: options.session,
-    })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::Stats(saved), &workspace.root));
-    }
-    let lines = lines(&saved, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    let (connection, session, view) = (context.open()?, options.session, View::here());
+    let lines = match options.survival {
+        true => connection
+            .answer(SurvivalList { session })?
+            .map(|list| survival(&list, &view)),
+        false => connection
+            .answer(Stats { session })?
+            .map(|saved| lines(&saved, &view)),
+    };
+    output::lines(&lines.unwrap_or_default())
 }
 
 /// Returns one text for each number.

@@ -38,15 +38,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if options.all {
         return all(context);
     }
-    let workspace = context.workspace()?;
-    let status = context.connect_running(&workspace)?.call(Status {})?;
-    if context.global.json {
-        return context.json(&result_json(Reply::Status(status), &workspace.root));
+    match context.open_running()?.answer(Status {})? {
+        Some(status) => output::lines(&screen(&status, &View::here())),
+        None => Ok(()),
     }
-    for line in screen(&status, &View::here()) {
-        output::line(&line)?;
-    }
-    Ok(())
 }
 
 fn all(context: &Context) -> Outcome {

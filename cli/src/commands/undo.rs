@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
-use touchmark_client::Workspace;
-use touchmark_client::blocking::Client;
 use touchmark_client::proto::activity::ActivityKind;
 use touchmark_client::proto::undo::{Conflicts, Redo, Undo, UndoList, Undone};
 use touchmark_client::proto::{Reply, SessionId};
@@ -15,7 +13,7 @@ use touchmark_client::proto::{Reply, SessionId};
 use crate::checkpoints;
 use crate::complete;
 use crate::confirm;
-use crate::context::{self, Context};
+use crate::context::{self, Connection, Context};
 use crate::likely;
 use crate::output::{self, Failure, Outcome};
 use crate::table::View;
@@ -23,7 +21,6 @@ use crate::text::{authors, count};
 use crate::timeline::{self, Row};
 use crate::undone;
 use crate::versions::{Said, files, version};
-use crate::wire::result_json;
 
 /// The verb of the question before an undo.
 const UNDO: &str = "Undo";
@@ -145,10 +142,10 @@ pub(crate) struct RedoOptions {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
+    let client = &connection.client;
     if options.list {
-        return list(context, &client);
+        return list(&connection);
     }
     let mut ask = Undo {
         prompt: options.prompt,
@@ -163,28 +160,26 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             Conflict::Keep => Conflicts::Keep,
             Conflict::Markers => Conflicts::Markers,
         }),
+        paths: files(&connection, &options.paths)?,
         ..Undo::default()
     };
-    match options
-        .what
-        .as_deref()
-        .map(|what| (what, what.rsplit_once('@')))
-    {
+    let what = options.what.as_deref();
+    match what.map(|what| (what, what.rsplit_once('@'))) {
         Some((_, Some((file, at)))) if !file.is_empty() => {
-            ask.path = Some(context.path(&workspace, file.as_ref())?);
+            ask.path = Some(connection.path(file.as_ref())?);
             ask.at = Some(match version(at) {
-                Ok(said @ Said::Label(_)) => Said::resolved(Some(&said), &client)?
+                Ok(said @ Said::Label(_)) => Said::resolved(Some(&said), client)?
                     .map_or_else(|| at.to_owned(), |at| at.to_string()),
                 _ => at.to_owned(),
             });
         }
         Some((name, _)) => {
             let name = SessionId::new(name).map_err(|error| Failure::Usage(error.to_string()))?;
-            let session = context::meant(&client, &name)
+            let session = context::meant(client, &name)
                 .map_err(|failure| of_a_file(name.as_str(), failure))?;
             ask.prompt = match ask.prompt.take() {
                 Some(prompt) if prompt != "last" => {
-                    Some(checkpoints::meant(&client, &session, prompt)?)
+                    Some(checkpoints::meant(client, &session, prompt)?)
                 }
                 prompt => prompt,
             };
@@ -192,11 +187,8 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
         None => {}
     }
-    ask.paths = files(context, &workspace, &options.paths)?;
     carry_out(
-        context,
-        &workspace,
-        &client,
+        &connection,
         ask,
         &How {
             dry_run: options.dry_run,
@@ -219,16 +211,12 @@ fn of_a_file(name: &str, failure: Failure) -> Failure {
 }
 
 pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let session = match &options.session {
-        Some(said) => Some(context::meant(&client, said)?),
-        None => None,
-    };
+    let connection = context.open()?;
+    let session = connection.meant(options.session.as_ref())?;
     let prompt = options.prompt.clone();
     let since = match &session {
-        Some(session) => checkpoints::meant(&client, session, prompt)?,
-        None => checkpoints::meant_of_any(&client, prompt)?,
+        Some(session) => checkpoints::meant(&connection.client, session, prompt)?,
+        None => checkpoints::meant_of_any(&connection.client, prompt)?,
     };
     let ask = Undo {
         session,
@@ -236,13 +224,11 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
         now: options.now,
         likely: options.likely,
         decided: options.decided,
-        paths: files(context, &workspace, &options.paths)?,
+        paths: files(&connection, &options.paths)?,
         ..Undo::default()
     };
     carry_out(
-        context,
-        &workspace,
-        &client,
+        &connection,
         ask,
         &How {
             dry_run: options.dry_run,
@@ -263,24 +249,19 @@ struct How<'a> {
 }
 
 /// Undoes what a request selects, after a question unless `yes` is set.
-fn carry_out(
-    context: &Context,
-    workspace: &Workspace,
-    client: &Client,
-    mut ask: Undo,
-    how: &How<'_>,
-) -> Outcome {
-    let plan = Undo {
-        dry_run: true,
-        ..ask.clone()
-    };
+fn carry_out(connection: &Connection<'_>, mut ask: Undo, how: &How<'_>) -> Outcome {
+    let Connection {
+        context,
+        workspace,
+        client,
+    } = connection;
+    let plan = ask.clone().dry_run(true);
     if how.dry_run {
         let planned = client.call(plan.clone())?;
-        undone::tell(context, &workspace.root, Reply::Undo(planned), true)?;
+        undone::tell(connection, Reply::Undo(planned), true)?;
         if let Some(command) = how.check {
             // Nothing is written, so it need not wait for the end of a turn.
-            let plan = Undo { now: true, ..plan };
-            check::passes(context, workspace, client, &plan, command)?;
+            check::passes(connection, &plan.now(true), command)?;
         }
         return Ok(());
     }
@@ -296,35 +277,31 @@ fn carry_out(
     let undone = match how.check {
         None => client.call(ask)?,
         Some(command) => {
-            ask.plan = Some(check::passes(context, workspace, client, &ask, command)?);
+            ask.plan = Some(check::passes(connection, &ask, command)?);
             // The daemon may have been restarted since.
             context.connect(workspace)?.call(ask)?
         }
     };
-    undone::tell(context, &workspace.root, Reply::Undo(undone), false)
+    undone::tell(connection, Reply::Undo(undone), false)
 }
 
 pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
+    let client = &connection.client;
     let ask = Redo {
         undo: options.undo.clone(),
-        dry_run: false,
-        no_redo: options.no_redo,
+        ..Redo::new().no_redo(options.no_redo)
     };
-    let plan = Redo {
-        dry_run: true,
-        ..ask.clone()
-    };
+    let plan = ask.clone().dry_run(true);
     if options.dry_run {
         let planned = client.call(plan)?;
-        return undone::tell(context, &workspace.root, Reply::Redo(planned), true);
+        return undone::tell(&connection, Reply::Redo(planned), true);
     }
     if !options.yes && !is_agreed(context, &client.call(plan)?, "Put back")? {
         return Err(Failure::No("nothing was put back".into()));
     }
     let undone = client.call(ask)?;
-    undone::tell(context, &workspace.root, Reply::Redo(undone), false)
+    undone::tell(&connection, Reply::Redo(undone), false)
 }
 
 fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
@@ -340,20 +317,16 @@ fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     )
 }
 
-fn list(context: &Context, client: &Client) -> Outcome {
+fn list(connection: &Connection<'_>) -> Outcome {
+    let (context, client) = (connection.context, &connection.client);
     if context.global.json {
-        let undos = client.call(UndoList {})?;
-        return context.json(&result_json(
-            Reply::UndoList(undos),
-            &context.workspace()?.root,
-        ));
+        return connection.json(Reply::UndoList(client.call(UndoList {})?));
     }
     let kinds = [ActivityKind::Undo, ActivityKind::Redo];
     let undos = timeline::actions(client, &kinds, None)?.into_iter();
     let rows: Vec<Row> = undos.map(|row| Row::Action(row.into())).collect();
-    if rows.is_empty() {
-        return context.say("nothing was undone");
+    match rows.is_empty() {
+        true => context.say("nothing was undone"),
+        false => output::lines(&timeline::lines(&rows, false, &View::here())),
     }
-    let lines = timeline::lines(&rows, false, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
 }

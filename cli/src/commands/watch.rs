@@ -21,7 +21,7 @@ use touchmark_client::proto::{At, SessionId};
 use touchmark_client::{Error, Workspace, blocking};
 
 use crate::complete;
-use crate::context::{self, Context, all_sessions, hello};
+use crate::context::{self, Connection, Context, all_sessions, hello};
 use crate::feed::{Entry, Fold, Frame, Header, Layout, Note, Size, Time, Verb, Who};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
@@ -70,22 +70,19 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let session = match &options.session {
-        Some(said) => Some(context::meant(&client, said)?),
-        None => None,
-    };
-    let since = Said::resolved(options.since.as_ref(), &client)?;
+    let connection = context.open()?;
+    let since = Said::resolved(options.since.as_ref(), &connection.client)?;
     let is_json = context.global.json;
     let mut wanted = Subscribe {
-        session,
-        kinds: options.only.clone(),
-        since: None,
+        session: connection.meant(options.session.as_ref())?,
+        ..Subscribe::new().kinds(options.only.clone())
     };
     if is_json {
-        wanted.since = past::clock(&client, since.as_ref())?;
+        wanted.since = past::clock(&connection.client, since.as_ref())?;
     }
+    let Connection {
+        workspace, client, ..
+    } = connection;
     let mut feed = Feed::open(workspace.clone(), hello(), wanted.clone(), PATIENCE)?;
     // With a second connection the daemon would stay longer than needed.
     drop(client);

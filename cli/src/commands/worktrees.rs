@@ -2,18 +2,17 @@
 //! changes meet the workspace's.
 
 use anstyle::Style;
+use touchmark_client::proto::LineRange;
 use touchmark_client::proto::quoting::escaped;
 use touchmark_client::proto::worktrees::{
     WorktreeList, WorktreeOverlap, WorktreeProblem, WorktreeRow,
 };
-use touchmark_client::proto::{LineRange, Reply};
 
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
 use crate::text::{MAX_NAME, authors, count, cut, path};
-use crate::wire::result_json;
 
 /// Mark, branch, directory, commit, daemon, changes.
 const TABLE: Table = Table::new(&[
@@ -31,17 +30,13 @@ const INDENT: &str = "    ";
 const WIDE: usize = 10_000;
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let rows = client.call(WorktreeList { limit: None })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::WorktreeList(rows), &workspace.root));
-    }
+    let Some(rows) = context.open()?.answer(WorktreeList::new())? else {
+        return Ok(());
+    };
     if rows.worktrees.is_empty() {
         return context.say("the workspace is in no git repository of yours");
     }
-    let lines = lines(&rows.worktrees, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines(&rows.worktrees, &View::here()))
 }
 
 /// Returns one text for each worktree, followed by its overlapping files.

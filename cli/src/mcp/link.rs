@@ -230,12 +230,10 @@ impl Link {
             agent.clone()
         };
         let ask = SessionOpen {
-            session: self.session.clone(),
             // For a session that was opened elsewhere, its opener reports the
             // agent.
             agent: self.own.then(agent).flatten(),
-            parent: None,
-            pid: None,
+            ..SessionOpen::new(self.session.clone())
         };
         client.call(ask).await?;
         *opened = true;
@@ -282,10 +280,7 @@ impl Link {
                 Err(_) => return,
             },
         };
-        let close = SessionClose {
-            session: self.session.clone(),
-            forget: false,
-        };
+        let close = SessionClose::new(self.session.clone());
         let _ = client.call_within(close, CLOSE_DEADLINE).await;
     }
 

@@ -62,13 +62,9 @@ impl Server {
         Parameters(asked): Parameters<arguments::FileStatus>,
     ) -> CallToolResult {
         self.tell(Again::Yes, |session| FileStatus {
-            session,
             paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
-            state: Vec::new(),
-            sync: None,
-            verify: None,
-            limit: None,
             cursor: asked.cursor.clone(),
+            ..FileStatus::new(session)
         })
         .await
     }
@@ -92,13 +88,8 @@ impl Server {
         self.wires().deliveries.settled().await;
         let taken = self
             .ask(Again::Yes, |session| ModifiedTake {
-                session,
-                peek: false,
-                ack: Ack::Explicit,
                 paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
-                sync: None,
-                verify: None,
-                limit: None,
+                ..ModifiedTake::new(session).ack(Ack::Explicit)
             })
             .await;
         match taken {
@@ -139,14 +130,9 @@ impl Server {
         };
         let read = self
             .ask(Again::Yes, |session| FileReadText {
-                session,
-                path: spoken(&asked.path),
                 range,
-                step: None,
                 force: asked.force,
-                track: None,
-                sync: None,
-                verify: None,
+                ..FileReadText::new(session, &*asked.path)
             })
             .await;
         match read {
@@ -170,13 +156,14 @@ impl Server {
         Parameters(asked): Parameters<arguments::EditFile>,
     ) -> CallToolResult {
         self.tell(Again::No, |session| FileEdit {
-            session,
-            path: spoken(&asked.path),
-            old_string: asked.old_string.clone(),
-            new_string: asked.new_string.clone(),
             replace_all: asked.replace_all,
             force: asked.force,
-            step: None,
+            ..FileEdit::new(
+                session,
+                &*asked.path,
+                &*asked.old_string,
+                &*asked.new_string,
+            )
         })
         .await
     }
@@ -196,15 +183,10 @@ impl Server {
         Parameters(asked): Parameters<arguments::WriteFile>,
     ) -> CallToolResult {
         self.tell(Again::No, |session| FileWrite {
-            session,
-            path: spoken(&asked.path),
             text: Some(asked.text.clone()),
-            base64: None,
-            base: None,
             force: asked.force,
-            require_read: None,
             create_directories: asked.create_directories,
-            step: None,
+            ..FileWrite::new(session, &*asked.path)
         })
         .await
     }
@@ -222,16 +204,14 @@ impl Server {
     async fn grep(&self, Parameters(asked): Parameters<arguments::Grep>) -> CallToolResult {
         self.tell(Again::Yes, |session| SearchGrep {
             session: Some(session),
-            pattern: asked.pattern.clone(),
             path: asked.path.as_deref().map(spoken),
             glob: asked.glob.clone(),
             file_type: asked.file_type.clone(),
-            before_context: None,
-            after_context: None,
             context: asked.context,
             case_insensitive: asked.case_insensitive,
             multiline: asked.multiline,
             max_matches: asked.max_matches,
+            ..SearchGrep::new(&*asked.pattern)
         })
         .await
     }
@@ -251,11 +231,9 @@ impl Server {
         Parameters(asked): Parameters<arguments::WhoChanged>,
     ) -> CallToolResult {
         self.tell(Again::Yes, |_| FileHistory {
-            path: spoken(&asked.path),
             limit: asked.limit,
             before: asked.before,
-            sync: None,
-            verify: None,
+            ..FileHistory::new(&*asked.path)
         })
         .await
     }
@@ -277,35 +255,25 @@ impl Server {
         match asked.action {
             CheckpointAction::Create => {
                 self.tell(Again::No, |session| CheckpointCreate {
-                    session,
                     label: asked.label.clone(),
-                    message: None,
-                    step: None,
-                    text: None,
+                    ..CheckpointCreate::new(session)
                 })
                 .await
             }
             CheckpointAction::List => {
                 self.tell(Again::Yes, |session| CheckpointList {
-                    session,
-                    limit: None,
                     cursor: asked.cursor.clone(),
+                    ..CheckpointList::new(session)
                 })
                 .await
             }
             CheckpointAction::Detect => {
                 self.tell(Again::Yes, |session| CheckpointDetect {
-                    session,
                     checkpoint: asked.checkpoint.clone(),
-                    clock: None,
                     time: asked.time,
                     paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
-                    deleted: Vec::new(),
-                    store_warning: false,
-                    sync: None,
-                    verify: None,
-                    limit: None,
                     cursor: asked.cursor.clone(),
+                    ..CheckpointDetect::new(session)
                 })
                 .await
             }

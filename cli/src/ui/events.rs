@@ -130,9 +130,8 @@ fn follow(workspace: Workspace, mut since: Option<Clock>, to: &mpsc::Sender<Stri
 /// Subscribes, if a daemon runs. Also returns whether events are missing.
 fn open(workspace: &Workspace, since: Option<Clock>) -> Result<(Feed, Next), Error> {
     let wanted = Subscribe {
-        session: None,
-        kinds: Vec::new(),
         since,
+        ..Subscribe::new()
     };
     // No patience: that the daemon is gone is to be reported.
     let feed = Feed::open(workspace.clone(), hello(), wanted, Duration::ZERO)?;

@@ -90,10 +90,7 @@ fn hook(
         said = sent(&workspace.root, &client, agent, what, &session)?;
     }
     if let Ok(session) = SessionId::new(&session) {
-        let _never_opened = client.call(SessionClose {
-            session,
-            forget: true,
-        });
+        let _never_opened = client.call(SessionClose::new(session).forget(true));
     }
     match said {
         (_, true) => Ok(format!("tried: the daemon has counted a {}", what.event)),

@@ -27,7 +27,7 @@ use touchmark_client::proto::undo::{Undo, UndoneContent};
 use touchmark_client::proto::{Hash, native};
 
 use self::copy::{Failed, Scratch};
-use crate::context::Context;
+use crate::context::{Connection, Context};
 use crate::output::{Failure, Outcome};
 use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{MAX_NAME, count, escaped};
@@ -53,13 +53,12 @@ const OF_GIT: [&str; 5] = [
 /// # Errors
 /// [`Failure::Check`] if the command fails or a signal ends it, `busy`, and
 /// errors of the copy.
-pub(super) fn passes(
-    context: &Context,
-    workspace: &Workspace,
-    client: &Client,
-    ask: &Undo,
-    command: &str,
-) -> Outcome<Hash> {
+pub(super) fn passes(connection: &Connection<'_>, ask: &Undo, command: &str) -> Outcome<Hash> {
+    let Connection {
+        context,
+        workspace,
+        client,
+    } = connection;
     let (plan, results) = results(client, ask)?;
     if results.is_empty() {
         return Ok(plan);
