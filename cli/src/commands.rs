@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Stop the daemon and start another; state and open edits survive
     Restart,
     /// Show the state of the daemon
-    Status(status::Options),
+    Status,
     /// Show all workspaces of this user, and what their daemons use
     Fleet(fleet::Options),
     /// Print the socket's path, whether or not a daemon runs
@@ -185,7 +185,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Start => start::run(&context),
                 Command::Stop(options) => stop::run(&context, &options),
                 Command::Restart => start::restart(&context),
-                Command::Status(options) => status::run(&context, &options),
+                Command::Status => status::run(&context),
                 Command::Fleet(options) => fleet::run(&context, &options),
                 Command::Socket => socket::run(&context),
                 Command::Call(options) => call::run(&context, &options),

@@ -12,7 +12,6 @@ use anstyle::Style;
 use jiff::tz::TimeZone;
 use touchmark_client::proto::Millis;
 
-use crate::output::{self, Outcome};
 use crate::style::paint;
 use crate::system::terminal;
 use crate::text::{age, ago, cut, now, start, width, wrapped, zone};
@@ -139,12 +138,6 @@ impl Table {
             head + &" ".repeat(gap)
         });
         heads.collect()
-    }
-
-    /// Prints the rows, as wide as the terminal is.
-    pub(crate) fn print(self, rows: Vec<Vec<Cell>>) -> Outcome {
-        let lines = self.lines(rows, terminal::columns());
-        lines.iter().try_for_each(|line| output::line(line))
     }
 
     /// Takes the first step already if remarks are beside their rows then.

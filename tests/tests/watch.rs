@@ -169,7 +169,7 @@ fn tables_fit_a_terminal_with_ids_of_36_characters() {
         &["log", "--stat"],
         &["history", LONG],
         &["status"],
-        &["status", "--all"],
+        &["fleet", "status"],
         &["checkpoint", "list", "--session", "claude"],
         &[
             "checkpoint",

@@ -326,6 +326,7 @@ impl Row {
             "endsInMs": self.ends_in(),
             "privateBytes": self.status["privateBytes"],
             "watchedDirectories": self.status["watchedDirectories"],
+            "trackedFiles": self.status["trackedFiles"],
             "sessions": self.status["sessions"],
             "openEdits": self.status["openEdits"],
             "openCommands": self.status["openCommands"],

@@ -1,105 +1,25 @@
-//! `touchmark status`: the state of a daemon, or of all of them.
+//! `touchmark status`: the state of the workspace's daemon.
 
 use std::path::Path;
 
 use anstyle::Style;
-use clap::Args;
-use serde_json::{Value, json};
-use touchmark_client::Error;
-use touchmark_client::blocking::Client;
-use touchmark_client::find;
-use touchmark_client::proto::Reply;
 use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport, TelemetryStatus};
 
-use crate::context::{Context, hello};
+use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
-use crate::table::{Cell, Step, Table, View};
+use crate::table::{Table, View};
 use crate::text::{MAX_NAME, bytes, count, cut, directory, duration, escaped, path};
-use crate::wire::result_json;
-
-/// Workspace, process, files, sessions, time since the start, what is wrong.
-const ALL: Table =
-    Table::new(&[Step::Middle(0, 24), Step::Out(1), Step::Middle(0, 12)]).with_remarks();
 
 /// The maximum number of characters shown of what is wrong in the
 /// configuration.
 const MOST_REASONS: usize = 2_000;
 
-/// The state of the daemon.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// Every workspace's daemon of this user
-    #[arg(long, conflicts_with = "workspace")]
-    all: bool,
-}
-
-pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    if options.all {
-        return all(context);
-    }
+pub(crate) fn run(context: &Context) -> Outcome {
     match context.open_running()?.answer(Status {})? {
         Some(status) => output::lines(&screen(&status, &View::here())),
         None => Ok(()),
     }
-}
-
-fn all(context: &Context) -> Outcome {
-    let plain = || (Style::new(), String::new());
-    let mut rows = Vec::new();
-    let mut found: Vec<Value> = Vec::new();
-    for socket in find::sockets(&context.environment) {
-        let asked = Client::connect(&socket, &hello()).and_then(|client| client.call(Status {}));
-        match asked {
-            Ok(status) if context.global.json => {
-                let root = status.workspace.clone();
-                found.push(result_json(Reply::Status(status), Path::new(&root)));
-            }
-            Ok(status) => rows.push(row(&status)),
-            // A killed daemon has left its socket.
-            Err(Error::NoDaemon { .. }) => {}
-            Err(error) if context.global.json => found.push(json!({
-                "socket": socket.to_string_lossy(),
-                "error": {"code": error.code(), "message": error.to_string(), "hint": error.hint()},
-            })),
-            Err(error) => rows.push(vec![
-                (style::WARN, escaped(&socket.to_string_lossy(), MAX_NAME)),
-                plain(),
-                plain(),
-                plain(),
-                plain(),
-                (Style::new(), escaped(&error.to_string(), MAX_NAME)),
-            ]),
-        }
-    }
-    if context.global.json {
-        return context.json(&Value::Array(found));
-    }
-    if rows.is_empty() {
-        return context.say("no daemon runs");
-    }
-    ALL.print(rows)
-}
-
-/// Returns one text for each daemon.
-#[cfg(test)]
-pub(crate) fn all_lines(all: &[StatusReport], view: &View) -> Vec<String> {
-    ALL.lines(all.iter().map(row).collect(), view.columns)
-}
-
-fn row(status: &StatusReport) -> Vec<Cell> {
-    let plain = Style::new();
-    vec![
-        (style::BOLD, directory(Path::new(&status.workspace))),
-        (plain, format!("pid {}", status.pid)),
-        (plain, count(status.tracked_files, "file")),
-        (plain, count(status.sessions, "session")),
-        (plain, format!("up {}", duration(status.uptime_ms))),
-        (
-            style::WARN,
-            degraded(status).into_iter().next().unwrap_or_default(),
-        ),
-    ]
 }
 
 /// Returns the lines about one daemon.
