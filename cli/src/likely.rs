@@ -2,17 +2,18 @@
 //! (UNDO-7).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::ClientPath;
 use touchmark_client::proto::claim::Claim;
 use touchmark_client::proto::commands::{CommandList, CommandRow};
 use touchmark_client::proto::review::ReviewHunk;
 use touchmark_client::proto::undo::{LeftCause, UndoLeft, Undone};
+use touchmark_client::proto::{ClientPath, RelPath, SessionId};
 
+use crate::confirm;
 use crate::output::{self, Failure, Outcome};
-use crate::table::View;
+use crate::system::terminal;
 use crate::text::{cut, escaped, path};
 use crate::undone::{SHOWN, command_name, place};
 
@@ -23,14 +24,27 @@ const COMMANDS: u32 = 1_000;
 const PLACES: usize = 8;
 
 /// Who wrote the changes of a group.
+#[derive(Clone, Copy)]
 enum Answer {
     Command,
     User,
     Unknown,
+    Quit,
 }
 
+/// The letters and words of the answers.
+const ANSWERS: &[(&str, &str, Answer)] = &[
+    ("c", "command", Answer::Command),
+    ("y", "yours", Answer::User),
+    ("m", "mine", Answer::User),
+    ("l", "leave", Answer::Unknown),
+    ("", "", Answer::Unknown),
+    ("q", "quit", Answer::Quit),
+    ("n", "no", Answer::Quit),
+];
+
 /// The likely changes that were made while one command ran: each with its file.
-type Group<'a> = Vec<(&'a touchmark_client::proto::RelPath, &'a UndoLeft)>;
+type Group<'a> = Vec<(&'a RelPath, &'a UndoLeft)>;
 
 /// Asks for each command whether what appeared while it ran is the command's or
 /// the user's, and records the answers (ATTR-18). Returns whether there was an
@@ -41,14 +55,10 @@ pub(crate) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
     }
     let mut is_answered = false;
     for (command, group) in groups(planned) {
-        show(command, &group)?;
-        let session = match answer()? {
-            Answer::Command => Some(command.session.clone()),
-            Answer::User => None,
-            Answer::Unknown => continue,
+        let Some(session) = whose(command, &group)? else {
+            continue;
         };
-        let paths: BTreeSet<&touchmark_client::proto::RelPath> =
-            group.iter().map(|(path, _)| *path).collect();
+        let paths: BTreeSet<&RelPath> = group.iter().map(|(path, _)| *path).collect();
         client.call(Claim {
             session,
             command: Some(command.command.clone()),
@@ -90,11 +100,8 @@ pub(crate) fn ask_about(
         }
         let lefts: Vec<UndoLeft> = doubts.iter().map(|hunk| left(hunk)).collect();
         let paths = doubts.iter().map(|hunk| &hunk.path);
-        show(row, &paths.zip(&lefts).collect())?;
-        let session = match answer()? {
-            Answer::Command => Some(row.session.clone()),
-            Answer::User => None,
-            Answer::Unknown => continue,
+        let Some(session) = whose(row, &paths.zip(&lefts).collect())? else {
+            continue;
         };
         for hunk in &doubts {
             let mut others = queue
@@ -140,9 +147,11 @@ fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
     commands.filter_map(move |row| Some((row, groups.remove(row.command.as_str())?)))
 }
 
-fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
+/// Shows what appeared while a command ran, and asks whose it is. Returns the
+/// command's session, or `None` within for the user; `None` without an answer.
+fn whose(command: &CommandRow, group: &Group<'_>) -> Outcome<Option<Option<SessionId>>> {
     output::line(&format!("while {} ran:", command_name(command)))?;
-    let columns = View::here().columns.unwrap_or(usize::MAX);
+    let columns = terminal::room();
     for (file, left) in group.iter().take(PLACES) {
         let added = left.text.lines().count();
         let removed = match left.removed {
@@ -162,27 +171,11 @@ fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
         let more = group.len() - PLACES;
         output::line(&format!("  and {more} places more"))?;
     }
-    Ok(())
-}
-
-fn answer() -> Outcome<Answer> {
-    loop {
-        write!(
-            anstream::stderr(),
-            "the command's or yours? [c]ommand's, [y]ours, [l]eave it, [q]uit "
-        )?;
-        let mut said = String::new();
-        if io::stdin().read_line(&mut said)? == 0 {
-            return Ok(Answer::Unknown);
-        }
-        return Ok(match said.trim() {
-            "c" | "command" => Answer::Command,
-            "y" | "yours" | "m" | "mine" => Answer::User,
-            "l" | "leave" | "" => Answer::Unknown,
-            "q" | "quit" | "n" | "no" => {
-                return Err(Failure::No("no further change was undone".into()));
-            }
-            _ => continue,
-        });
+    let question = "the command's or yours? [c]ommand's, [y]ours, [l]eave it, [q]uit";
+    match confirm::choice(question, ANSWERS, "")?.unwrap_or(Answer::Unknown) {
+        Answer::Command => Ok(Some(Some(command.session.clone()))),
+        Answer::User => Ok(Some(None)),
+        Answer::Unknown => Ok(None),
+        Answer::Quit => Err(Failure::No("no further change was undone".into())),
     }
 }

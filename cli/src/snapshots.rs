@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use touchmark_client::proto::activity::Activity;
 use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
-use crate::commands::fleet::State;
+use crate::commands::fleet::DaemonState;
 use crate::commands::{
     audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status,
     worktrees,
@@ -565,20 +565,24 @@ fn snapshots_of_the_fleet() {
     let long = "/srv/projects/with/a/very/long/name/of/a/workspace/shop";
     let wide = "/srv/文档/设计/导航栏/侧边栏/折叠面板/标题组件的说明文档";
     let all = fleet::rows(vec![
-        (short, State::Running, with(short, idle.clone(), json!([]))),
+        (
+            short,
+            DaemonState::Running,
+            with(short, idle.clone(), json!([])),
+        ),
         (
             long,
-            State::Running,
+            DaemonState::Running,
             with(
                 long,
                 json!({"connections": 3, "startedBy": "socket", "idleExitMs": null}),
                 json!([{"path": null, "cause": cause}]),
             ),
         ),
-        (wide, State::Running, with(wide, idle, json!([]))),
-        ("/srv/hangs", State::Silent, json!({"pid": 4711})),
-        ("/srv/asleep", State::Asleep, Value::Null),
-        ("/srv/gone", State::None, Value::Null),
+        (wide, DaemonState::Running, with(wide, idle, json!([]))),
+        ("/srv/hangs", DaemonState::Silent, json!({"pid": 4711})),
+        ("/srv/asleep", DaemonState::Asleep, Value::Null),
+        ("/srv/gone", DaemonState::None, Value::Null),
     ]);
     let limits = (Some(96_268), Some(6_300_000_000));
     matches("fleet", |view| fleet::lines(&all, limits, view));

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub(crate) use touchmark_client::proto::quoting::{escaped, is_hidden, without_hidden};
-use touchmark_client::proto::{Author, AuthorKind, Millis, RelPath, SessionId};
+use touchmark_client::proto::{
+    Author, AuthorKind, LineCounts, LineRange, Millis, RelPath, SessionId,
+};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The longest name printed, in characters.
@@ -167,10 +169,40 @@ pub(crate) fn folded(text: &str, columns: usize, indent: &str) -> Vec<String> {
 
 /// Returns a number of things: `1 file`, `2 files`.
 pub(crate) fn count(number: u64, one: &str) -> String {
-    match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {one}s"),
+    plural(number, one, &format!("{one}s"))
+}
+
+/// Returns a number of things whose plural has another end: `2 copies`.
+pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Returns numbers of things: `1 file, 2 hints`.
+pub(crate) fn list(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().map(|(number, one)| count(*number, one));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a range of lines: `5`, `5-7`.
+pub(crate) fn range(lines: LineRange) -> String {
+    match lines.start >= lines.end {
+        true => lines.start.to_string(),
+        false => format!("{}-{}", lines.start, lines.end),
     }
+}
+
+/// Returns a range of lines in words: `line 5`, `lines 5-7`.
+pub(crate) fn lines(lines: LineRange) -> String {
+    let plural = if lines.start >= lines.end { "" } else { "s" };
+    format!("line{plural} {}", range(lines))
+}
+
+/// Returns how many lines were added and removed: `+3 -1`; nothing if that is
+/// not known.
+pub(crate) fn counts(lines: Option<LineCounts>) -> String {
+    lines.map_or_else(String::new, |lines| {
+        format!("+{} -{}", lines.added, lines.removed)
+    })
 }
 
 /// Returns a number of bytes in the largest decimal unit, such as `4.2 MB`.

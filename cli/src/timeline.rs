@@ -12,7 +12,7 @@ use touchmark_client::proto::{At, AuthorKind, Evidence, LineCounts, RelPath, Ver
 use crate::output::Outcome;
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{MAX_NAME, called, count, cut, escaped, path, phrase, width};
+use crate::text::{MAX_NAME, called, count, counts, cut, escaped, path, phrase, width};
 use crate::versions::{By, WHO, colour, name, remarks, verb, who};
 
 /// Name, time, author, what happened, to what, the edit or the number of files,
@@ -257,10 +257,7 @@ impl Row {
             Self::Action(action) => (action.cells(view), action.lines, String::new()),
         };
         if stat {
-            let lines = lines.map_or_else(String::new, |lines| {
-                format!("+{} -{}", lines.added, lines.removed)
-            });
-            row.push((Style::new(), lines));
+            row.push((Style::new(), counts(lines)));
             row.push((style::DIM, remarks));
         }
         row

@@ -10,8 +10,9 @@ use touchmark_client::proto::{LineRange, Reply};
 use crate::context::Connection;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
+use crate::system::terminal;
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, author, count, cut, duration, escaped, folded, path, wrapped};
+use crate::text::{self, MAX_NAME, author, count, cut, duration, escaped, folded, path, wrapped};
 
 /// What was done, path, remarks.
 const FILES: Table = Table::new(&[Step::Middle(1, 16)]).with_remarks();
@@ -163,22 +164,23 @@ fn about(file: &UndoneFile) -> String {
 
 /// Prints the lines that an undo would change.
 fn show_planned(change: &UndoneLines) -> Outcome {
-    let columns = View::here().columns.unwrap_or(usize::MAX);
     output::line(&paint(style::DIM, &format!("    line {}", change.start)))?;
-    for (sign, colour, text) in [
-        ("-", style::WARN, &change.before),
-        ("+", style::GOOD, &change.after),
-    ] {
-        let all = text.lines().count();
-        for line in text.lines().take(PLANNED) {
-            let line = format!("    {sign}{}", escaped(line, MAX_NAME));
-            for part in folded(&line, columns, "      ") {
+    sides(&change.before, &change.after, "    ", PLANNED)
+}
+
+/// Prints the two sides of a change: what it removes, and what it adds. Of each
+/// side at most so many lines are shown.
+pub(crate) fn sides(before: &str, after: &str, indent: &str, most: usize) -> Outcome {
+    let (columns, below) = (terminal::room(), format!("{indent}  "));
+    for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {
+        for line in text.lines().take(most) {
+            let line = format!("{indent}{sign}{}", escaped(line, MAX_NAME));
+            for part in folded(&line, columns, &below) {
                 output::line(&paint(colour, &part))?;
             }
         }
-        if all > PLANNED {
-            let more = format!("      and {} lines more", all - PLANNED);
-            output::line(&paint(style::DIM, &more))?;
+        if let more @ 1.. = text.lines().count().saturating_sub(most) {
+            output::line(&paint(style::DIM, &format!("{below}and {more} lines more")))?;
         }
     }
     Ok(())
@@ -191,7 +193,7 @@ fn show_conflict(conflict: &UndoConflict) -> Outcome {
         author(&conflict.by)
     ))?;
     let before: Vec<&str> = conflict.before.lines().collect();
-    let columns = View::here().columns.unwrap_or(usize::MAX);
+    let columns = terminal::room();
     for line in before.iter().take(SHOWN) {
         let line = format!("      before: {}", escaped(line, 60));
         output::line(&cut(&line, columns))?;
@@ -204,11 +206,7 @@ fn show_conflict(conflict: &UndoConflict) -> Outcome {
 
 /// Returns the lines of a change, in words.
 pub(crate) fn place(lines: Option<LineRange>) -> String {
-    match lines {
-        None => "a change".to_owned(),
-        Some(lines) if lines.start >= lines.end => format!("line {}", lines.start),
-        Some(lines) => format!("lines {}-{}", lines.start, lines.end),
-    }
+    lines.map_or_else(|| "a change".to_owned(), text::lines)
 }
 
 /// Prints a change that stays, with the cause and its first lines.
@@ -224,7 +222,7 @@ fn show_left(left: &UndoLeft, undone: &Undone) -> Outcome {
         }
         _ => escaped(&left.why, 2000),
     };
-    let columns = View::here().columns.unwrap_or(usize::MAX);
+    let columns = terminal::room();
     let line = format!("{}: stays, {why}", place(left.lines));
     for line in wrapped(&line, columns.saturating_sub(4), "") {
         output::line(&format!("    {line}"))?;

@@ -17,7 +17,7 @@ use crate::text::{count, directory, session};
 pub(crate) struct Options {
     /// The state to remove.
     #[command(flatten)]
-    what: What,
+    selected: Selected,
     /// With --all or --vanished: also remove the contents that `touchmark recovered` lists
     #[arg(long, conflicts_with_all = ["session", "contents"])]
     recovered: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Options {
 /// The state to remove: exactly one of these options.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct What {
+struct Selected {
     /// What this session has read and stored; the versions stay
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
@@ -47,7 +47,7 @@ struct What {
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
     let name = directory(&workspace.root);
-    if let Some(forgotten) = options.what.session {
+    if let Some(forgotten) = options.selected.session {
         let said = session(&forgotten);
         let client = context.connect(&workspace)?;
         let session = context::meant(&client, &forgotten)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             &format!("removed: what {said} has read and stored"),
         );
     }
-    if options.what.contents {
+    if options.selected.contents {
         context.connect(&workspace)?.call(ContentsForget {})?;
         return tell(
             context,
@@ -66,7 +66,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             &format!("removed: the contents stored for {name}"),
         );
     }
-    if options.what.vanished {
+    if options.selected.vanished {
         return vanished(context, &workspace.places, options.recovered);
     }
     let kept = kept(&workspace.places);

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::files::{FileHistory, Versions};
-use touchmark_client::proto::{AuthorKind, Evidence, Version};
+use touchmark_client::proto::{AuthorKind, Evidence};
 
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
 use crate::text::{author, bytes};
-use crate::versions::{remarks, verb};
+use crate::versions::{colour, remarks, verb};
 
 /// Time, author, what happened, hash, size, remarks.
 const TABLE: Table =
@@ -56,47 +56,26 @@ pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
         let (by, did, remarks) = if baseline {
             (String::new(), "baseline", "as first seen".to_owned())
         } else {
-            (author(&version.author), what(version), remarks(version))
+            let what = version.amends.map_or(verb(version.kind), |_| "corrected");
+            (author(&version.author), what, remarks(version))
         };
+        // These digits tell the versions of one file apart, and name them.
+        let hash = version
+            .hash
+            .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned());
         vec![
             (style::DIM, view.ago(version.time)),
-            (author_style(version), by),
+            (colour(&version.author), by),
             (Style::new(), did.to_owned()),
-            (style::DIM, hash(version)),
-            (Style::new(), size(version)),
+            (style::DIM, hash),
+            (
+                Style::new(),
+                version
+                    .hash
+                    .map_or_else(String::new, |_| bytes(version.size)),
+            ),
             (style::DIM, remarks),
         ]
     });
     TABLE.lines(rows.collect(), view.columns)
-}
-
-fn what(version: &Version) -> &'static str {
-    if version.amends.is_some() {
-        "corrected"
-    } else {
-        verb(version.kind)
-    }
-}
-
-fn author_style(version: &Version) -> Style {
-    match version.author.kind {
-        AuthorKind::User => style::USER,
-        AuthorKind::Agent => style::AGENT,
-        AuthorKind::Unknown | AuthorKind::Committed => style::UNKNOWN,
-    }
-}
-
-fn hash(version: &Version) -> String {
-    // These digits tell the versions of one file apart, and name them.
-    version
-        .hash
-        .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned())
-}
-
-fn size(version: &Version) -> String {
-    if version.hash.is_some() {
-        bytes(version.size)
-    } else {
-        String::new()
-    }
 }

@@ -4,14 +4,14 @@ use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::changes::{Changes, ModifiedList};
 use touchmark_client::proto::quoting::restore_command;
-use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId};
+use touchmark_client::proto::{Change, Clock, Reply, SessionId};
 
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::{authors, count, path};
-use crate::versions::verb;
+use crate::text::{authors, count, counts, path};
+use crate::versions::{colour, verb};
 
 /// Time, authors, what happened, path, lines, remarks.
 const TABLE: Table = Table::new(&[
@@ -70,30 +70,19 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
 pub(crate) fn lines(changes: &[Change], view: &View) -> Vec<String> {
     let rows = changes.iter().map(|change| {
         let plain = Style::new();
-        let lines = change.lines.map_or_else(String::new, |lines| {
-            format!("+{} -{}", lines.added, lines.removed)
-        });
         vec![
             (style::DIM, view.ago(change.last_time)),
             (
-                author_style(&change.changed_by),
+                change.changed_by.first().map_or(style::UNKNOWN, colour),
                 authors(&change.changed_by),
             ),
             (plain, verb(change.kind).to_owned()),
             (style::BOLD, path(&change.path)),
-            (plain, lines),
+            (plain, counts(change.lines)),
             (plain, remarks(change)),
         ]
     });
     TABLE.lines(rows.collect(), view.columns)
-}
-
-fn author_style(authors: &[Author]) -> Style {
-    match authors.first().map(|author| author.kind) {
-        Some(AuthorKind::User) => style::USER,
-        Some(AuthorKind::Agent) => style::AGENT,
-        Some(AuthorKind::Unknown | AuthorKind::Committed) | None => style::UNKNOWN,
-    }
 }
 
 fn remarks(change: &Change) -> String {

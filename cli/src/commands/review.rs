@@ -2,7 +2,7 @@
 //! does.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,14 +14,15 @@ use touchmark_client::proto::review::{
 };
 use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
-use crate::complete;
 use crate::context::{self, Connection, Context};
 use crate::likely;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
+use crate::system::terminal;
 use crate::table::View;
-use crate::text::{MAX_NAME, authors, count, cut, escaped, folded, path, width};
+use crate::text::{self, MAX_NAME, authors, count, cut, escaped, folded, path, width};
 use crate::undone;
+use crate::{complete, confirm};
 
 /// The maximum number of lines of each side of a change that are shown. `?`
 /// shows how to see more.
@@ -30,12 +31,20 @@ const SHOWN: usize = 40;
 /// The maximum number of files of an entry that are named.
 const NAMED: usize = 6;
 
-/// The maximum number of characters of a line that are shown.
-const WIDTH: usize = 200;
-
 /// The least number of files that one command has changed, from which on its
 /// changes are one entry.
 const MANY: usize = 8;
+
+/// The letters and words of the answers.
+const ANSWERS: &[(&str, &str, Answer)] = &[
+    ("k", "keep", Answer::Keep),
+    ("u", "undo", Answer::Undo),
+    ("l", "later", Answer::Later),
+    ("e", "edit", Answer::Edit),
+    ("f", "file", Answer::KeepFile),
+    ("s", "single", Answer::Single),
+    ("q", "quit", Answer::Quit),
+];
 
 const HELP: &str = "k  keep the change; it is not shown again
 u  undo the change; `touchmark redo` reverses that
@@ -162,58 +171,62 @@ fn undo_all(
 
 /// A change in the queue.
 #[derive(Clone, Copy)]
-enum Change<'a> {
+struct Change<'a> {
+    id: &'a str,
+    path: &'a RelPath,
+    authors: &'a [Author],
+    /// The command that made it; `None` if none did.
+    command: Option<&'a str>,
+    of: Changed<'a>,
+}
+
+/// What a change in the queue changed.
+#[derive(Clone, Copy)]
+enum Changed<'a> {
     /// Lines of a file.
     Lines(&'a ReviewHunk),
     /// A mode or a symlink.
     File(&'a ReviewFile),
 }
 
+impl<'a> From<&'a ReviewHunk> for Change<'a> {
+    fn from(hunk: &'a ReviewHunk) -> Self {
+        Self {
+            id: &hunk.id,
+            path: &hunk.path,
+            authors: &hunk.authors,
+            command: hunk.command.as_deref(),
+            of: Changed::Lines(hunk),
+        }
+    }
+}
+
+impl<'a> From<&'a ReviewFile> for Change<'a> {
+    fn from(file: &'a ReviewFile) -> Self {
+        Self {
+            id: &file.id,
+            path: &file.path,
+            authors: &file.authors,
+            command: file.command.as_deref(),
+            of: Changed::File(file),
+        }
+    }
+}
+
 impl Change<'_> {
-    fn id(&self) -> &str {
-        match self {
-            Self::Lines(hunk) => &hunk.id,
-            Self::File(file) => &file.id,
-        }
-    }
-
-    fn path(&self) -> &RelPath {
-        match self {
-            Self::Lines(hunk) => &hunk.path,
-            Self::File(file) => &file.path,
-        }
-    }
-
     fn named(&self) -> ReviewNamed {
-        ReviewNamed {
-            path: ClientPath::from(self.path()),
-            id: self.id().to_owned(),
-        }
-    }
-
-    fn command(&self) -> Option<&str> {
-        match self {
-            Self::Lines(hunk) => hunk.command.as_deref(),
-            Self::File(file) => file.command.as_deref(),
-        }
+        ReviewNamed::new(self.path, self.id)
     }
 
     /// Returns whether text of it may be the user's (UNDO-7).
     fn is_doubtful(&self) -> bool {
-        matches!(self, Self::Lines(hunk) if likely::is_doubtful(hunk))
-    }
-
-    fn authors(&self) -> &[Author] {
-        match self {
-            Self::Lines(hunk) => &hunk.authors,
-            Self::File(file) => &file.authors,
-        }
+        matches!(self.of, Changed::Lines(hunk) if likely::is_doubtful(hunk))
     }
 
     fn show(&self) -> Outcome {
-        match self {
-            Self::Lines(hunk) => show(hunk),
-            Self::File(file) => show_file(file),
+        match self.of {
+            Changed::Lines(hunk) => show(hunk),
+            Changed::File(file) => show_file(file),
         }
     }
 }
@@ -232,7 +245,7 @@ impl Entry<'_> {
     fn id(&self) -> &str {
         match (self.command, self.changes.first()) {
             (Some(command), _) => command,
-            (None, Some(change)) => change.id(),
+            (None, Some(change)) => change.id,
             (None, None) => "",
         }
     }
@@ -244,9 +257,9 @@ impl Entry<'_> {
 
     /// Returns the changes that have lines.
     fn lines(&self) -> impl Iterator<Item = &ReviewHunk> {
-        self.changes.iter().filter_map(|change| match change {
-            Change::Lines(hunk) => Some(*hunk),
-            Change::File(_) => None,
+        self.changes.iter().filter_map(|change| match change.of {
+            Changed::Lines(hunk) => Some(hunk),
+            Changed::File(_) => None,
         })
     }
 
@@ -258,7 +271,7 @@ impl Entry<'_> {
         let (Some(command), Some(first)) = (self.command, self.changes.first()) else {
             return self.changes.iter().try_for_each(Change::show);
         };
-        let paths: BTreeSet<&RelPath> = self.changes.iter().map(Change::path).collect();
+        let paths: BTreeSet<&RelPath> = self.changes.iter().map(|change| change.path).collect();
         let (mut added, mut removed) = (0, 0);
         for hunk in self.lines() {
             added += hunk.after.lines().count();
@@ -266,7 +279,7 @@ impl Entry<'_> {
         }
         let files = count(paths.len() as u64, "file");
         let head = format!("{}: {files}", escaped(command, MAX_NAME));
-        let by = doubted(authors(first.authors()), self.is_likely());
+        let by = doubted(authors(first.authors), self.is_likely());
         head_line(&head, &by)?;
         let names: Vec<String> = paths.iter().take(NAMED).map(|file| path(file)).collect();
         let more = match paths.len().saturating_sub(NAMED) {
@@ -274,7 +287,7 @@ impl Entry<'_> {
             more => format!(" and {more} more"),
         };
         let text = format!("+{added} -{removed} in {}{more}", names.join(" "));
-        let columns = crate::system::terminal::columns().unwrap_or(usize::MAX);
+        let columns = terminal::room();
         for line in folded(&text, columns, "  ") {
             output::line(&paint(style::DIM, &line))?;
         }
@@ -287,20 +300,16 @@ impl Entry<'_> {
 fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'a>> {
     let mut files: HashMap<&str, BTreeSet<&RelPath>> = HashMap::new();
     for change in all {
-        if let Some(command) = change.command() {
-            files.entry(command).or_default().insert(change.path());
+        if let Some(command) = change.command {
+            files.entry(command).or_default().insert(change.path);
         }
     }
     let mut entries: Vec<Entry<'a>> = Vec::new();
     for change in all {
-        let command = change.command().filter(|command| {
+        let command = change.command.filter(|command| {
             let many = files.get(command).is_some_and(|files| files.len() >= MANY);
             many && !single(command)
         });
-        let command = match change {
-            Change::Lines(hunk) => hunk.command.as_deref().filter(|_| command.is_some()),
-            Change::File(file) => file.command.as_deref().filter(|_| command.is_some()),
-        };
         let known = entries.iter_mut().find(|entry| entry.command == command);
         match known.filter(|_| command.is_some()) {
             Some(entry) => entry.changes.push(*change),
@@ -315,8 +324,8 @@ fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'
 
 /// Returns all changes of a queue.
 fn changes(queue: &ReviewHunks) -> Vec<Change<'_>> {
-    let lines = queue.hunks.iter().map(Change::Lines);
-    let files = queue.files.iter().flatten().map(Change::File);
+    let lines = queue.hunks.iter().map(Change::from);
+    let files = queue.files.iter().flatten().map(Change::from);
     lines.chain(files).collect()
 }
 
@@ -350,8 +359,8 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
         match answer(left.count())? {
             Answer::Keep => kept += keep(client, entry.named())?,
             Answer::KeepFile => {
-                let first = entry.changes.first().map(Change::path);
-                let same = all.iter().filter(|other| Some(other.path()) == first);
+                let first = entry.changes.first().map(|change| change.path);
+                let same = all.iter().filter(|other| Some(other.path) == first);
                 kept += keep(client, same.map(Change::named).collect())?;
             }
             Answer::Undo => {
@@ -421,16 +430,14 @@ fn doubted(authors: String, is_likely: bool) -> String {
 
 /// Prints the change as a diff, with its author.
 fn show(hunk: &ReviewHunk) -> Outcome {
-    let lines = hunk.lines;
     let what = match (hunk.created, hunk.deleted) {
         (Some(true), _) => "new file".to_owned(),
         (_, Some(true)) => "deleted".to_owned(),
-        _ if lines.start == lines.end => format!("line {}", lines.start),
-        _ => format!("lines {}-{}", lines.start, lines.end),
+        _ => text::lines(hunk.lines),
     };
     let by = doubted(authors(&hunk.authors), hunk.likely == Some(true));
     head(&hunk.path, &what, &by)?;
-    show_text(&hunk.before, &hunk.after)
+    undone::sides(&hunk.before, &hunk.after, "", SHOWN)
 }
 
 /// Prints the change of a mode or of a symlink, with its author.
@@ -451,20 +458,24 @@ fn show_file(file: &ReviewFile) -> Outcome {
     };
     head(&file.path, &what, &authors(&file.authors))?;
     let target = |target: &Option<String>| target.clone().unwrap_or_default();
-    show_text(&target(&file.target_before), &target(&file.target))
+    undone::sides(
+        &target(&file.target_before),
+        &target(&file.target),
+        "",
+        SHOWN,
+    )
 }
 
 /// Prints the first line of a change.
 fn head(file: &RelPath, what: &str, by: &str) -> Outcome {
-    let room = crate::system::terminal::columns().unwrap_or(usize::MAX);
+    let room = terminal::room();
     let file = cut(&path(file), room.saturating_sub(width(what) + 2));
     head_line(&format!("{file}: {what}"), by)
 }
 
 fn head_line(head: &str, by: &str) -> Outcome {
     let by = format!("by {by}");
-    let columns = crate::system::terminal::columns();
-    let fits = columns.is_none_or(|most| width(head) + 2 + width(&by) <= most);
+    let fits = width(head) + 2 + width(&by) <= terminal::room();
     output::line(&format!(
         "{}{}{}",
         paint(style::BOLD, head),
@@ -474,62 +485,20 @@ fn head_line(head: &str, by: &str) -> Outcome {
     Ok(())
 }
 
-/// Prints the two sides of a change.
-fn show_text(before: &str, after: &str) -> Outcome {
-    let columns = crate::system::terminal::columns().unwrap_or(usize::MAX);
-    for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {
-        let all = text.lines().count();
-        for line in text.lines().take(SHOWN) {
-            let line = format!("{sign}{}", escaped(line, WIDTH));
-            for part in folded(&line, columns, "  ") {
-                output::line(&paint(colour, &part))?;
-            }
-        }
-        if all > SHOWN {
-            output::line(&paint(
-                style::DIM,
-                &format!("  and {} lines more", all - SHOWN),
-            ))?;
-        }
-    }
-    Ok(())
-}
-
 fn answer(left: usize) -> Outcome<Answer> {
-    loop {
-        write!(
-            anstream::stderr(),
-            "({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?] "
-        )?;
-        let mut said = String::new();
-        if io::stdin().read_line(&mut said)? == 0 {
-            return Ok(Answer::Quit);
-        }
-        return Ok(match said.trim() {
-            "k" | "keep" => Answer::Keep,
-            "u" | "undo" => Answer::Undo,
-            "l" | "later" => Answer::Later,
-            "e" | "edit" => Answer::Edit,
-            "f" | "file" => Answer::KeepFile,
-            "s" | "single" => Answer::Single,
-            "q" | "quit" => Answer::Quit,
-            _ => {
-                output::line(HELP)?;
-                continue;
-            }
-        });
-    }
+    let question = format!("({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?]");
+    Ok(confirm::choice(&question, ANSWERS, HELP)?.unwrap_or(Answer::Quit))
 }
 
 /// Opens the user's editor at the change.
 fn edit(root: &std::path::Path, change: Change) -> Outcome {
-    let line = match change {
-        Change::Lines(hunk) => hunk.lines.start.max(1),
-        Change::File(_) => 1,
+    let line = match change.of {
+        Changed::Lines(hunk) => hunk.lines.start.max(1),
+        Changed::File(_) => 1,
     };
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
     let editor = editor.unwrap_or_else(|| "vi".into());
-    let name = touchmark_client::proto::native::name(change.path().as_bytes()).into_owned();
+    let name = touchmark_client::proto::native::name(change.path.as_bytes()).into_owned();
     // The editor's name may include arguments, as in git.
     let status = Command::new("sh")
         .arg("-c")

@@ -17,11 +17,11 @@ use crate::text::{MAX_NAME, directory, escaped};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Make systemd listen for this workspace's daemon, now and after each login
     Install,
     /// Remove the units; the daemon stops, its state stays
@@ -38,11 +38,11 @@ enum What {
 const LINGER: &str = "it ends with your last session; to keep it: `loginctl enable-linger`";
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    match options.what {
-        What::Install => install(context),
-        What::Uninstall => uninstall(context),
-        What::Status { all: true } => all(context),
-        What::Status { all: false } => status(context),
+    match options.action {
+        Action::Install => install(context),
+        Action::Uninstall => uninstall(context),
+        Action::Status { all: true } => all(context),
+        Action::Status { all: false } => status(context),
     }
 }
 

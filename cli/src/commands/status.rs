@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Table, View};
-use crate::text::{MAX_NAME, bytes, count, cut, directory, duration, escaped, path};
+use crate::text::{MAX_NAME, bytes, count, cut, directory, duration, escaped, list, path, plural};
 
 /// The maximum number of characters shown of what is wrong in the
 /// configuration.
@@ -41,35 +41,32 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
             format!(
                 "{} tracked, {} watched",
                 count(status.tracked_files, "file"),
-                count_y(status.watched_directories)
+                plural(status.watched_directories, "directory", "directories")
             ),
         ),
         (
             "sessions",
-            format!(
-                "{}, {}, {}",
-                count(status.sessions, "session"),
-                count(status.open_edits, "open edit"),
-                count(status.connections, "connection")
-            ),
+            list(&[
+                (status.sessions, "session"),
+                (status.open_edits, "open edit"),
+                (status.connections, "connection"),
+            ]),
         ),
         (
             "so far",
-            format!(
-                "{}, {}, {}, {}",
-                count(counters.requests, "request"),
-                count(counters.versions, "version"),
-                count(counters.events, "hint"),
-                count(counters.fences, "fence")
-            ),
+            list(&[
+                (counters.requests, "request"),
+                (counters.versions, "version"),
+                (counters.events, "hint"),
+                (counters.fences, "fence"),
+            ]),
         ),
         (
             "gaps",
-            format!(
-                "{}, {}",
-                count(counters.overflows, "overflow"),
-                count(counters.rescans, "rescan")
-            ),
+            list(&[
+                (counters.overflows, "overflow"),
+                (counters.rescans, "rescan"),
+            ]),
         ),
         ("watcher", escaped(&status.backend, 80)),
         (
@@ -89,34 +86,26 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
     .into_iter()
     .map(|(name, value)| vec![(style::DIM, name.to_owned()), (Style::new(), value)])
     .collect::<Vec<_>>();
+    let mut fact = |name: &str, style: Style, value: String| {
+        facts.push(vec![(style::DIM, name.to_owned()), (style, value)]);
+    };
     let degraded = degraded(status);
     if degraded.is_empty() {
-        facts.push(vec![
-            (style::DIM, "coverage".into()),
-            (style::GOOD, "full".into()),
-        ]);
+        fact("coverage", style::GOOD, "full".into());
     }
     for cause in degraded {
-        facts.push(vec![(style::DIM, "degraded".into()), (style::WARN, cause)]);
+        fact("degraded", style::WARN, cause);
     }
-    let stated = &status.configuration;
-    let not_in_force = stated.refused.iter().map(|why| escaped(why, MOST_REASONS));
-    let waiting = stated
-        .at_restart
-        .iter()
-        .map(|key| format!("{key}: after a restart"));
-    for cause in not_in_force.chain(waiting) {
-        facts.push(vec![
-            (style::DIM, "not in force".into()),
-            (style::WARN, cause),
-        ]);
+    if let Some(why) = &status.configuration.refused {
+        fact("not in force", style::WARN, escaped(why, MOST_REASONS));
+    }
+    for key in &status.configuration.at_restart {
+        let when = format!("{key}: after a restart");
+        fact("not in force", style::WARN, when);
     }
     let telemetry = status.telemetry.as_ref();
     if let Some(error) = telemetry.and_then(|telemetry| telemetry.last_error.as_ref()) {
-        facts.push(vec![
-            (style::DIM, "telemetry".into()),
-            (style::WARN, escaped(error, MAX_NAME)),
-        ]);
+        fact("telemetry", style::WARN, escaped(error, MAX_NAME));
     }
     let workspace = directory(Path::new(&status.workspace));
     let workspace = view
@@ -166,13 +155,6 @@ fn telemetry(status: Option<&TelemetryStatus>) -> String {
         }
     }
     parts.join("; ")
-}
-
-fn count_y(number: u64) -> String {
-    match number {
-        1 => "1 directory".into(),
-        _ => format!("{number} directories"),
-    }
 }
 
 fn degraded(status: &StatusReport) -> Vec<String> {

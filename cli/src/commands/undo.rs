@@ -48,36 +48,17 @@ pub(crate) struct Options {
     /// Only changes by the newest edit or command
     #[arg(long)]
     last: bool,
-    /// Only show what would be undone
-    #[arg(long)]
-    dry_run: bool,
-    /// Even if the session is in the middle of a turn
-    #[arg(long)]
-    now: bool,
+    #[command(flatten)]
+    how: How,
     /// Write also where the present content cannot be kept, and so cannot be brought back
     #[arg(long)]
     no_redo: bool,
     /// What to do with changes whose lines another author has changed since
     #[arg(long, value_enum, default_value_t = Conflict::Keep)]
     conflicts: Conflict,
-    /// Also text that appeared while a command ran, and may be yours
-    #[arg(long)]
-    likely: bool,
-    /// Also lines that somebody else has put back, or has taken away again
-    #[arg(long)]
-    decided: bool,
-    /// Run this command in a copy of the workspace first, with the result; undo only if it succeeds
-    #[arg(long, value_name = "COMMAND")]
-    check: Option<String>,
-    /// Do not ask
-    #[arg(long, short)]
-    yes: bool,
     /// List the undos that can be reversed
     #[arg(long, exclusive = true)]
     list: bool,
-    /// Only these files, and files below these directories
-    #[arg(last = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
 }
 
 /// What to do with conflicts.
@@ -101,6 +82,13 @@ pub(crate) struct RewindOptions {
     /// Only changes of this session [default: all agents]
     #[arg(long, short, value_name = "S", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
     session: Option<SessionId>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How an undo is carried out.
+#[derive(Debug, Args)]
+struct How {
     /// Only show which lines would be undone
     #[arg(long)]
     dry_run: bool,
@@ -152,15 +140,11 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         command: options.command,
         edit: options.edit,
         last: options.last,
-        now: options.now,
-        likely: options.likely,
-        decided: options.decided,
         no_redo: options.no_redo,
         conflicts: Some(match options.conflicts {
             Conflict::Keep => Conflicts::Keep,
             Conflict::Markers => Conflicts::Markers,
         }),
-        paths: files(&connection, &options.paths)?,
         ..Undo::default()
     };
     let what = options.what.as_deref();
@@ -187,15 +171,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         }
         None => {}
     }
-    carry_out(
-        &connection,
-        ask,
-        &How {
-            dry_run: options.dry_run,
-            check: options.check.as_deref(),
-            yes: options.yes,
-        },
-    )
+    carry_out(&connection, ask, &options.how)
 }
 
 /// Returns the failure of a name that is no session's. Where it is a file's, it
@@ -221,45 +197,25 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
     let ask = Undo {
         session,
         since: Some(since),
-        now: options.now,
-        likely: options.likely,
-        decided: options.decided,
-        paths: files(&connection, &options.paths)?,
         ..Undo::default()
     };
-    carry_out(
-        &connection,
-        ask,
-        &How {
-            dry_run: options.dry_run,
-            check: options.check.as_deref(),
-            yes: options.yes,
-        },
-    )
-}
-
-/// How an undo is carried out.
-struct How<'a> {
-    /// Only shows what would be done.
-    dry_run: bool,
-    /// The command that has to succeed with the result; `None` for none.
-    check: Option<&'a str>,
-    /// Without a question.
-    yes: bool,
+    carry_out(&connection, ask, &options.how)
 }
 
 /// Undoes what a request selects, after a question unless `yes` is set.
-fn carry_out(connection: &Connection<'_>, mut ask: Undo, how: &How<'_>) -> Outcome {
+fn carry_out(connection: &Connection<'_>, mut ask: Undo, how: &How) -> Outcome {
     let Connection {
         context,
         workspace,
         client,
     } = connection;
+    ask = ask.now(how.now).likely(how.likely).decided(how.decided);
+    ask.paths = files(connection, &how.paths)?;
     let plan = ask.clone().dry_run(true);
     if how.dry_run {
         let planned = client.call(plan.clone())?;
         undone::tell(connection, Reply::Undo(planned), true)?;
-        if let Some(command) = how.check {
+        if let Some(command) = &how.check {
             // Nothing is written, so it need not wait for the end of a turn.
             check::passes(connection, &plan.now(true), command)?;
         }
@@ -274,7 +230,7 @@ fn carry_out(connection: &Connection<'_>, mut ask: Undo, how: &How<'_>) -> Outco
             return Err(Failure::No("nothing was undone".into()));
         }
     }
-    let undone = match how.check {
+    let undone = match &how.check {
         None => client.call(ask)?,
         Some(command) => {
             ask.plan = Some(check::passes(connection, &ask, command)?);

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, authors, count, cut, path};
+use crate::text::{MAX_NAME, authors, count, cut, path, range};
 
 /// Mark, branch, directory, commit, daemon, changes.
 const TABLE: Table = Table::new(&[
@@ -116,11 +116,7 @@ fn said(overlap: &WorktreeOverlap) -> String {
 }
 
 fn places(lines: &[LineRange]) -> String {
-    let place = |range: &LineRange| match range.start == range.end {
-        true => range.start.to_string(),
-        false => format!("{}-{}", range.start, range.end),
-    };
-    let all: Vec<String> = lines.iter().take(5).map(place).collect();
+    let all: Vec<String> = lines.iter().take(5).copied().map(range).collect();
     let more = if lines.len() > 5 { " and more" } else { "" };
     let plural = match lines {
         [one] if one.start == one.end => "",

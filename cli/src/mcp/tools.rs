@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rmcp::handler::server::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, tool, tool_router};
 use serde_json::Value;
@@ -48,15 +48,7 @@ impl Server {
 #[tool_router(vis = "pub(super)")]
 impl Server {
     /// Returns whether this session's copy of a file is still what is on disk (fresh, stale, deleted or unread), and who has changed the file since. Without `path`: for all files that this session has read or written.
-    #[tool(
-        title = "File status",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "File status")]
     async fn file_status(
         &self,
         Parameters(asked): Parameters<arguments::FileStatus>,
@@ -70,15 +62,7 @@ impl Server {
     }
 
     /// Lists what others (the user, other agents, git, formatters) changed in files that this session has read or written, since the last report. Each change is reported once.
-    #[tool(
-        title = "Changed files",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = false,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Changed files")]
     async fn changed_files(
         &self,
         Parameters(asked): Parameters<arguments::ChangedFiles>,
@@ -108,15 +92,7 @@ impl Server {
     }
 
     /// Reads a file, or some of its lines. Text that this session has already and that has not changed since is not sent again, unless `force` is set.
-    #[tool(
-        title = "Read file",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Read file")]
     async fn read_file(
         &self,
         Parameters(asked): Parameters<arguments::ReadFile>,
@@ -142,15 +118,7 @@ impl Server {
     }
 
     /// Replaces a text in a file. Refused if another author has changed the file since this session read it: read it again then.
-    #[tool(
-        title = "Edit file",
-        annotations(
-            read_only_hint = false,
-            destructive_hint = true,
-            idempotent_hint = false,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Edit file")]
     async fn edit_file(
         &self,
         Parameters(asked): Parameters<arguments::EditFile>,
@@ -169,15 +137,7 @@ impl Server {
     }
 
     /// Writes a whole file. Refused if it exists and this session has not read it, or if another author has changed it since.
-    #[tool(
-        title = "Write file",
-        annotations(
-            read_only_hint = false,
-            destructive_hint = true,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Write file")]
     async fn write_file(
         &self,
         Parameters(asked): Parameters<arguments::WriteFile>,
@@ -192,15 +152,7 @@ impl Server {
     }
 
     /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are skipped.
-    #[tool(
-        title = "Search files",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Search files")]
     async fn grep(&self, Parameters(asked): Parameters<arguments::Grep>) -> CallToolResult {
         self.tell(Again::Yes, |session| SearchGrep {
             session: Some(session),
@@ -217,15 +169,7 @@ impl Server {
     }
 
     /// Returns who changed a file, when, and with what evidence: all its known versions, the newest first.
-    #[tool(
-        title = "Who changed a file",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Who changed a file")]
     async fn who_changed(
         &self,
         Parameters(asked): Parameters<arguments::WhoChanged>,
@@ -239,15 +183,7 @@ impl Server {
     }
 
     /// Remembers this moment (`create`), lists the remembered moments (`list`), or lists the files that were edited after one, and by whom (`detect`). It restores nothing.
-    #[tool(
-        title = "Checkpoint",
-        annotations(
-            read_only_hint = false,
-            destructive_hint = false,
-            idempotent_hint = false,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Checkpoint")]
     async fn checkpoint(
         &self,
         Parameters(asked): Parameters<arguments::Checkpoint>,
@@ -286,10 +222,22 @@ impl Server {
     pub(super) fn tools() -> ToolRouter<Self> {
         let mut tools = Self::tool_router();
         for tool in tools.map.values_mut() {
+            tool.attr.annotations = Some(hints(&tool.attr.name));
             tool.attr.input_schema = Arc::new(arguments::plain(&tool.attr.input_schema));
         }
         tools
     }
+}
+
+/// Returns what a client may tell its user about a tool.
+fn hints(tool: &str) -> ToolAnnotations {
+    let writes = matches!(tool, "edit_file" | "write_file");
+    let is_once = matches!(tool, "changed_files" | "edit_file" | "checkpoint");
+    ToolAnnotations::new()
+        .read_only(!writes && tool != "checkpoint")
+        .destructive(writes)
+        .idempotent(!is_once)
+        .open_world(false)
 }
 
 fn spoken(path: &(impl AsRef<str> + ?Sized)) -> ClientPath {

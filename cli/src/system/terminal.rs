@@ -8,6 +8,12 @@ pub(crate) fn columns() -> Option<usize> {
     size().map(|(columns, _)| columns)
 }
 
+/// Returns the number of columns that a line may take: without a limit if
+/// standard output is no terminal.
+pub(crate) fn room() -> usize {
+    columns().unwrap_or(usize::MAX)
+}
+
 /// Returns the columns and rows of the terminal that is standard output; `None`
 /// if it is none.
 pub(crate) fn size() -> Option<(usize, usize)> {
