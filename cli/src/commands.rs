@@ -72,91 +72,97 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// The commands.
+/// The commands, in the order and the groups of `touchmark help`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show a live feed of who reads and changes which files
-    Watch(watch::Options),
-    /// Open a page of who has read and changed what, to review and undo
-    Ui(ui::Options),
+    // Connect agents.
     /// Connect the agents on this machine, or disconnect them
     Setup(setup::Options),
-    /// Remove touchmark from this machine: settings, services, daemons
-    Uninstall(uninstall::Options),
-    /// Give a tour in a temporary workspace, with a real daemon
-    Demo(demo::Options),
-    /// Run the daemon in the foreground
-    Daemon(daemon::Options),
-    /// Start the daemon in the background
-    Start,
-    /// Stop the daemon
-    Stop(stop::Options),
-    /// Stop the daemon and start another; state and open edits survive
-    Restart,
-    /// Show the state of the daemon
-    Status,
-    /// Show all workspaces of this user, and what their daemons use
-    Fleet(fleet::Options),
-    /// Print the socket's path, whether or not a daemon runs
-    Socket,
-    /// Send any request of the protocol; print the result as JSON
-    Call(call::Options),
-    /// List what changed, for a session or since a clock
-    Modified(modified::Options),
-    /// List what was done, and who changed which files, newest first
-    Log(log::Options),
-    /// Show what changed since a prompt, a time or a version
-    Diff(diff::Options),
-    /// Print a version of a file
-    Show(show::Options),
-    /// Show who wrote each line of a file
-    Blame(blame::Options),
-    /// Show who wrote the lines that a commit added
-    Attest(attest::Options),
-    /// Restore a version of a file
-    Restore(restore::Options),
-    /// List everything recorded about a file, with corrections
-    History(history::Options),
-    /// List the files a session has read, and which copies are stale
-    Files(files::Options),
-    /// List, show, restore or delete contents that lost their file name
-    Recovered(recovered::Options),
-    /// Undo one author's changes; all other lines stay
-    Undo(undo::Options),
-    /// Say who wrote a change
-    Claim(claim::Options),
-    /// Undo what agents did since a prompt; other people's lines stay
-    Rewind(undo::RewindOptions),
-    /// Review agents' changes that you have not looked at yet
-    Review(review::Options),
-    /// Reverse an undo
-    Redo(undo::RedoOptions),
-    /// List the sessions
-    Sessions,
-    /// List worktrees, and lines that two of them changed
-    Worktrees,
-    /// Show counts of what was refused, repeated and saved
-    Stats(stats::Options),
-    /// List prompts, and what was changed after each
-    Checkpoints(checkpoint::ListOptions),
-    /// Create, list or delete checkpoints; list what changed since one
-    Checkpoint(checkpoint::Options),
-    /// Remove stored state of a session, stored contents, or everything
-    Forget(forget::Options),
+    /// Check the system, the daemon and the connected agents
+    Doctor,
     /// Run a command whose changes are attributed to a session
     Run(run::Options),
     /// Install or remove an agent's hooks; also what the hooks run
     Hook(hook::Options),
     /// Serve the Model Context Protocol on standard input and output
     Mcp(mcp::Options),
+    /// Remove touchmark from this machine: settings, services, daemons
+    Uninstall(uninstall::Options),
+    // See who changed what.
+    /// Open a page of who has read and changed what, to review and undo
+    Ui(ui::Options),
+    /// Show a live feed of who reads and changes which files
+    Watch(watch::Options),
+    /// List what was done, and who changed which files, newest first
+    Log(log::Options),
+    /// Show what changed since a prompt, a time or a version
+    Diff(diff::Options),
+    /// Show who wrote each line of a file
+    Blame(blame::Options),
+    /// Show who wrote the lines that a commit added
+    Attest(attest::Options),
+    /// Print a version of a file
+    Show(show::Options),
+    /// List everything recorded about a file, with corrections
+    History(history::Options),
+    /// List prompts, and what was changed after each
+    Checkpoints(checkpoint::ListOptions),
+    /// List the sessions
+    Sessions,
+    /// List the files a session has read, and which copies are stale
+    Files(files::Options),
+    /// List what changed, for a session or since a clock
+    Modified(modified::Options),
+    /// List worktrees, and lines that two of them changed
+    Worktrees,
+    // Get something back.
+    /// Undo one author's changes; all other lines stay
+    Undo(undo::Options),
+    /// Reverse an undo
+    Redo(undo::RedoOptions),
+    /// Undo what agents did since a prompt; other people's lines stay
+    Rewind(undo::RewindOptions),
+    /// Review agents' changes that you have not looked at yet
+    Review(review::Options),
+    /// Say who wrote a change
+    Claim(claim::Options),
+    /// Restore a version of a file
+    Restore(restore::Options),
+    /// List, show, restore or delete contents that lost their file name
+    Recovered(recovered::Options),
+    // The daemon.
+    /// Show the state of the daemon
+    Status,
+    /// Show all workspaces of this user, and what their daemons use
+    Fleet(fleet::Options),
+    /// Start the daemon in the background
+    Start,
+    /// Stop the daemon
+    Stop(stop::Options),
+    /// Stop the daemon and start another; state and open edits survive
+    Restart,
     /// Install, remove or show this workspace's systemd user units
     Service(service::Options),
-    /// Check the system, the daemon and the connected agents
-    Doctor,
-    /// Compare all tracked files with the disk
-    Audit,
     /// Show the daemon's log
     Logs(logs::Options),
+    /// Compare all tracked files with the disk
+    Audit,
+    /// Run the daemon in the foreground
+    Daemon(daemon::Options),
+    /// Print the socket's path, whether or not a daemon runs
+    Socket,
+    // What is stored.
+    /// Show counts of what was refused, repeated and saved
+    Stats(stats::Options),
+    /// Create, list or delete checkpoints; list what changed since one
+    Checkpoint(checkpoint::Options),
+    /// Remove stored state of a session, stored contents, or everything
+    Forget(forget::Options),
+    // Learn, and use in scripts.
+    /// Give a tour in a temporary workspace, with a real daemon
+    Demo(demo::Options),
+    /// Send any request of the protocol; print the result as JSON
+    Call(call::Options),
     /// Print the completion script of a shell
     Completions(completions::Options),
     /// Print the manual page, or write all of them

@@ -98,22 +98,22 @@ impl Context {
     pub(crate) fn open(&self) -> Outcome<Connection<'_>> {
         let workspace = self.workspace()?;
         let client = self.connect(&workspace)?;
-        Ok(Connection {
-            context: self,
-            workspace,
-            client,
-        })
+        Ok(self.opened(workspace, client))
     }
 
     /// Connects to the daemon of the workspace, if one runs.
     pub(crate) fn open_running(&self) -> Outcome<Connection<'_>> {
         let workspace = self.workspace()?;
         let client = self.connect_running(&workspace)?;
-        Ok(Connection {
+        Ok(self.opened(workspace, client))
+    }
+
+    fn opened(&self, workspace: Workspace, client: Client) -> Connection<'_> {
+        Connection {
             context: self,
             workspace,
             client,
-        })
+        }
     }
 
     /// Prints a value as JSON.

@@ -61,7 +61,7 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
 }
 
 fn failed(error: touchmark_daemon::Error) -> Failure {
-    Failure::Daemon {
+    Failure::Coded {
         code: error.exit_code(),
         message: error.to_string(),
         hint: error.hint(),

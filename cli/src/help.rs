@@ -7,54 +7,15 @@ use clap::Command;
 
 use crate::style::{self, paint};
 
-/// The commands, as `touchmark help` lists them.
-pub(crate) const GROUPS: &[(&str, &[&str])] = &[
-    (
-        "Connect agents",
-        &["setup", "doctor", "run", "hook", "mcp", "uninstall"],
-    ),
-    (
-        "See who changed what",
-        &[
-            "ui",
-            "watch",
-            "log",
-            "diff",
-            "blame",
-            "attest",
-            "show",
-            "history",
-            "checkpoints",
-            "sessions",
-            "files",
-            "modified",
-            "worktrees",
-        ],
-    ),
-    (
-        "Get something back",
-        &[
-            "undo",
-            "redo",
-            "rewind",
-            "review",
-            "claim",
-            "restore",
-            "recovered",
-        ],
-    ),
-    (
-        "The daemon",
-        &[
-            "status", "fleet", "start", "stop", "restart", "service", "logs", "audit", "daemon",
-            "socket",
-        ],
-    ),
-    ("What is stored", &["stats", "checkpoint", "forget"]),
-    (
-        "Learn, and use in scripts",
-        &["demo", "call", "completions", "man"],
-    ),
+/// The groups of commands: the title, and the first command. A group ends where
+/// the next one begins.
+pub(crate) const GROUPS: &[(&str, &str)] = &[
+    ("Connect agents", "setup"),
+    ("See who changed what", "ui"),
+    ("Get something back", "undo"),
+    ("The daemon", "status"),
+    ("What is stored", "stats"),
+    ("Learn, and use in scripts", "demo"),
 ];
 
 /// The examples in the order of the commands: what one types behind
@@ -71,12 +32,11 @@ pub(crate) fn examples(name: &str) -> impl Iterator<Item = (&'static str, &'stat
 /// Returns the command line's definition with the groups and the examples.
 pub(crate) fn with_examples(mut command: Command) -> Command {
     let groups = groups(&command);
-    for name in GROUPS.iter().flat_map(|(_, names)| *names) {
-        command = command.mut_subcommand(name, |command| {
-            let more = command.get_after_help().map(|more| format!("{more}\n\n"));
-            command.after_help(more.unwrap_or_default() + &shown(name))
-        });
-    }
+    command = command.mut_subcommands(|command| {
+        let more = command.get_after_help().map(|more| format!("{more}\n\n"));
+        let examples = shown(command.get_name());
+        command.after_help(more.unwrap_or_default() + &examples)
+    });
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n{}\n{{options}}{{after-help}}",
         heading("Options:")
@@ -87,24 +47,30 @@ fn heading(text: &str) -> String {
     paint(style::BOLD.underline(), text)
 }
 
+/// Returns the commands in their groups, each with its title.
+pub(crate) fn grouped(command: &Command) -> Vec<(&'static str, Vec<&Command>)> {
+    let mut grouped: Vec<(&str, Vec<&Command>)> = Vec::new();
+    for one in command.get_subcommands() {
+        let begins = GROUPS.iter().find(|(_, first)| *first == one.get_name());
+        grouped.extend(begins.map(|(title, _)| (*title, Vec::new())));
+        if let Some((_, group)) = grouped.last_mut() {
+            group.push(one);
+        }
+    }
+    grouped
+}
+
 /// Returns the list of commands in their groups.
 fn groups(command: &Command) -> String {
-    let about = |name: &str| {
-        let command = command.find_subcommand(name);
-        let about = command.and_then(Command::get_about);
-        about.map(ToString::to_string).unwrap_or_default()
-    };
     let mut text = String::new();
-    for (title, names) in GROUPS {
+    for (title, commands) in grouped(command) {
         let _ = writeln!(text, "\n{}", heading(&format!("{title}:")));
-        for name in *names {
+        for command in commands {
+            let name = command.get_name();
             let padding = " ".repeat(13_usize.saturating_sub(name.len()));
-            let _ = writeln!(
-                text,
-                "  {}{padding}{}",
-                paint(style::BOLD, name),
-                about(name)
-            );
+            let about = command.get_about().map(ToString::to_string);
+            let about = about.unwrap_or_default();
+            let _ = writeln!(text, "  {}{padding}{about}", paint(style::BOLD, name));
         }
     }
     text
@@ -136,13 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_in_one_group_and_has_examples() {
-        let grouped: Vec<String> = GROUPS
-            .iter()
-            .flat_map(|(_, names)| names.iter().map(|name| (*name).to_owned()))
-            .collect();
-        assert_eq!(grouped.len(), names().len());
-        assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), names());
+    fn every_command_is_in_a_group_and_has_examples() {
+        let command = definition();
+        let groups = grouped(&command);
+        assert_eq!(groups.len(), GROUPS.len());
+        assert!(groups.iter().all(|(_, group)| group.len() > 2));
+        assert_eq!(groups[0].1[0].get_name(), GROUPS[0].1);
         let shown = EXAMPLES.lines().map(|line| line.split(' ').next().unwrap());
         assert_eq!(shown.map(str::to_owned).collect::<BTreeSet<_>>(), names());
     }

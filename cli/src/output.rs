@@ -27,22 +27,15 @@ pub(crate) enum Failure {
     /// has named a method.
     #[error(transparent)]
     Call(ClientError),
-    /// `touchmark daemon` ended with an error.
+    /// An error with an exit code of its own: of `touchmark daemon`, of systemd,
+    /// of `touchmark run` or of the command of `--check`.
     #[error("{message}")]
-    Daemon {
+    Coded {
         /// The exit code of this process.
         code: u8,
-        /// Why the daemon ended.
+        /// What went wrong.
         message: String,
-        /// What to do.
-        hint: &'static str,
-    },
-    /// systemd returned an error or is not available.
-    #[error("{message}")]
-    Manager {
-        /// What systemd printed, or what is missing.
-        message: String,
-        /// What to do.
+        /// What to do; empty for nothing.
         hint: &'static str,
     },
     /// The command of `touchmark run` failed. It has printed why.
@@ -50,14 +43,6 @@ pub(crate) enum Failure {
     Ended {
         /// The exit code of this process.
         code: u8,
-    },
-    /// The command of `--check` failed, or was stopped.
-    #[error("{message}")]
-    Check {
-        /// The exit code of this process.
-        code: u8,
-        /// Which command, and how it ended.
-        message: String,
     },
     /// The reader has closed the output.
     #[error("the output was closed")]
@@ -78,6 +63,15 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Returns an error with this exit code and without a hint.
+    pub(crate) fn coded(code: u8, message: impl Into<String>) -> Self {
+        Self::Coded {
+            code,
+            message: message.into(),
+            hint: "",
+        }
+    }
+
     /// Returns the exit code: 1 the answer is no, 2 wrong use, 3 no daemon and
     /// none could be started, 4 the daemon returned an error, 5 the command of
     /// `--check` failed.
@@ -87,8 +81,7 @@ impl Failure {
             Self::Closed => 0,
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
-            Self::Manager { .. } => 3,
-            Self::Daemon { code, .. } | Self::Ended { code } | Self::Check { code, .. } => *code,
+            Self::Coded { code, .. } | Self::Ended { code } => *code,
             Self::Client(error) | Self::Call(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
                 ClientError::Place { .. } => 2,
@@ -103,7 +96,7 @@ impl Failure {
             Self::Closed | Self::Ended { .. } => return,
             Self::Client(error) => (Some(error.code()), hints::of(error)),
             Self::Call(error) => (Some(error.code()), error.hint().to_owned()),
-            Self::Daemon { hint, .. } | Self::Manager { hint, .. } => (None, (*hint).to_owned()),
+            Self::Coded { hint, .. } => (None, (*hint).to_owned()),
             _ => (None, String::new()),
         };
         let mut text = paint(style::WARN, "touchmark:");

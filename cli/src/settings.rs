@@ -32,7 +32,7 @@ mod tests;
 
 use crate::daemon::doctor::{Finding, Level};
 
-pub(crate) use difference::{coloured, difference};
+pub(crate) use difference::coloured;
 pub(crate) use found::{Installed, Present};
 pub(crate) use part::{Kind, Which};
 pub(crate) use places::{Places, Scope};

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::confirm;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Action, Agent, Places, Plan, Scope, Which, coloured, difference};
+use crate::settings::{Action, Agent, Places, Plan, Scope, Which, coloured};
 use crate::text::directory;
 
 /// The agent, and the settings to change.
@@ -54,7 +54,7 @@ fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) 
             &format!("nothing to do: {}", said(action, &name)),
         );
     }
-    let lines = difference(&name, &plan.texts());
+    let lines = plan.difference(&name);
     if !context.global.json && (!context.global.quiet || options.dry_run) {
         for line in &lines {
             output::line(&coloured(line))?;
@@ -91,15 +91,11 @@ fn tell(context: &Context, plan: &Plan, note: Option<&str>, written: bool, text:
     if !context.global.json {
         return context.say(text);
     }
-    let lines = match plan.changes() {
-        true => difference(&plan.path.to_string_lossy(), &plan.texts()),
-        false => Vec::new(),
-    };
     context.json(&json!({
         "file": plan.path.to_string_lossy(),
         "changed": plan.changes(),
         "written": written,
-        "difference": lines,
+        "difference": plan.difference(&plan.path.to_string_lossy()),
         "note": note,
     }))
 }

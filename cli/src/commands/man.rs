@@ -1,7 +1,6 @@
 //! `touchmark man`: the manual pages, generated from the command line's
 //! definition.
 
-use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -86,30 +85,30 @@ fn with_sections(page: &str) -> String {
     format!("{before}{extra}{fill}{after}")
 }
 
-/// Returns the list of commands in groups.
+/// Returns the list of commands with the titles of their groups.
 fn grouped(commands: &str) -> String {
-    let entries = commands.split(".TP\n").filter_map(|entry| {
-        let (name, _) = entry.strip_prefix("touchmark\\-")?.split_once("(1)")?;
-        Some((name.to_owned(), entry))
-    });
-    let entries: HashMap<String, &str> = entries.collect();
-    let mut text = String::from(".SH COMMANDS\n");
-    for (title, names) in help::GROUPS {
-        text.push_str(&format!(".SS \"{title}\"\n"));
-        for name in *names {
-            if let Some(entry) = entries.get(*name) {
-                text.push_str(".TP\n");
-                text.push_str(entry);
-            }
-        }
-    }
-    text
+    let own = commands.split(".TP\ntouchmark\\-help(1)").next();
+    let list = format!(".SH COMMANDS\n{}", own.unwrap_or_default());
+    help::GROUPS.iter().fold(list, |list, (title, first)| {
+        let entry = format!(".TP\ntouchmark\\-{first}(1)");
+        list.replace(&entry, &format!(".SS \"{title}\"\n{entry}"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::collections::HashMap;
+
     use super::*;
+
+    /// Returns the names of all commands, in their groups.
+    fn groups() -> Vec<Vec<String>> {
+        let command = crate::commands::definition();
+        let groups = help::grouped(&command).into_iter();
+        let names = |group: Vec<&Command>| group.iter().map(|one| one.get_name().into()).collect();
+        groups.map(|(_, group)| names(group)).collect()
+    }
 
     fn pages() -> HashMap<String, String> {
         let mut command = crate::commands::definition();
@@ -120,12 +119,12 @@ mod tests {
     #[test]
     fn every_page_of_a_command_has_its_examples() {
         let pages = pages();
-        for name in help::GROUPS.iter().flat_map(|(_, names)| *names) {
+        for name in groups().concat() {
             let page = &pages[&format!("touchmark-{name}.1")];
             let (_, shown) = page.split_once("\n.SH EXAMPLES\n.nf\n").unwrap();
             let (shown, _) = shown.split_once("\n.fi\n").unwrap();
             let shown = shown.replace('\\', "");
-            for (line, _) in help::examples(name) {
+            for (line, _) in help::examples(&name) {
                 let line = line.replace('\'', "*(Aq");
                 assert!(
                     shown.contains(&format!("touchmark {line}")),
@@ -146,15 +145,14 @@ mod tests {
         let page = &pages()["touchmark.1"];
         let (_, listed) = page.split_once(".SH COMMANDS\n").unwrap();
         let (listed, _) = listed.split_once("\n.SH ").unwrap();
-        assert_eq!(listed.matches(".SS ").count(), help::GROUPS.len());
-        for (_, names) in help::GROUPS {
-            for name in *names {
-                assert!(
-                    listed.contains(&format!("touchmark\\-{name}(1)\n")),
-                    "{name}"
-                );
-            }
-        }
+        assert!(!listed.contains("\\-help(1)"), "{listed}");
+        let shown = listed.split(".SS ").skip(1).map(|group| {
+            let names = group.split("touchmark\\-").skip(1);
+            names
+                .map(|name| name.split("(1)").next().unwrap().to_owned())
+                .collect()
+        });
+        assert_eq!(shown.collect::<Vec<Vec<String>>>(), groups());
         assert!(page.contains(".SH EXIT STATUS\n0 done"), "{page}");
     }
 }

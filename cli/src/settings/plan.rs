@@ -266,7 +266,7 @@ impl Plan {
     /// made from the current content.
     pub(crate) fn does_as(&self, shown: &Self) -> bool {
         let lines = |plan: &Self| -> Vec<String> {
-            let lines = difference("", &plan.texts()).into_iter();
+            let lines = plan.difference("").into_iter();
             lines
                 .filter(|line| line.starts_with(['+', '-']) && line.contains(NAME))
                 .collect()
@@ -274,13 +274,15 @@ impl Plan {
         lines(self) == lines(shown)
     }
 
-    /// Returns the file's text before and after; `None` for no file.
-    pub(crate) fn texts(&self) -> [Option<String>; 2] {
-        let text = |bytes: &Option<Vec<u8>>| {
-            let bytes = bytes.as_ref()?;
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        };
-        [text(&self.before), text(&self.after)]
+    /// Returns the lines of the change as a diff of a file with this name; none
+    /// if the plan changes nothing.
+    pub(crate) fn difference(&self, name: &str) -> Vec<String> {
+        let [before, after] =
+            [&self.before, &self.after].map(|bytes| bytes.as_deref().map(String::from_utf8_lossy));
+        match self.changes() {
+            true => difference(name, before.as_deref(), after.as_deref()),
+            false => Vec::new(),
+        }
     }
 
     /// Makes the change.

@@ -6,7 +6,7 @@ use super::{AgentPlans, Setup, kinds};
 use crate::daemon::doctor::Finding;
 use crate::findings;
 use crate::output::{self, Outcome};
-use crate::settings::{Action, Scope, coloured, difference};
+use crate::settings::{Action, Scope, coloured};
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
 use crate::table::{Step, Table, View};
@@ -36,7 +36,7 @@ impl Setup<'_> {
         let width = columns().unwrap_or(usize::MAX);
         for plan in rows.iter().flat_map(AgentPlans::changes) {
             output::line("")?;
-            let lines = difference(&directory(&plan.path), &plan.texts());
+            let lines = plan.difference(&directory(&plan.path));
             let (shown, rest) = lines.split_at(lines.len().min(MOST_LINES));
             for part in shown.iter().flat_map(|line| folded(line, width)) {
                 output::line(&coloured(&part))?;
@@ -138,16 +138,12 @@ fn facts_of(row: &AgentPlans) -> serde_json::Value {
         .iter()
         .flatten()
         .map(|plan| {
-            let lines = match plan.changes() {
-                true => difference(&plan.path.to_string_lossy(), &plan.texts()),
-                false => Vec::new(),
-            };
             let kinds: Vec<_> = plan.kinds.iter().map(|kind| kind.name()).collect();
             json!({
                 "file": plan.path.to_string_lossy(),
                 "about": kinds,
                 "changed": plan.changes(),
-                "difference": lines,
+                "difference": plan.difference(&plan.path.to_string_lossy()),
             })
         })
         .collect();
