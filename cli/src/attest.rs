@@ -16,7 +16,7 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_client::proto::{At, Author, AuthorKind, Evidence, Hash, RelPath};
 
-use crate::blame::blamed;
+use crate::blame::{self, blamed};
 use crate::hunks::decoded;
 use crate::output::Outcome;
 use git::{Brought, Commit, Repository};
@@ -240,19 +240,17 @@ fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> 
 
 /// Returns the lines of each agent's session in a file, as ranges.
 pub(crate) fn by_session(file: &File) -> BTreeMap<&str, Vec<(u32, u32)>> {
-    let mut sessions: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
+    let mut lines: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for range in &file.ranges {
-        let Some(session) = &range.author.session else {
-            continue;
-        };
-        let ranges = sessions.entry(session.as_str()).or_default();
-        match ranges.last_mut() {
-            // The next range has the same author with other evidence.
-            Some(last) if last.1 + 1 == range.start => last.1 = range.end,
-            _ => ranges.push((range.start, range.end)),
+        if let Some(session) = &range.author.session {
+            let own = lines.entry(session.as_str()).or_default();
+            own.extend(range.start..=range.end);
         }
     }
-    sessions
+    let ranges = lines.into_iter();
+    ranges
+        .map(|(session, lines)| (session, blame::ranges(lines)))
+        .collect()
 }
 
 #[cfg(test)]

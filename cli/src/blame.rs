@@ -38,6 +38,18 @@ pub(crate) fn range(text: &str) -> Result<LineRange, String> {
     }
 }
 
+/// Returns the ranges of consecutive numbers, the first and the last of each.
+pub(crate) fn ranges(numbers: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(last) if last.1 + 1 == number => last.1 = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    ranges
+}
+
 /// Requests a file's blame, in several parts if the file is long.
 ///
 /// # Errors

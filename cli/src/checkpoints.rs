@@ -2,7 +2,7 @@
 
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::checkpoints::{CheckpointList, CheckpointRow};
-use touchmark_client::proto::{At, Clock, SessionId};
+use touchmark_client::proto::{At, SessionId};
 
 use crate::context::{all_sessions, pages};
 use crate::output::{Failure, Outcome};
@@ -19,92 +19,78 @@ pub(crate) fn checkpoints(client: &Client, session: &SessionId) -> Outcome<Vec<C
     })
 }
 
-/// Returns the id of the checkpoint of any session that a person means, by its
-/// id or label.
+/// Returns the checkpoints of a session, or of all sessions, each with the name
+/// of its session.
+fn all(client: &Client, of: Option<&SessionId>) -> Outcome<Vec<(String, CheckpointRow)>> {
+    let mut all = Vec::new();
+    for row in all_sessions(client)? {
+        if of.is_none_or(|of| *of == row.session) {
+            let name = called(&row.session, row.label.as_deref());
+            let own = checkpoints(client, &row.session)?.into_iter();
+            all.extend(own.map(|checkpoint| (name.clone(), checkpoint)));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the id of the checkpoint that a person means, by its id or label: of
+/// a session, or of any.
 ///
 /// # Errors
 /// If several checkpoints have that label.
-pub(crate) fn meant_of_any(client: &Client, said: String) -> Outcome<String> {
-    let mut found: Vec<String> = Vec::new();
-    for row in all_sessions(client)? {
-        for checkpoint in checkpoints(client, &row.session)? {
-            if checkpoint.checkpoint == said {
-                return Ok(said);
-            }
-            if checkpoint.label.as_deref() == Some(&said) {
-                found.push(checkpoint.checkpoint);
-            }
-        }
-    }
-    one(said, &found)
-}
-
-/// Returns the id of the checkpoint that a person means, by its id or label.
-///
-/// # Errors
-/// If several of the session's checkpoints have that label.
-pub(crate) fn meant(client: &Client, session: &SessionId, said: String) -> Outcome<String> {
-    let rows = checkpoints(client, session)?;
-    if rows.iter().any(|row| row.checkpoint == said) {
+pub(crate) fn meant(client: &Client, of: Option<&SessionId>, said: String) -> Outcome<String> {
+    let mut all = all(client, of)?;
+    if all.iter().any(|(_, row)| row.checkpoint == said) {
         return Ok(said);
     }
-    let labelled = rows
-        .into_iter()
-        .filter(|row| row.label.as_deref() == Some(&said));
-    let ids: Vec<String> = labelled.map(|row| row.checkpoint).collect();
-    one(said, &ids)
+    all.retain(|(_, row)| row.label.as_deref() == Some(&said));
+    let labelled = only(&said, &all)?;
+    // The daemon's error says that there is no such checkpoint.
+    Ok(labelled.map_or(said, |row| row.checkpoint.clone()))
 }
 
-/// Returns the checkpoint that a person means by a label that these have.
-fn one(said: String, ids: &[String]) -> Outcome<String> {
-    match ids {
-        // The daemon's error says that there is no such checkpoint.
-        [] => Ok(said),
-        [only] => Ok(only.clone()),
-        several => Err(Failure::Usage(format!(
-            "several checkpoints have the label {}: {}",
-            escaped(&said, MAX_NAME),
-            several.join(", ")
-        ))),
-    }
-}
-
-/// Returns the moment of the checkpoint with a label.
+/// Returns the moment of the checkpoint with a label: `LABEL`, or
+/// `SESSION/LABEL`.
 ///
 /// # Errors
 /// If no checkpoint has that label, or several have it.
 pub(crate) fn labelled(client: &Client, text: &str) -> Outcome<At> {
-    let mut found: Vec<(String, Clock)> = Vec::new();
-    for row in all_sessions(client)? {
-        let name = called(&row.session, row.label.as_deref());
+    let mut all = all(client, None)?;
+    all.retain(|(name, row)| {
         let of_session = text.strip_prefix(name.as_str());
-        let label = of_session.and_then(|rest| rest.strip_prefix('/'));
-        for checkpoint in checkpoints(client, &row.session)? {
-            let own = checkpoint.label.as_deref();
-            if own == Some(text) || (own.is_some() && own == label) {
-                let id = escaped(&checkpoint.checkpoint, MAX_NAME);
-                found.push((format!("{name}/{id}"), checkpoint.clock));
-            }
-        }
+        let of_session = of_session.and_then(|rest| rest.strip_prefix('/'));
+        let label = row.label.as_deref();
+        label.is_some() && (label == Some(text) || label == of_session)
+    });
+    if let Some(row) = only(text, &all)? {
+        return Ok(At::Clock {
+            epoch: Some(row.clock.epoch),
+            n: row.clock.n,
+        });
     }
-    let said = escaped(text, MAX_NAME);
-    match found.as_slice() {
-        [(_, clock)] => Ok(At::Clock {
-            epoch: Some(clock.epoch),
-            n: clock.n,
-        }),
-        [] => {
-            let wrong = text.parse::<At>().err();
-            let wrong = wrong.map_or_else(String::new, |error| format!(": {error}"));
-            Err(Failure::Usage(format!(
-                "{said} names no version, and is no label of a checkpoint{wrong}"
-            )))
-        }
+    let wrong = text.parse::<At>().err();
+    let wrong = wrong.map_or_else(String::new, |error| format!(": {error}"));
+    Err(Failure::Usage(format!(
+        "{} names no version, and is no label of a checkpoint{wrong}",
+        escaped(text, MAX_NAME)
+    )))
+}
+
+/// Returns the only checkpoint with a label; `None` if there is none.
+fn only<'a>(
+    label: &str,
+    found: &'a [(String, CheckpointRow)],
+) -> Outcome<Option<&'a CheckpointRow>> {
+    match found {
+        [] => Ok(None),
+        [(_, row)] => Ok(Some(row)),
         several => {
-            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+            let names = several.iter();
+            let names = names.map(|(name, row)| format!("{name}/{}", row.checkpoint));
             Err(Failure::Usage(format!(
-                "several checkpoints have the label {said}: {}",
-                names.join(", ")
+                "several checkpoints have the label {}: {}",
+                escaped(label, MAX_NAME),
+                names.collect::<Vec<_>>().join(", ")
             )))
         }
     }

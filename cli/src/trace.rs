@@ -8,6 +8,7 @@ use touchmark_client::proto::history::{Blame, BlameLine};
 use touchmark_client::proto::models::ModelList;
 use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
+use crate::blame;
 use crate::context::{Connection, pages};
 use crate::daemon::WorkTree;
 use crate::output::Outcome;
@@ -79,17 +80,9 @@ pub(crate) fn model(client: &Client, session: &SessionId) -> Option<String> {
 
 /// Returns the ranges of consecutive lines of one author.
 fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for (line, number) in lines.iter().zip(start..) {
-        if line.author != *author {
-            continue;
-        }
-        match ranges.last_mut() {
-            Some(last) if last.1 + 1 == number => last.1 = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let told = ranges.into_iter();
+    let own = lines.iter().zip(start..);
+    let own = own.filter_map(|(line, number)| (line.author == *author).then_some(number));
+    let told = blame::ranges(own).into_iter();
     told.map(|(start, end)| json!({"start_line": start, "end_line": end}))
         .collect()
 }

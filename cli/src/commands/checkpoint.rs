@@ -230,7 +230,7 @@ fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome 
     let client = &connection.client;
     let name = escaped(&checkpoint, MAX_NAME);
     let session = context::meant(client, &session)?;
-    let checkpoint = meant(client, &session, checkpoint)?;
+    let checkpoint = meant(client, Some(&session), checkpoint)?;
     match connection.answer(CheckpointDelete::new(session, checkpoint))? {
         Some(_) => context.say(&format!("removed: checkpoint {name}")),
         None => Ok(()),
@@ -241,7 +241,7 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
     let connection = context.open()?;
     let client = &connection.client;
     let session = context::meant(client, &session)?;
-    let checkpoint = meant(client, &session, checkpoint)?;
+    let checkpoint = meant(client, Some(&session), checkpoint)?;
     let mut stored = None;
     let files = pages(|cursor| {
         let answer = client.call(CheckpointDetect {

@@ -163,7 +163,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
                 .map_err(|failure| of_a_file(name.as_str(), failure))?;
             ask.prompt = match ask.prompt.take() {
                 Some(prompt) if prompt != "last" => {
-                    Some(checkpoints::meant(client, &session, prompt)?)
+                    Some(checkpoints::meant(client, Some(&session), prompt)?)
                 }
                 prompt => prompt,
             };
@@ -190,10 +190,7 @@ pub(crate) fn rewind(context: &Context, options: &RewindOptions) -> Outcome {
     let connection = context.open()?;
     let session = connection.meant(options.session.as_ref())?;
     let prompt = options.prompt.clone();
-    let since = match &session {
-        Some(session) => checkpoints::meant(&connection.client, session, prompt)?,
-        None => checkpoints::meant_of_any(&connection.client, prompt)?,
-    };
+    let since = checkpoints::meant(&connection.client, session.as_ref(), prompt)?;
     let ask = Undo {
         session,
         since: Some(since),

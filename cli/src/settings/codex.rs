@@ -3,7 +3,7 @@
 pub(super) mod table;
 mod trust;
 
-use super::part::Part;
+use super::hooks::Hooks;
 use super::places::{Places, Scope};
 use super::rows::agent;
 use crate::daemon::doctor::Finding;
@@ -15,9 +15,7 @@ pub(super) fn examine(places: &Places<'_>) -> Vec<Finding> {
     let Some(codex) = agent("codex") else {
         return Vec::new();
     };
-    let Part::Hooks(hooks) = Part::of(codex, "touchmark") else {
-        return Vec::new();
-    };
+    let hooks = Hooks::of(codex, "touchmark");
     let scopes = [Scope::User, Scope::Project].map(|scope| places.settings(codex, scope));
     let examined = scopes.map(|file| trust::examine(&hooks, &file, &configuration));
     examined.into_iter().flatten().collect()

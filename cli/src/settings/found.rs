@@ -13,7 +13,7 @@ use super::record::Records;
 use super::rows::{Agent, WORKSPACE};
 use super::server::Presence;
 use crate::output::Outcome;
-use crate::system::files::is_program;
+use crate::system::files::{in_path, is_program};
 
 /// An agent on this machine.
 #[derive(Clone, Debug)]
@@ -114,9 +114,6 @@ impl Places<'_> {
 }
 
 fn program(agent: Agent) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = agent.0.programs.iter();
-    names
-        .flat_map(|name| std::env::split_paths(&path).map(move |directory| directory.join(name)))
-        .find(|program| is_program(program))
+    let mut names = agent.0.programs.iter();
+    names.find_map(|name| in_path(name, is_program))
 }

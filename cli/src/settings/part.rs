@@ -1,7 +1,6 @@
 //! What touchmark adds to settings: hooks, a plug-in, an MCP server.
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -12,6 +11,7 @@ use super::places::{Places, Scope};
 use super::rows::{Addition, Agent};
 use super::server::{Presence, Server, words};
 use crate::output::{Failure, Outcome};
+use crate::system::files::in_path;
 
 /// Something that can be added to a file.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Part {
     /// replaces them.
     pub(super) fn of(agent: Agent, program: &str) -> Self {
         match &agent.0.adds {
-            Addition::Hooks(shape) => Self::Hooks(Hooks::of(agent.name(), shape, program)),
+            Addition::Hooks(_) => Self::Hooks(Hooks::of(agent, program)),
             Addition::File(text) => Self::File(text),
         }
     }
@@ -180,12 +180,7 @@ fn handler_words(handler: &Value) -> Option<Vec<String>> {
 /// path.
 fn own_name() -> Outcome<String> {
     let own = std::env::current_exe()?;
-    let name = OsStr::new("touchmark");
-    let found = std::env::var_os("PATH").and_then(|path| {
-        std::env::split_paths(&path)
-            .map(|directory| directory.join(name))
-            .find(|candidate| candidate.is_file())
-    });
+    let found = in_path("touchmark", Path::is_file);
     let same = |found: PathBuf| {
         let (found, own) = (found.canonicalize(), own.canonicalize());
         found.is_ok() && found.ok() == own.ok()

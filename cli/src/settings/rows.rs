@@ -59,6 +59,11 @@ pub(super) struct AgentRow {
     /// The project's settings, below the workspace.
     pub(super) project: &'static str,
     pub(super) adds: Addition,
+    /// The format of its hooks.
+    pub(super) handler: Handler,
+    /// The timeout for an event, in the agent's unit. The hook itself gives up
+    /// long before.
+    pub(super) timeout: u64,
     /// The settings of its MCP servers; `None` if it has none.
     pub(super) servers: Option<Servers>,
     /// What is left to the user after the hooks are installed; `None` for
@@ -120,21 +125,9 @@ pub(super) enum UserFile {
 #[derive(Debug)]
 pub(super) enum Addition {
     /// Hooks in a settings file.
-    Hooks(Shape),
+    Hooks(&'static [Event]),
     /// A separate file. Its first line identifies it.
     File(&'static str),
-}
-
-/// The format of hooks.
-#[derive(Debug)]
-pub(super) struct Shape {
-    /// Members next to `hooks` that must be present.
-    pub(super) beside: &'static [(&'static str, u64)],
-    pub(super) events: &'static [Event],
-    pub(super) handler: Handler,
-    /// The timeout for an event, in the agent's unit. The hook itself gives up
-    /// long before.
-    pub(super) timeout: u64,
 }
 
 /// One event.
@@ -191,6 +184,20 @@ const fn within(name: &'static str, timeout: u64) -> Event {
     }
 }
 
+/// What most agents have in common.
+const ROW: AgentRow = AgentRow {
+    name: "",
+    title: "",
+    programs: &[],
+    user: UserFile::Home(""),
+    project: "",
+    adds: Addition::Hooks(&[]),
+    handler: Handler::Line,
+    timeout: 5,
+    servers: None,
+    note: None,
+};
+
 /// All agents.
 pub(super) static AGENTS: &[Agent] = &[
     Agent(&AgentRow {
@@ -199,37 +206,32 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["claude"],
         user: UserFile::Named("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
         project: ".claude/settings.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                // Include touchmark's own tools, so that a call is recognised.
-                of(
-                    "PreToolUse",
-                    "Read|Edit|Write|NotebookEdit|Bash|mcp__.*touchmark__.*",
-                ),
-                of("PostToolUse", "Read|Edit|Write|NotebookEdit|Bash|Grep"),
-                of("PostToolUseFailure", "Edit|Write|NotebookEdit|Bash"),
-                of("PermissionDenied", "Edit|Write|NotebookEdit|Bash"),
-                on("PostToolBatch"),
-                on("SubagentStart"),
-                on("SubagentStop"),
-                on("PostCompact"),
-                on("Stop"),
-                // Claude Code allows a second and a half for all hooks
-                // together.
-                within("SessionEnd", 1),
-            ],
-            handler: Handler::Line,
-            timeout: 5,
-        }),
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            // Include touchmark's own tools, so that a call is recognised.
+            of(
+                "PreToolUse",
+                "Read|Edit|Write|NotebookEdit|Bash|mcp__.*touchmark__.*",
+            ),
+            of("PostToolUse", "Read|Edit|Write|NotebookEdit|Bash|Grep"),
+            of("PostToolUseFailure", "Edit|Write|NotebookEdit|Bash"),
+            of("PermissionDenied", "Edit|Write|NotebookEdit|Bash"),
+            on("PostToolBatch"),
+            on("SubagentStart"),
+            on("SubagentStop"),
+            on("PostCompact"),
+            on("Stop"),
+            // Claude Code allows a second and a half for all hooks
+            // together.
+            within("SessionEnd", 1),
+        ]),
         servers: Some(Servers {
             user: UserFile::Named("CLAUDE_CONFIG_DIR", "", ".claude.json"),
             project: ".mcp.json",
             entry: EntryFormat::Json(Some("stdio")),
         }),
-        note: None,
+        ..ROW
     }),
     Agent(&AgentRow {
         name: "codex",
@@ -237,25 +239,20 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["codex"],
         user: UserFile::Named("CODEX_HOME", ".codex", "hooks.json"),
         project: ".codex/hooks.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                of("PreToolUse", "Bash|apply_patch|mcp__.*touchmark__.*"),
-                of("PostToolUse", "Bash|apply_patch"),
-                on("SubagentStart"),
-                on("SubagentStop"),
-                on("PostCompact"),
-                // Codex allows no more for events that end something, and warns
-                // at each start if more is requested.
-                within("Interrupt", 3),
-                on("Stop"),
-                within("SessionEnd", 3),
-            ],
-            handler: Handler::Line,
-            timeout: 5,
-        }),
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            of("PreToolUse", "Bash|apply_patch|mcp__.*touchmark__.*"),
+            of("PostToolUse", "Bash|apply_patch"),
+            on("SubagentStart"),
+            on("SubagentStop"),
+            on("PostCompact"),
+            // Codex allows no more for events that end something, and warns
+            // at each start if more is requested.
+            within("Interrupt", 3),
+            on("Stop"),
+            within("SessionEnd", 3),
+        ]),
         servers: Some(Servers {
             user: UserFile::Named("CODEX_HOME", ".codex", "config.toml"),
             project: ".codex/config.toml",
@@ -264,6 +261,7 @@ pub(super) static AGENTS: &[Agent] = &[
         note: Some(
             "Codex skips hooks without a message until you approve them: enter /hooks in Codex, and again whenever they change; for an unattended run, `codex exec --dangerously-bypass-hook-trust`",
         ),
+        ..ROW
     }),
     // AfterModel is left out: it is sent for every part of an answer, and each
     // would start a process. An automatic PreCompress is left out, too: it is
@@ -274,26 +272,23 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["gemini"],
         user: UserFile::Home(".gemini/settings.json"),
         project: ".gemini/settings.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("BeforeAgent"),
-                of(
-                    "BeforeTool",
-                    "read_file|write_file|replace|run_shell_command|invoke_agent|mcp_touchmark_.*",
-                ),
-                of(
-                    "AfterTool",
-                    "read_file|write_file|replace|run_shell_command|invoke_agent",
-                ),
-                of("PreCompress", "manual"),
-                on("AfterAgent"),
-                on("SessionEnd"),
-            ],
-            handler: Handler::NamedLine,
-            timeout: 5_000,
-        }),
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("BeforeAgent"),
+            of(
+                "BeforeTool",
+                "read_file|write_file|replace|run_shell_command|invoke_agent|mcp_touchmark_.*",
+            ),
+            of(
+                "AfterTool",
+                "read_file|write_file|replace|run_shell_command|invoke_agent",
+            ),
+            of("PreCompress", "manual"),
+            on("AfterAgent"),
+            on("SessionEnd"),
+        ]),
+        handler: Handler::NamedLine,
+        timeout: 5_000,
         servers: Some(Servers {
             user: UserFile::Home(".gemini/settings.json"),
             project: ".gemini/settings.json",
@@ -302,6 +297,7 @@ pub(super) static AGENTS: &[Agent] = &[
         note: Some(
             "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change; in a folder that you do not trust it starts no MCP server",
         ),
+        ..ROW
     }),
     // Cursor rejects the whole file if it has an event that Cursor does not
     // know.
@@ -311,31 +307,27 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["cursor-agent", "cursor"],
         user: UserFile::Home(".cursor/hooks.json"),
         project: ".cursor/hooks.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[("version", 1)],
-            events: &[
-                on("sessionStart"),
-                on("beforeSubmitPrompt"),
-                on("beforeReadFile"),
-                of(
-                    "preToolUse",
-                    "Read|Write|StrReplace|Delete|ApplyPatch|Shell",
-                ),
-                on("postToolUse"),
-                on("postToolUseFailure"),
-                on("preCompact"),
-                on("stop"),
-                on("sessionEnd"),
-            ],
-            handler: Handler::Flat,
-            timeout: 5,
-        }),
+        adds: Addition::Hooks(&[
+            on("sessionStart"),
+            on("beforeSubmitPrompt"),
+            on("beforeReadFile"),
+            of(
+                "preToolUse",
+                "Read|Write|StrReplace|Delete|ApplyPatch|Shell",
+            ),
+            on("postToolUse"),
+            on("postToolUseFailure"),
+            on("preCompact"),
+            on("stop"),
+            on("sessionEnd"),
+        ]),
+        handler: Handler::Flat,
         servers: Some(Servers {
             user: UserFile::Home(".cursor/mcp.json"),
             project: ".cursor/mcp.json",
             entry: EntryFormat::Placed,
         }),
-        note: None,
+        ..ROW
     }),
     Agent(&AgentRow {
         name: "opencode",
@@ -352,6 +344,7 @@ pub(super) static AGENTS: &[Agent] = &[
         note: Some(
             "opencode loads the plug-in at its next start. With any plug-in it first waits for its own package @opencode-ai/plugin, which it fetches once; without a network that takes more than a minute at each start",
         ),
+        ..ROW
     }),
     // Newer versions take seconds, older ones milliseconds. All versions treat
     // values from 1000 as milliseconds.
@@ -361,44 +354,42 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["qwen"],
         user: UserFile::Named("QWEN_HOME", ".qwen", "settings.json"),
         project: ".qwen/settings.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                of(
-                    "PreToolUse",
-                    "read_file|write_file|edit|notebook_edit|run_shell_command",
-                ),
-                of(
-                    "PostToolUse",
-                    "read_file|write_file|edit|notebook_edit|run_shell_command",
-                ),
-                of(
-                    "PostToolUseFailure",
-                    "write_file|edit|notebook_edit|run_shell_command",
-                ),
-                of(
-                    "PermissionDenied",
-                    "write_file|edit|notebook_edit|run_shell_command",
-                ),
-                on("PostToolBatch"),
-                on("SubagentStart"),
-                on("SubagentStop"),
-                on("PostCompact"),
-                on("Stop"),
-                on("StopFailure"),
-                on("SessionEnd"),
-            ],
-            handler: Handler::NamedLine,
-            timeout: 5_000,
-        }),
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            of(
+                "PreToolUse",
+                "read_file|write_file|edit|notebook_edit|run_shell_command",
+            ),
+            of(
+                "PostToolUse",
+                "read_file|write_file|edit|notebook_edit|run_shell_command",
+            ),
+            of(
+                "PostToolUseFailure",
+                "write_file|edit|notebook_edit|run_shell_command",
+            ),
+            of(
+                "PermissionDenied",
+                "write_file|edit|notebook_edit|run_shell_command",
+            ),
+            on("PostToolBatch"),
+            on("SubagentStart"),
+            on("SubagentStop"),
+            on("PostCompact"),
+            on("Stop"),
+            on("StopFailure"),
+            on("SessionEnd"),
+        ]),
+        handler: Handler::NamedLine,
+        timeout: 5_000,
         servers: Some(Servers {
             user: UserFile::Named("QWEN_HOME", ".qwen", "settings.json"),
             project: ".qwen/settings.json",
             entry: EntryFormat::Json(None),
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
+        ..ROW
     }),
     // With these event names Copilot CLI sends what VS Code sends.
     Agent(&AgentRow {
@@ -407,25 +398,21 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["copilot"],
         user: UserFile::Home(".copilot/hooks/touchmark.json"),
         project: ".github/hooks/touchmark.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[("version", 1)],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                on("PreToolUse"),
-                on("PostToolUse"),
-                on("PostToolUseFailure"),
-                on("PreCompact"),
-                on("SubagentStart"),
-                on("SubagentStop"),
-                on("Stop"),
-                on("SessionEnd"),
-            ],
-            handler: Handler::Bash,
-            timeout: 5,
-        }),
-        servers: None,
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            on("PreToolUse"),
+            on("PostToolUse"),
+            on("PostToolUseFailure"),
+            on("PreCompact"),
+            on("SubagentStart"),
+            on("SubagentStop"),
+            on("Stop"),
+            on("SessionEnd"),
+        ]),
+        handler: Handler::Bash,
         note: Some("Copilot runs the hooks of a project only in a folder that you trust"),
+        ..ROW
     }),
     Agent(&AgentRow {
         name: "droid",
@@ -433,32 +420,28 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["droid"],
         user: UserFile::Home(".factory/settings.json"),
         project: ".factory/settings.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                of(
-                    "PreToolUse",
-                    "Read|Create|Write|Edit|MultiEdit|ApplyPatch|Execute|Bash",
-                ),
-                of(
-                    "PostToolUse",
-                    "Read|Create|Write|Edit|MultiEdit|ApplyPatch|Execute|Bash",
-                ),
-                on("PreCompact"),
-                on("Stop"),
-                on("SessionEnd"),
-            ],
-            handler: Handler::Line,
-            timeout: 5,
-        }),
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            of(
+                "PreToolUse",
+                "Read|Create|Write|Edit|MultiEdit|ApplyPatch|Execute|Bash",
+            ),
+            of(
+                "PostToolUse",
+                "Read|Create|Write|Edit|MultiEdit|ApplyPatch|Execute|Bash",
+            ),
+            on("PreCompact"),
+            on("Stop"),
+            on("SessionEnd"),
+        ]),
         servers: Some(Servers {
             user: UserFile::Home(".factory/mcp.json"),
             project: ".factory/mcp.json",
             entry: EntryFormat::Json(Some("stdio")),
         }),
         note: Some("Droid does not read these hooks if a hooks.json is next to the settings"),
+        ..ROW
     }),
     Agent(&AgentRow {
         name: "grok",
@@ -466,41 +449,37 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["grok"],
         user: UserFile::Named("GROK_HOME", ".grok", "hooks/touchmark.json"),
         project: ".grok/hooks/touchmark.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                of(
-                    "PreToolUse",
-                    "read_file|write|search_replace|run_terminal_command",
-                ),
-                of(
-                    "PostToolUse",
-                    "read_file|write|search_replace|run_terminal_command",
-                ),
-                of(
-                    "PostToolUseFailure",
-                    "write|search_replace|run_terminal_command",
-                ),
-                of(
-                    "PermissionDenied",
-                    "write|search_replace|run_terminal_command",
-                ),
-                on("PostCompact"),
-                on("Stop"),
-                on("StopFailure"),
-                on("SessionEnd"),
-            ],
-            handler: Handler::Line,
-            timeout: 5,
-        }),
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            of(
+                "PreToolUse",
+                "read_file|write|search_replace|run_terminal_command",
+            ),
+            of(
+                "PostToolUse",
+                "read_file|write|search_replace|run_terminal_command",
+            ),
+            of(
+                "PostToolUseFailure",
+                "write|search_replace|run_terminal_command",
+            ),
+            of(
+                "PermissionDenied",
+                "write|search_replace|run_terminal_command",
+            ),
+            on("PostCompact"),
+            on("Stop"),
+            on("StopFailure"),
+            on("SessionEnd"),
+        ]),
         servers: Some(Servers {
             user: UserFile::Named("GROK_HOME", ".grok", "config.toml"),
             project: ".grok/config.toml",
             entry: EntryFormat::Table(&[]),
         }),
         note: Some("Grok Build skips the hooks of a project until you enter /hooks-trust"),
+        ..ROW
     }),
     Agent(&AgentRow {
         name: "windsurf",
@@ -508,23 +487,18 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["windsurf"],
         user: UserFile::Home(".codeium/windsurf/hooks.json"),
         project: ".windsurf/hooks.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("pre_user_prompt"),
-                on("pre_read_code"),
-                on("post_read_code"),
-                on("pre_write_code"),
-                on("post_write_code"),
-                on("pre_run_command"),
-                on("post_run_command"),
-                on("post_cascade_response"),
-            ],
-            handler: Handler::Quiet,
-            timeout: 5,
-        }),
-        servers: None,
-        note: None,
+        adds: Addition::Hooks(&[
+            on("pre_user_prompt"),
+            on("pre_read_code"),
+            on("post_read_code"),
+            on("pre_write_code"),
+            on("post_write_code"),
+            on("pre_run_command"),
+            on("post_run_command"),
+            on("post_cascade_response"),
+        ]),
+        handler: Handler::Quiet,
+        ..ROW
     }),
     // goose finds a plug-in by its directory alone.
     Agent(&AgentRow {
@@ -533,21 +507,15 @@ pub(super) static AGENTS: &[Agent] = &[
         programs: &["goose"],
         user: UserFile::Home(".agents/plugins/touchmark/hooks/hooks.json"),
         project: ".agents/plugins/touchmark/hooks/hooks.json",
-        adds: Addition::Hooks(Shape {
-            beside: &[],
-            events: &[
-                on("SessionStart"),
-                on("UserPromptSubmit"),
-                of("PreToolUse", "^developer__(shell|write|edit)$"),
-                of("PostToolUse", "^developer__(shell|write|edit)$"),
-                of("PostToolUseFailure", "^developer__(shell|write|edit)$"),
-                on("Stop"),
-                on("SessionEnd"),
-            ],
-            handler: Handler::Line,
-            timeout: 5,
-        }),
-        servers: None,
-        note: None,
+        adds: Addition::Hooks(&[
+            on("SessionStart"),
+            on("UserPromptSubmit"),
+            of("PreToolUse", "^developer__(shell|write|edit)$"),
+            of("PostToolUse", "^developer__(shell|write|edit)$"),
+            of("PostToolUseFailure", "^developer__(shell|write|edit)$"),
+            on("Stop"),
+            on("SessionEnd"),
+        ]),
+        ..ROW
     }),
 ];

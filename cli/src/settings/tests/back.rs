@@ -53,10 +53,10 @@ impl Kept {
 /// Returns what an agent's files may have: its hooks, its servers, or both in
 /// one.
 fn files(agent: Agent) -> Vec<Vec<Part>> {
-    let Addition::Hooks(shape) = &agent.0.adds else {
+    let Addition::Hooks(_) = agent.0.adds else {
         return Vec::new();
     };
-    let hooks = Part::Hooks(Hooks::of(agent.name(), shape, "touchmark"));
+    let hooks = Part::Hooks(Hooks::of(agent, "touchmark"));
     let Some(servers) = &agent.0.servers else {
         return vec![vec![hooks]];
     };
