@@ -15,7 +15,7 @@ use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
 use crate::output::{self, Failure, Outcome};
-use crate::style::{self, paint};
+use crate::style;
 use crate::system::terminal::is_terminal;
 use crate::wire::result_json;
 
@@ -126,16 +126,15 @@ impl Context {
         if self.global.quiet {
             return Ok(());
         }
-        output::line(text)
+        output::line(&output::fitted(text))
     }
 
     /// Prints a line for the user on standard error, next to the output of a
     /// command that runs. `--quiet` suppresses it.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
-            let name = paint(style::DIM, "touchmark:");
-            let text = crate::text::escaped(text, 2000);
-            let _nobody_reads = writeln!(anstream::stderr(), "{name} {text}");
+            let text = output::noted(style::DIM, &crate::text::escaped(text, 2000));
+            let _output_is_closed = writeln!(anstream::stderr(), "{text}");
         }
     }
 }

@@ -23,9 +23,9 @@ const COMMANDS: u32 = 1_000;
 /// The maximum number of places of a group that are shown.
 const PLACES: usize = 8;
 
-/// Who wrote the changes of a group.
+/// The answer to whose the changes of a command are.
 #[derive(Clone, Copy)]
-enum Answer {
+enum Owner {
     Command,
     User,
     Unknown,
@@ -33,18 +33,18 @@ enum Answer {
 }
 
 /// The letters and words of the answers.
-const ANSWERS: &[(&str, &str, Answer)] = &[
-    ("c", "command", Answer::Command),
-    ("y", "yours", Answer::User),
-    ("m", "mine", Answer::User),
-    ("l", "leave", Answer::Unknown),
-    ("", "", Answer::Unknown),
-    ("q", "quit", Answer::Quit),
-    ("n", "no", Answer::Quit),
+const ANSWERS: &[(&str, &str, Owner)] = &[
+    ("c", "command", Owner::Command),
+    ("y", "yours", Owner::User),
+    ("m", "mine", Owner::User),
+    ("l", "leave", Owner::Unknown),
+    ("", "", Owner::Unknown),
+    ("q", "quit", Owner::Quit),
+    ("n", "no", Owner::Quit),
 ];
 
 /// The likely changes that were made while one command ran: each with its file.
-type Group<'a> = Vec<(&'a RelPath, &'a UndoLeft)>;
+type LikelyChanges<'a> = Vec<(&'a RelPath, &'a UndoLeft)>;
 
 /// Asks for each command whether what appeared while it ran is the command's or
 /// the user's, and records the answers (ATTR-18). Returns whether there was an
@@ -133,8 +133,8 @@ fn left(hunk: &ReviewHunk) -> UndoLeft {
 }
 
 /// Returns the likely changes by the command that ran.
-fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
-    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, LikelyChanges<'_>)> {
+    let mut groups: BTreeMap<&str, LikelyChanges<'_>> = BTreeMap::new();
     for file in &undone.files {
         let left = file.left.iter().flatten();
         for left in left.filter(|left| left.cause == LeftCause::Likely) {
@@ -149,7 +149,7 @@ fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
 
 /// Shows what appeared while a command ran, and asks whose it is. Returns the
 /// command's session, or `None` within for the user; `None` without an answer.
-fn whose(command: &CommandRow, group: &Group<'_>) -> Outcome<Option<Option<SessionId>>> {
+fn whose(command: &CommandRow, group: &LikelyChanges<'_>) -> Outcome<Option<Option<SessionId>>> {
     output::line(&format!("while {} ran:", command_name(command)))?;
     let columns = terminal::room();
     for (file, left) in group.iter().take(PLACES) {
@@ -172,10 +172,10 @@ fn whose(command: &CommandRow, group: &Group<'_>) -> Outcome<Option<Option<Sessi
         output::line(&format!("  and {more} places more"))?;
     }
     let question = "the command's or yours? [c]ommand's, [y]ours, [l]eave it, [q]uit";
-    match confirm::choice(question, ANSWERS, "")?.unwrap_or(Answer::Unknown) {
-        Answer::Command => Ok(Some(Some(command.session.clone()))),
-        Answer::User => Ok(Some(None)),
-        Answer::Unknown => Ok(None),
-        Answer::Quit => Err(Failure::No("no further change was undone".into())),
+    match confirm::choice(question, ANSWERS, "")?.unwrap_or(Owner::Unknown) {
+        Owner::Command => Ok(Some(Some(command.session.clone()))),
+        Owner::User => Ok(Some(None)),
+        Owner::Unknown => Ok(None),
+        Owner::Quit => Err(Failure::No("no further change was undone".into())),
     }
 }

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
             // Help and version exit with 0, wrong use with 2. `run` uses 125,
             // since its exit code is the command's.
             let wrong = error.use_stderr();
-            let _nobody_reads = error.print();
+            let _output_is_closed = error.print();
             return match wrong {
                 false => ExitCode::SUCCESS,
                 true if commands::is_run(std::env::args_os().skip(1)) => ExitCode::from(125),

@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use anstyle::Style;
 use serde_json::Value;
 use touchmark_client::Error as ClientError;
 use touchmark_client::proto;
 
 use crate::hints;
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, escaped, path, without_hidden};
+use crate::system::terminal;
+use crate::text::{MAX_NAME, escaped, path, width, without_hidden, wrapped};
 
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +29,7 @@ pub(crate) enum Failure {
     /// has named a method.
     #[error(transparent)]
     Call(ClientError),
-    /// An error with an exit code of its own: of `touchmark daemon`, of systemd,
+    /// An error with its own exit code: of `touchmark daemon`, of systemd,
     /// of `touchmark run` or of the command of `--check`.
     #[error("{message}")]
     Coded {
@@ -99,15 +101,17 @@ impl Failure {
             Self::Coded { hint, .. } => (None, (*hint).to_owned()),
             _ => (None, String::new()),
         };
-        let mut text = paint(style::WARN, "touchmark:");
         let message = self.to_string();
         // The lines of a message stay, but its characters are not trusted.
-        for (number, line) in message.lines().take(20).enumerate() {
-            let gap = if number == 0 { " " } else { "\n  " };
-            let _ = write!(text, "{gap}{}", escaped(line, 2000));
+        let lines = message.lines().take(20).map(|line| escaped(line, 2000));
+        let mut lines: Vec<String> = lines.collect();
+        if let (Some(name), Some(last)) = (name, lines.last_mut()) {
+            let _ = write!(last, " ({name})");
         }
-        if let Some(name) = name {
-            let _ = write!(text, " ({name})");
+        let (first, rest) = lines.split_first().unwrap_or((&message, &[]));
+        let mut text = noted(style::WARN, first);
+        for line in rest {
+            let _ = write!(text, "\n{}", fitted(&format!("  {line}")));
         }
         if let Self::Client(ClientError::Daemon(error)) | Self::Call(ClientError::Daemon(error)) =
             self
@@ -115,19 +119,32 @@ impl Failure {
             text.push_str(&concerned(error));
         }
         if !hint.is_empty() {
-            let _ = write!(
-                text,
-                "\n  {} {}",
-                paint(style::BOLD, "hint:"),
-                escaped(&hint, 2000)
-            );
+            let hint = fitted(&format!("  hint: {}", escaped(&hint, 2000)));
+            let hint = hint.replacen("hint:", &paint(style::BOLD, "hint:"), 1);
+            let _ = write!(text, "\n{hint}");
         }
         // With a closed standard error the message has no reader.
         let _ = writeln!(anstream::stderr(), "{text}");
     }
 }
 
-/// Returns the files that an error is about, each on a line of its own.
+/// Returns a message in lines that fit the terminal. In a pipe or a file it stays
+/// one line.
+pub(crate) fn fitted(message: &str) -> String {
+    let room = terminal::room();
+    match width(message) <= room {
+        true => message.to_owned(),
+        false => wrapped(message, room, "  ").join("\n"),
+    }
+}
+
+/// Returns a message for standard error, after this program's name.
+pub(crate) fn noted(how: Style, message: &str) -> String {
+    let name = paint(how, "touchmark:");
+    fitted(&format!("touchmark: {message}")).replacen("touchmark:", &name, 1)
+}
+
+/// Returns the files that an error is about, each on a separate line.
 fn concerned(error: &proto::Error) -> String {
     let mut text = String::new();
     for file in error.files.iter().take(20) {

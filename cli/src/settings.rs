@@ -36,7 +36,7 @@ pub(crate) use difference::coloured;
 pub(crate) use found::{Installed, Present};
 pub(crate) use part::{Kind, Which};
 pub(crate) use places::{Places, Scope};
-pub(crate) use plan::{Action, Plan};
+pub(crate) use plan::{Direction, Plan};
 pub(crate) use rows::Agent;
 
 /// The prefix of the names of `setup`'s test sessions, by which `doctor`

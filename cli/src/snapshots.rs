@@ -23,7 +23,7 @@ use crate::feed::{Header, Layout};
 use crate::hunks;
 use crate::table::View;
 use crate::text::{is_hidden, width};
-use crate::timeline::{self, Row, Timeline};
+use crate::timeline::{self, LogRow, Timeline};
 
 /// The current time: 2026-11-22, 12:00.
 const NOW: u64 = 1_795_348_800_000;
@@ -215,14 +215,14 @@ fn snapshots_of_log() {
         .into_iter()
         .map(|version| of(json!({"version": version, "lines": counts})))
         .collect();
-    let rows = entries.into_iter().map(Row::Version);
-    let rows: Vec<Row> = rows.chain(done()).collect();
+    let rows = entries.into_iter().map(LogRow::Version);
+    let rows: Vec<LogRow> = rows.chain(done()).collect();
     matches("log", |view| timeline::lines(&rows, false, view));
     matches("log-stat", |view| timeline::lines(&rows, true, view));
 }
 
 /// Each kind of thing that was done, as rows of the log.
-fn done() -> Vec<Row> {
+fn done() -> Vec<LogRow> {
     let row = |n: u64, kind: &str, more: Value| {
         let mut row = json!({
             "clock": format!("1795000000000:{n}"), "time": NOW - n * MINUTE, "kind": kind,
@@ -230,7 +230,7 @@ fn done() -> Vec<Row> {
         for (key, value) in more.as_object().unwrap() {
             row[key] = value.clone();
         }
-        Row::Action(of::<Activity>(row).into())
+        LogRow::Action(of::<Activity>(row).into())
     };
     let by_claude = |name: &str, text: &str| json!({"session": CLAUDE, "label": "claude-1", "name": name, "text": text});
     let command =
@@ -314,10 +314,10 @@ fn versions_are_folded_into_what_made_them() {
             vec![by_command(15, "b"), by_command(12, "a"), saved(5, "b")],
         ]
     };
-    let told = |rows: Vec<Row>| -> Vec<String> {
+    let told = |rows: Vec<LogRow>| -> Vec<String> {
         let rows = rows.into_iter().map(|row| match row {
-            Row::Version(entry) => entry.version.clock.n.to_string(),
-            Row::Action(action) => {
+            LogRow::Version(entry) => entry.version.clock.n.to_string(),
+            LogRow::Action(action) => {
                 let name = action.row.name.unwrap();
                 format!("{name}: {:?}", action.files.unwrap())
             }

@@ -27,7 +27,7 @@ const GAP: usize = 2;
 const BESIDE: usize = 30;
 
 /// The most room beside a row for which its first column gives way.
-const ASIDE: usize = 40;
+const MOST_BESIDE: usize = 40;
 
 /// How far remarks below a row are indented.
 const BELOW: usize = 4;
@@ -143,7 +143,7 @@ impl Table {
     /// Takes the first step already if remarks are beside their rows then.
     fn leave_room(self, rows: &mut [Vec<Cell>], remarks: &[Option<Cell>], columns: usize) {
         let remarks = remarks.iter().flatten().map(|(_, text)| width(text));
-        let remarks = remarks.max().unwrap_or_default().min(ASIDE);
+        let remarks = remarks.max().unwrap_or_default().min(MOST_BESIDE);
         let Some(Step::Middle(column, least)) = self.steps.first().filter(|_| remarks > 0) else {
             return;
         };
@@ -275,7 +275,7 @@ fn line(row: &[Cell], widths: &[usize], remark: Option<Cell>, columns: Option<us
         } else {
             line.push_str(&" ".repeat(gap));
         }
-        // Only a word of its own is wider than the room.
+        // Only a single word is wider than the room.
         line.push_str(&paint(style, &cut(part, room)));
     }
     line
@@ -321,7 +321,7 @@ mod tests {
                 "a              01239999  1 read"
             ]
         );
-        // An id keeps what tells it from the others.
+        // An id keeps what distinguishes it from the others.
         assert_eq!(
             lines(32),
             [

@@ -98,7 +98,7 @@ pub(crate) fn authors(authors: &[Author]) -> String {
 }
 
 /// Returns the text in lines of at most so many columns, broken between words.
-/// All but the first begin with `indent`. A wider word has a line of its own.
+/// All but the first begin with `indent`. A wider word is on a separate line.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let start = text.len() - text.trim_start().len();

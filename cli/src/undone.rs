@@ -58,7 +58,8 @@ pub(crate) fn tell(connection: &Connection<'_>, reply: Reply, planned: bool) -> 
                 .say("take what may be yours with --likely; or say whose it is: touchmark claim")?;
         }
         if left().any(|left| left.cause == LeftCause::Decided) {
-            context.say("take the lines that somebody else has decided about with --decided")?;
+            context
+                .say("take the lines that another author has put back or removed with --decided")?;
         }
     }
     match is_nothing && !planned {
@@ -83,19 +84,19 @@ pub(crate) fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -
             show_left(left, undone)?;
         }
         for place in file.elsewhere.iter().flatten() {
-            output::line(&format!("    {}", stands(place)))?;
+            output::line(&format!("    {}", elsewhere(place)))?;
         }
     }
     match &undone.unsearched {
-        Some(what) => output::line(&format!("where else lines stand: {}", escaped(what, 500))),
+        Some(what) => output::line(&format!("where else its lines are: {}", escaped(what, 500))),
         None => Ok(()),
     }
 }
 
-/// Says where lines stand that a file does not have after an undo.
-fn stands(place: &UndoElsewhere) -> String {
+/// Returns where lines are that a file does not have after an undo.
+fn elsewhere(place: &UndoElsewhere) -> String {
     let lines = count(u64::from(place.lines), "line");
-    let verb = if place.lines == 1 { "stands" } else { "stand" };
+    let verb = if place.lines == 1 { "is" } else { "are" };
     let commit: String = place.commit.chars().take(COMMIT).collect();
     let commit = escaped(&commit, MAX_NAME);
     let of = match (place.stash, &place.branch) {

@@ -33,26 +33,26 @@ pub(crate) const NAMES: &str = "Versions (V):
 
 /// A version as it was named on the command line.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub(crate) enum VersionName {
     /// In a form that the daemon takes.
     At(At),
     /// By the label of a checkpoint, or by `SESSION/LABEL`.
     Label(String),
 }
 
-/// Reads a version that stands alone, as in `--from V`. A time of day is in the
+/// Parses a version without a file, as in `--from V`. A time of day is in the
 /// time zone of the user.
 ///
 /// # Errors
 /// None: a text in no other form may be the label of a checkpoint.
-pub(crate) fn version(text: &str) -> Result<Said, String> {
+pub(crate) fn version(text: &str) -> Result<VersionName, String> {
     Ok(match text.parse::<At>() {
-        Ok(at) => Said::At(at.exact(now(), &zone())),
-        Err(_) => Said::Label(text.to_owned()),
+        Ok(at) => VersionName::At(at.exact(now(), &zone())),
+        Err(_) => VersionName::Label(text.to_owned()),
     })
 }
 
-impl Said {
+impl VersionName {
     /// Returns the version in a form that the daemon takes; `None` if none was
     /// named.
     pub(crate) fn resolved(said: Option<&Self>, client: &Client) -> Outcome<Option<At>> {
@@ -69,11 +69,11 @@ impl Said {
 pub(crate) fn file_and_version(
     connection: &Connection<'_>,
     said: &Path,
-    at: Option<&Said>,
+    at: Option<&VersionName>,
 ) -> Outcome<(ClientPath, Option<At>)> {
     let text = said.to_str();
     let client = &connection.client;
-    let at = Said::resolved(at, client)?;
+    let at = VersionName::resolved(at, client)?;
     let parted = text.filter(|_| at.is_none()).and_then(At::split);
     match parted {
         // A file whose name has an `@` is meant.

@@ -18,7 +18,7 @@ use crate::style::{self, paint};
 use crate::table::{Table, View};
 use crate::text::{MAX_NAME, cut, escaped};
 use crate::trace;
-use crate::versions::{Said, WHO, colour, file_and_version, name, version, who};
+use crate::versions::{VersionName, WHO, colour, file_and_version, name, version, who};
 
 /// Show who wrote each line of a file.
 #[derive(Debug, Args)]
@@ -29,11 +29,11 @@ pub(crate) struct Options {
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<Said>,
+    at: Option<VersionName>,
     /// Only these lines: 10,20 or 10,+5
     #[arg(long, short = 'L', value_name = "A,B", value_parser = range)]
     lines: Option<LineRange>,
-    /// Name whoever changed a line's white space, too
+    /// Also name the author of a change of white space alone
     #[arg(long)]
     exact: bool,
     /// The output format

@@ -15,7 +15,7 @@ use crate::text::count;
 ///
 /// What changes while an agent's command runs may be the command's or yours. A claim says which,
 /// and counts from then on: in blame, log, review and undo. PATH:LINES names lines of the current
-/// content, whoever wrote them; PATH or --command names what changed while a command ran.
+/// content, by any author; PATH or --command names what changed while a command ran.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// A file or directory; or lines of a file, such as `a.txt:10-12`

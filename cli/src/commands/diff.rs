@@ -16,7 +16,7 @@ use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
 use crate::text::{called, escaped, zone};
-use crate::versions::{By, Said, file_and_version, files, version, when};
+use crate::versions::{By, VersionName, file_and_version, files, version, when};
 
 /// Show what changed, and who changed it.
 ///
@@ -30,10 +30,10 @@ pub(crate) struct Options {
     paths: Vec<PathBuf>,
     /// The older version
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    from: Option<Said>,
+    from: Option<VersionName>,
     /// The newer version [default: the files as they are now]
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    to: Option<Said>,
+    to: Option<VersionName>,
     /// Only hunks with a change by `me`, by this session, or by any `command`
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     };
     let mut ask = FileDiff {
         paths,
-        to: Said::resolved(options.to.as_ref(), client)?,
+        to: VersionName::resolved(options.to.as_ref(), client)?,
         ..FileDiff::new(from).context(options.unified)
     };
     // A hash and `seen:` name a version of one file, so the request must name the file alone.
@@ -124,7 +124,7 @@ fn named(connection: &Connection<'_>, options: &Options) -> Outcome<Named> {
     }
     Ok((
         files(connection, &options.paths)?,
-        Said::resolved(options.from.as_ref(), &connection.client)?,
+        VersionName::resolved(options.from.as_ref(), &connection.client)?,
     ))
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
             let what = version.amends.map_or(verb(version.kind), |_| "corrected");
             (author(&version.author), what, remarks(version))
         };
-        // These digits tell the versions of one file apart, and name them.
+        // These digits distinguish the versions of one file, and name them.
         let hash = version
             .hash
             .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned());

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::confirm;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Action, Agent, Places, Plan, Scope, Which, coloured};
+use crate::settings::{Agent, Direction, Places, Plan, Scope, Which, coloured};
 use crate::text::directory;
 
 /// The agent, and the settings to change.
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outcome {
+pub(crate) fn run(context: &Context, options: &Options, action: Direction) -> Outcome {
     let scope = if options.project {
         Scope::Project
     } else {
@@ -42,8 +42,11 @@ pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outco
     Ok(())
 }
 
-fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) -> Outcome {
-    let note = options.agent.note().filter(|_| action == Action::Install);
+fn carry_out(context: &Context, options: &Options, action: Direction, plan: &Plan) -> Outcome {
+    let note = options
+        .agent
+        .note()
+        .filter(|_| action == Direction::Install);
     let name = directory(&plan.path);
     if !plan.changes() {
         return tell(
@@ -80,10 +83,10 @@ fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) 
     }
 }
 
-fn said(action: Action, name: &str) -> String {
+fn said(action: Direction, name: &str) -> String {
     match action {
-        Action::Install => format!("the hooks are in {name}"),
-        Action::Uninstall => format!("{name} has no hooks of touchmark"),
+        Direction::Install => format!("the hooks are in {name}"),
+        Direction::Uninstall => format!("{name} has no hooks of touchmark"),
     }
 }
 

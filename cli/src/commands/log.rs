@@ -16,8 +16,8 @@ use crate::hunks;
 use crate::output::Outcome;
 use crate::pager::Page;
 use crate::table::View;
-use crate::timeline::{Row, Timeline, actions, lines};
-use crate::versions::{By, NAMES, Said, files, version};
+use crate::timeline::{LogRow, Timeline, actions, lines};
+use crate::versions::{By, NAMES, VersionName, files, version};
 use crate::wire::result_json;
 
 /// The number of versions in one request.
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     paths: Vec<PathBuf>,
     /// Only what came after that: a time (2h, 2026-11-22), a clock, a checkpoint
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    since: Option<Said>,
+    since: Option<VersionName>,
     /// Only changes by `me`, by this session, or by any `command`
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let by = By::said(client, options.by.as_deref())?;
     let mut ask = FileLog {
         paths: files(&connection, &options.paths)?,
-        since: Said::resolved(options.since.as_ref(), client)?,
+        since: VersionName::resolved(options.since.as_ref(), client)?,
         lines: options.stat,
         limit: Some(PAGE),
         ..FileLog::default()
@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     };
     let mut timeline = Timeline::new(actions, options.files || options.patch);
     let mut left = options.limit.unwrap_or(usize::MAX);
-    let mut all: Vec<Row> = Vec::new();
+    let mut all: Vec<LogRow> = Vec::new();
     let mut page: Option<Page> = None;
     loop {
         let answer = client.call(ask.clone())?;
@@ -101,11 +101,11 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     Ok(())
 }
 
-fn show(page: &mut Page, client: &Client, options: &Options, rows: &[Row]) -> Outcome {
+fn show(page: &mut Page, client: &Client, options: &Options, rows: &[LogRow]) -> Outcome {
     let lines = lines(rows, options.stat, &View::here());
     for (line, row) in lines.iter().zip(rows) {
         page.line(line)?;
-        if let (true, Row::Version(entry)) = (options.patch, row) {
+        if let (true, LogRow::Version(entry)) = (options.patch, row) {
             if let Ok(mut diff) = client.call(of_version(entry)) {
                 for file in &diff.files {
                     hunks::show(page, file, &diff.hunks.take().unwrap_or_default())?;
@@ -129,14 +129,14 @@ fn of_version(entry: &LogEntry) -> FileDiff {
         .to(at(n))
 }
 
-fn json(connection: &Connection<'_>, patch: bool, rows: Vec<Row>) -> Outcome {
+fn json(connection: &Connection<'_>, patch: bool, rows: Vec<LogRow>) -> Outcome {
     let root = &connection.workspace.root;
     let mut entries = Vec::new();
     let mut done = Vec::new();
     for row in rows {
         match row {
-            Row::Version(entry) => entries.push(entry),
-            Row::Action(action) => {
+            LogRow::Version(entry) => entries.push(entry),
+            LogRow::Action(action) => {
                 let mut row = action.row;
                 row.files = row.files.or(action.files);
                 done.push(row);

@@ -14,7 +14,7 @@ use crate::hunks;
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::text::path;
-use crate::versions::{Said, file_and_version, name, version};
+use crate::versions::{VersionName, file_and_version, name, version};
 
 /// Restore a version of a file.
 ///
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<Said>,
+    at: Option<VersionName>,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,

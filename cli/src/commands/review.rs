@@ -36,14 +36,14 @@ const NAMED: usize = 6;
 const MANY: usize = 8;
 
 /// The letters and words of the answers.
-const ANSWERS: &[(&str, &str, Answer)] = &[
-    ("k", "keep", Answer::Keep),
-    ("u", "undo", Answer::Undo),
-    ("l", "later", Answer::Later),
-    ("e", "edit", Answer::Edit),
-    ("f", "file", Answer::KeepFile),
-    ("s", "single", Answer::Single),
-    ("q", "quit", Answer::Quit),
+const ANSWERS: &[(&str, &str, ReviewAnswer)] = &[
+    ("k", "keep", ReviewAnswer::Keep),
+    ("u", "undo", ReviewAnswer::Undo),
+    ("l", "later", ReviewAnswer::Later),
+    ("e", "edit", ReviewAnswer::Edit),
+    ("f", "file", ReviewAnswer::KeepFile),
+    ("s", "single", ReviewAnswer::Single),
+    ("q", "quit", ReviewAnswer::Quit),
 ];
 
 const HELP: &str = "k  keep the change; it is not shown again
@@ -88,7 +88,7 @@ pub(crate) struct Options {
 
 /// The user's answer about a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum ReviewAnswer {
     Keep,
     Undo,
     Later,
@@ -102,7 +102,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let connection = context.open()?;
     let paths = options.paths.iter().map(|file| connection.path(file));
     let paths = paths.collect::<Outcome<Vec<ClientPath>>>()?;
-    // All changes are kept or undone at once, so all of them are listed, not only
+    // All changes are kept or undone in one step, so all of them are listed, not only
     // the first page (LIM-2).
     let is_all = options.keep_all || options.undo_all;
     let ask = ReviewList {
@@ -113,7 +113,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     };
     let queue = connection.client.call(ask.clone())?;
     if options.keep_all {
-        let hunks = changes(&queue).iter().map(Change::named).collect();
+        let hunks = changes(&queue).iter().map(QueuedChange::named).collect();
         return match connection.answer(ReviewKeep { hunks })? {
             Some(kept) => context.say(&format!("kept: {}", count(u64::from(kept.kept), "change"))),
             None => Ok(()),
@@ -150,10 +150,10 @@ fn undo_all(
         queue = client.call(ask.clone())?;
     }
     let all = changes(&queue);
-    let stays = |change: &&Change| !take_likely && change.is_doubtful();
+    let stays = |change: &&QueuedChange| !take_likely && change.is_doubtful();
     let hunks = all.iter().filter(|change| !stays(change));
-    let hunks = hunks.map(Change::named).collect();
-    let left: Vec<Change> = all.iter().filter(stays).copied().collect();
+    let hunks = hunks.map(QueuedChange::named).collect();
+    let left: Vec<QueuedChange> = all.iter().filter(stays).copied().collect();
     if !context.global.json {
         for entry in entries(&left, |_| false) {
             entry.show()?;
@@ -171,75 +171,75 @@ fn undo_all(
 
 /// A change in the queue.
 #[derive(Clone, Copy)]
-struct Change<'a> {
+struct QueuedChange<'a> {
     id: &'a str,
     path: &'a RelPath,
     authors: &'a [Author],
     /// The command that made it; `None` if none did.
     command: Option<&'a str>,
-    of: Changed<'a>,
+    of: ChangeKind<'a>,
 }
 
 /// What a change in the queue changed.
 #[derive(Clone, Copy)]
-enum Changed<'a> {
+enum ChangeKind<'a> {
     /// Lines of a file.
     Lines(&'a ReviewHunk),
     /// A mode or a symlink.
     File(&'a ReviewFile),
 }
 
-impl<'a> From<&'a ReviewHunk> for Change<'a> {
+impl<'a> From<&'a ReviewHunk> for QueuedChange<'a> {
     fn from(hunk: &'a ReviewHunk) -> Self {
         Self {
             id: &hunk.id,
             path: &hunk.path,
             authors: &hunk.authors,
             command: hunk.command.as_deref(),
-            of: Changed::Lines(hunk),
+            of: ChangeKind::Lines(hunk),
         }
     }
 }
 
-impl<'a> From<&'a ReviewFile> for Change<'a> {
+impl<'a> From<&'a ReviewFile> for QueuedChange<'a> {
     fn from(file: &'a ReviewFile) -> Self {
         Self {
             id: &file.id,
             path: &file.path,
             authors: &file.authors,
             command: file.command.as_deref(),
-            of: Changed::File(file),
+            of: ChangeKind::File(file),
         }
     }
 }
 
-impl Change<'_> {
+impl QueuedChange<'_> {
     fn named(&self) -> ReviewNamed {
         ReviewNamed::new(self.path, self.id)
     }
 
     /// Returns whether text of it may be the user's (UNDO-7).
     fn is_doubtful(&self) -> bool {
-        matches!(self.of, Changed::Lines(hunk) if likely::is_doubtful(hunk))
+        matches!(self.of, ChangeKind::Lines(hunk) if likely::is_doubtful(hunk))
     }
 
     fn show(&self) -> Outcome {
         match self.of {
-            Changed::Lines(hunk) => show(hunk),
-            Changed::File(file) => show_file(file),
+            ChangeKind::Lines(hunk) => show(hunk),
+            ChangeKind::File(file) => show_file(file),
         }
     }
 }
 
-/// What the user decides about at once: one change, or all changes of a command
-/// that changed many files.
-struct Entry<'a> {
-    changes: Vec<Change<'a>>,
+/// What one answer of the user is about: a single change, or all changes of a
+/// command that changed many files.
+struct QueueEntry<'a> {
+    changes: Vec<QueuedChange<'a>>,
     /// The command; `None` for a single change.
     command: Option<&'a str>,
 }
 
-impl Entry<'_> {
+impl QueueEntry<'_> {
     /// Returns the name by which the entry is remembered while the queue is
     /// gone through.
     fn id(&self) -> &str {
@@ -258,18 +258,18 @@ impl Entry<'_> {
     /// Returns the changes that have lines.
     fn lines(&self) -> impl Iterator<Item = &ReviewHunk> {
         self.changes.iter().filter_map(|change| match change.of {
-            Changed::Lines(hunk) => Some(hunk),
-            Changed::File(_) => None,
+            ChangeKind::Lines(hunk) => Some(hunk),
+            ChangeKind::File(_) => None,
         })
     }
 
     fn named(&self) -> Vec<ReviewNamed> {
-        self.changes.iter().map(Change::named).collect()
+        self.changes.iter().map(QueuedChange::named).collect()
     }
 
     fn show(&self) -> Outcome {
         let (Some(command), Some(first)) = (self.command, self.changes.first()) else {
-            return self.changes.iter().try_for_each(Change::show);
+            return self.changes.iter().try_for_each(QueuedChange::show);
         };
         let paths: BTreeSet<&RelPath> = self.changes.iter().map(|change| change.path).collect();
         let (mut added, mut removed) = (0, 0);
@@ -297,14 +297,14 @@ impl Entry<'_> {
 
 /// Puts the changes of each command that changed many files into one entry,
 /// unless `single` says otherwise.
-fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'a>> {
+fn entries<'a>(all: &[QueuedChange<'a>], single: impl Fn(&str) -> bool) -> Vec<QueueEntry<'a>> {
     let mut files: HashMap<&str, BTreeSet<&RelPath>> = HashMap::new();
     for change in all {
         if let Some(command) = change.command {
             files.entry(command).or_default().insert(change.path);
         }
     }
-    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let mut entries: Vec<QueueEntry<'a>> = Vec::new();
     for change in all {
         let command = change.command.filter(|command| {
             let many = files.get(command).is_some_and(|files| files.len() >= MANY);
@@ -313,7 +313,7 @@ fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'
         let known = entries.iter_mut().find(|entry| entry.command == command);
         match known.filter(|_| command.is_some()) {
             Some(entry) => entry.changes.push(*change),
-            None => entries.push(Entry {
+            None => entries.push(QueueEntry {
                 changes: vec![*change],
                 command,
             }),
@@ -323,9 +323,9 @@ fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'
 }
 
 /// Returns all changes of a queue.
-fn changes(queue: &ReviewHunks) -> Vec<Change<'_>> {
-    let lines = queue.hunks.iter().map(Change::from);
-    let files = queue.files.iter().flatten().map(Change::from);
+fn changes(queue: &ReviewHunks) -> Vec<QueuedChange<'_>> {
+    let lines = queue.hunks.iter().map(QueuedChange::from);
+    let files = queue.files.iter().flatten().map(QueuedChange::from);
     lines.chain(files).collect()
 }
 
@@ -357,15 +357,15 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
         };
         entry.show()?;
         match answer(left.count())? {
-            Answer::Keep => kept += keep(client, entry.named())?,
-            Answer::KeepFile => {
+            ReviewAnswer::Keep => kept += keep(client, entry.named())?,
+            ReviewAnswer::KeepFile => {
                 let first = entry.changes.first().map(|change| change.path);
                 let same = all.iter().filter(|other| Some(other.path) == first);
-                kept += keep(client, same.map(Change::named).collect())?;
+                kept += keep(client, same.map(QueuedChange::named).collect())?;
             }
-            Answer::Undo => {
+            ReviewAnswer::Undo => {
                 let mut hunks = entry.named();
-                if entry.changes.iter().any(Change::is_doubtful) {
+                if entry.changes.iter().any(QueuedChange::is_doubtful) {
                     let asked: Vec<&ReviewHunk> = entry.lines().collect();
                     likely::ask_about(client, &asked, &queue.hunks)?;
                     // What is the user's has left the queue; what is the
@@ -392,16 +392,16 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
                     Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
                 }
             }
-            Answer::Later => drop(later.insert(entry.id().to_owned())),
-            Answer::Single => {
+            ReviewAnswer::Later => drop(later.insert(entry.id().to_owned())),
+            ReviewAnswer::Single => {
                 single.extend(entry.command.map(str::to_owned));
             }
-            Answer::Edit => {
+            ReviewAnswer::Edit => {
                 if let Some(change) = entry.changes.first() {
                     edit(&connection.workspace.root, *change)?;
                 }
             }
-            Answer::Quit => break,
+            ReviewAnswer::Quit => break,
         }
     }
     connection.context.say(&format!(
@@ -485,16 +485,16 @@ fn head_line(head: &str, by: &str) -> Outcome {
     Ok(())
 }
 
-fn answer(left: usize) -> Outcome<Answer> {
+fn answer(left: usize) -> Outcome<ReviewAnswer> {
     let question = format!("({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?]");
-    Ok(confirm::choice(&question, ANSWERS, HELP)?.unwrap_or(Answer::Quit))
+    Ok(confirm::choice(&question, ANSWERS, HELP)?.unwrap_or(ReviewAnswer::Quit))
 }
 
 /// Opens the user's editor at the change.
-fn edit(root: &std::path::Path, change: Change) -> Outcome {
+fn edit(root: &std::path::Path, change: QueuedChange) -> Outcome {
     let line = match change.of {
-        Changed::Lines(hunk) => hunk.lines.start.max(1),
-        Changed::File(_) => 1,
+        ChangeKind::Lines(hunk) => hunk.lines.start.max(1),
+        ChangeKind::File(_) => 1,
     };
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
     let editor = editor.unwrap_or_else(|| "vi".into());

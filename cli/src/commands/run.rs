@@ -156,7 +156,7 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
         if let Ok(workspace) = context.workspace() {
             let facts = result_json(Reply::CommandEnd(ended), &workspace.root);
             // Standard output belongs to the command.
-            let _nobody_reads = writeln!(io::stderr(), "{}", output::one_line(&facts));
+            let _output_is_closed = writeln!(io::stderr(), "{}", output::one_line(&facts));
         }
         return;
     }
@@ -183,7 +183,8 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
     }
     context.note(&said);
     for name in names.iter().filter(|_| !context.global.quiet) {
-        let _nobody_reads = writeln!(anstream::stderr(), "  {}", crate::text::escaped(name, 2000));
+        let _output_is_closed =
+            writeln!(anstream::stderr(), "  {}", crate::text::escaped(name, 2000));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::daemon::doctor::Finding;
 use crate::findings;
 use crate::output::{Failure, Outcome};
-use crate::settings::{Action, Agent, Kind, Places, Plan, Present, Scope, Which};
+use crate::settings::{Agent, Direction, Kind, Places, Plan, Present, Scope, Which};
 use crate::text::{count, directory};
 
 /// Find the agents on this machine, show what would be added to their settings,
@@ -50,7 +50,7 @@ struct Setup<'a> {
     workspace: &'a Workspace,
     places: Places<'a>,
     scope: Scope,
-    action: Action,
+    action: Direction,
     which: Which,
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             false => Scope::User,
         },
         action: match options.remove {
-            true => Action::Uninstall,
-            false => Action::Install,
+            true => Direction::Uninstall,
+            false => Direction::Install,
         },
         which: match options.no_mcp {
             true => Which::Hooks,
@@ -122,14 +122,14 @@ impl Setup<'_> {
         for agent in all {
             let found = found.iter().find(|found| found.agent == agent);
             let meant = match named {
-                [] => found.is_some() || self.action == Action::Uninstall,
+                [] => found.is_some() || self.action == Direction::Uninstall,
                 named => named.contains(&agent),
             };
             if !meant {
                 continue;
             }
             let mut plans = self.plans(agent)?;
-            if named.is_empty() && self.action == Action::Uninstall {
+            if named.is_empty() && self.action == Direction::Uninstall {
                 // For an agent that is not on this machine, only what touchmark
                 // added counts.
                 plans.retain(|plan| match plan {
@@ -171,7 +171,7 @@ impl Setup<'_> {
             };
             match written {
                 Err(failure) => findings.push(wrong(&check, &failure)),
-                Ok(()) if self.action == Action::Uninstall => {
+                Ok(()) if self.action == Direction::Uninstall => {
                     let name = directory(&shown.path);
                     findings.push(Finding::good(
                         row.agent.name(),
@@ -193,8 +193,8 @@ impl Setup<'_> {
             )
         }));
         match self.action {
-            Action::Install => findings.extend(self.try_out(row)),
-            Action::Uninstall => findings.extend(self.elsewhere(row.agent)),
+            Direction::Install => findings.extend(self.try_out(row)),
+            Direction::Uninstall => findings.extend(self.elsewhere(row.agent)),
         }
         findings
     }

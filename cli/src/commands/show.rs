@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::hunks::decoded;
 use crate::output::Outcome;
 use crate::pager::Page;
-use crate::versions::{Said, file_and_version, version};
+use crate::versions::{VersionName, file_and_version, version};
 
 /// Print a version of a file.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<Said>,
+    at: Option<VersionName>,
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {

@@ -18,9 +18,9 @@ use crate::likely;
 use crate::output::{self, Failure, Outcome};
 use crate::table::View;
 use crate::text::{authors, count};
-use crate::timeline::{self, Row};
+use crate::timeline::{self, LogRow};
 use crate::undone;
-use crate::versions::{Said, files, version};
+use crate::versions::{VersionName, files, version};
 
 /// The verb of the question before an undo.
 const UNDO: &str = "Undo";
@@ -72,8 +72,8 @@ enum Conflict {
 
 /// Undo what agents did since a prompt; lines of other people stay.
 ///
-/// `touchmark checkpoints` lists the prompts. The conversation is not taken back: the agents are
-/// told what was undone. `touchmark redo` reverses it.
+/// `touchmark checkpoints` lists the prompts. The conversation is not reverted: the agents receive a
+/// report of what was undone. `touchmark redo` reverses it.
 #[derive(Debug, Args)]
 pub(crate) struct RewindOptions {
     /// The prompt, as `touchmark checkpoints` names it (`k2`), or a checkpoint's label
@@ -98,7 +98,7 @@ struct How {
     /// Also text that appeared while a command ran, and may be yours
     #[arg(long)]
     likely: bool,
-    /// Also lines that somebody else has put back, or has taken away again
+    /// Also lines that another author has put back, or has removed again
     #[arg(long)]
     decided: bool,
     /// Run this command in a copy of the workspace first, with the result; undo only if it succeeds
@@ -152,7 +152,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         Some((_, Some((file, at)))) if !file.is_empty() => {
             ask.path = Some(connection.path(file.as_ref())?);
             ask.at = Some(match version(at) {
-                Ok(said @ Said::Label(_)) => Said::resolved(Some(&said), client)?
+                Ok(said @ VersionName::Label(_)) => VersionName::resolved(Some(&said), client)?
                     .map_or_else(|| at.to_owned(), |at| at.to_string()),
                 _ => at.to_owned(),
             });
@@ -277,7 +277,7 @@ fn list(connection: &Connection<'_>) -> Outcome {
     }
     let kinds = [ActivityKind::Undo, ActivityKind::Redo];
     let undos = timeline::actions(client, &kinds, None)?.into_iter();
-    let rows: Vec<Row> = undos.map(|row| Row::Action(row.into())).collect();
+    let rows: Vec<LogRow> = undos.map(|row| LogRow::Action(row.into())).collect();
     match rows.is_empty() {
         true => context.say("nothing was undone"),
         false => output::lines(&timeline::lines(&rows, false, &View::here())),

@@ -28,7 +28,7 @@ use crate::style::{self, paint};
 use crate::system::terminal;
 use crate::table::View;
 use crate::text::{directory, now, wrapped};
-use crate::versions::{Said, version};
+use crate::versions::{VersionName, version};
 use crate::wire::event_json;
 
 /// How often a terminal is looked at: times age, and its size changes.
@@ -66,12 +66,12 @@ pub(crate) struct Options {
     only: Vec<String>,
     /// Begin with what changed since then: a time (10m, 14:30), a clock, a checkpoint; `now` for nothing [default: 10m, with --json now]
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    since: Option<Said>,
+    since: Option<VersionName>,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let connection = context.open()?;
-    let since = Said::resolved(options.since.as_ref(), &connection.client)?;
+    let since = VersionName::resolved(options.since.as_ref(), &connection.client)?;
     let is_json = context.global.json;
     let mut wanted = Subscribe {
         session: connection.meant(options.session.as_ref())?,
@@ -114,7 +114,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             }
         }
         match screen.tick(feed.client()) {
-            // The feed finds out by itself.
+            // The next call of the feed returns this error, too.
             Err(Failure::Client(error)) if error.is_disconnected() => {}
             done => done?,
         }

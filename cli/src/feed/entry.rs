@@ -228,7 +228,7 @@ pub(crate) fn agent(session: &SessionId, label: &Option<String>) -> Author {
     }
 }
 
-/// Returns the remarks about a version that are facts of its own.
+/// Returns the remarks about how a version was made and found.
 pub(crate) fn marks(version: &Version) -> impl Iterator<Item = Note> + use<> {
     let evidence = match version.evidence {
         Evidence::Marked | Evidence::Editor | Evidence::Process | Evidence::Gap => {

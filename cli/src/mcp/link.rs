@@ -32,7 +32,7 @@ tokio::task_local! {
 
 /// What a client reports about a tool call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     /// The agent's id for the call; `None` if MCP servers do not get it.
     pub(super) id: Option<String>,
     /// The tool's name.
@@ -125,7 +125,7 @@ impl Link {
 
     /// Returns the session of a call: that of the agent's hooks if they have
     /// reported the call (HOOK-9), else the client's current one.
-    pub(super) async fn whose(&self, call: Call) -> SessionId {
+    pub(super) async fn whose(&self, call: ToolCall) -> SessionId {
         let client = {
             let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
             agent.as_ref().map(|agent| agent.name.clone())
@@ -175,7 +175,7 @@ impl Link {
     ) -> Result<Value, Error> {
         let id = match CALLER.try_with(SessionId::clone) {
             Ok(id) => id,
-            Err(_) => self.whose(Call::default()).await,
+            Err(_) => self.whose(ToolCall::default()).await,
         };
         let mut second = false;
         loop {

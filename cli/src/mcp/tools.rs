@@ -229,7 +229,7 @@ impl Server {
     }
 }
 
-/// Returns what a client may tell its user about a tool.
+/// Returns the hints about a tool that a client may show to its user.
 fn hints(tool: &str) -> ToolAnnotations {
     let writes = matches!(tool, "edit_file" | "write_file");
     let is_once = matches!(tool, "changed_files" | "edit_file" | "checkpoint");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum as _;
 use touchmark_client::Environment;
 
-use super::file::{self, Target};
+use super::file::{self, SettingsFile};
 use super::part::{Kind, files};
 use super::places::{Places, Scope};
 use super::record::Records;
@@ -62,7 +62,7 @@ impl Places<'_> {
         let records = Records::of(self.environment);
         let mut all = Vec::new();
         for (path, parts) in files(agent, scope, self)? {
-            let read = Target::of(&path, None).and_then(|target| target.read());
+            let read = SettingsFile::of(&path, None).and_then(|target| target.read());
             let Ok(Some(bytes)) = read else { continue };
             let bytes = bytes.strip_prefix(file::BYTE_ORDER_MARK).unwrap_or(&bytes);
             let Ok(text) = std::str::from_utf8(bytes) else {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::difference::difference;
 use super::document::Unreadable;
-use super::file::{self, Target};
+use super::file::{self, SettingsFile};
 use super::part::{Kind, Part, Which, files};
 use super::places::{Places, Scope};
 use super::record::{Record, Records};
@@ -14,7 +14,7 @@ use crate::output::{Failure, Outcome};
 
 /// The change of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum Direction {
     /// Add what is touchmark's.
     Install,
     /// Remove it.
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
     /// There is another MCP server with touchmark's name, which stays.
     pub(crate) theirs: bool,
-    target: Target,
+    target: SettingsFile,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
     earlier: Option<Record>,
@@ -48,14 +48,14 @@ impl Places<'_> {
         &self,
         agent: Agent,
         scope: Scope,
-        action: Action,
+        action: Direction,
         which: Which,
     ) -> Outcome<Vec<Outcome<Plan>>> {
         let files = files(agent, scope, self)?.into_iter();
         let meant = files.filter(|(_, parts)| parts.iter().any(|part| part.is(which)));
         let project = (scope == Scope::Project).then_some(self.workspace);
         let plans = meant.map(|(path, parts)| {
-            let target = Target::of(&path, project)?;
+            let target = SettingsFile::of(&path, project)?;
             let before = target.read()?;
             let records = Records::of(self.environment);
             let earlier = records.read(&path);
@@ -83,7 +83,7 @@ impl Places<'_> {
 
 /// The new content of a file, and what to record of it.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     pub(super) after: Option<Vec<u8>>,
     pub(super) record: Option<Record>,
     /// There is another MCP server with touchmark's name, which stays.
@@ -97,14 +97,14 @@ pub(super) struct Change {
 pub(super) fn changed(
     path: &Path,
     parts: &[Part],
-    action: Action,
+    action: Direction,
     which: Which,
     before: Option<&[u8]>,
     earlier: Option<Record>,
-) -> Outcome<Change> {
+) -> Outcome<FileChange> {
     if let [Part::File(text)] = parts {
         let (after, record) = of_file(text, path, action, before, earlier)?;
-        return Ok(Change {
+        return Ok(FileChange {
             after,
             record,
             theirs: false,
@@ -118,13 +118,13 @@ pub(super) fn changed(
         let found = part.found(text.inner, made).map_err(text.unreadable())?;
         theirs |= found == Presence::Theirs && part.is(which);
         let wants = match part.is(which) {
-            true => action == Action::Install,
+            true => action == Direction::Install,
             false => matches!(found, Presence::Ours | Presence::Older),
         };
         wanted.push((part, found, wants && found != Presence::Theirs));
     }
     let (after, record) = of_parts(&wanted, &text, before, earlier)?;
-    Ok(Change {
+    Ok(FileChange {
         after,
         record,
         theirs,
@@ -236,7 +236,7 @@ fn made_for(path: &Path, records: &Records) -> Vec<PathBuf> {
 fn of_file(
     text: &str,
     path: &Path,
-    action: Action,
+    action: Direction,
     before: Option<&[u8]>,
     earlier: Option<Record>,
 ) -> Outcome<(Option<Vec<u8>>, Option<Record>)> {
@@ -250,8 +250,8 @@ fn of_file(
     let mut record = earlier.unwrap_or_default();
     record.file = true;
     Ok(match action {
-        Action::Install => (Some(text.as_bytes().to_vec()), Some(record)),
-        Action::Uninstall => (None, before.is_some().then_some(record)),
+        Direction::Install => (Some(text.as_bytes().to_vec()), Some(record)),
+        Direction::Uninstall => (None, before.is_some().then_some(record)),
     })
 }
 

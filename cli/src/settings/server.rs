@@ -16,12 +16,12 @@ use super::rows::{EntryFormat, NAME, WORKSPACE};
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) path: PathBuf,
-    pub(super) entry: Entry,
+    pub(super) entry: ServerEntry,
 }
 
 /// The format of the entry.
 #[derive(Clone, Debug)]
-pub(super) enum Entry {
+pub(super) enum ServerEntry {
     /// JSON, in the member with this name.
     Json(&'static str, Json),
     /// A table as in Codex's configuration: the program, and the variables that
@@ -57,13 +57,13 @@ impl Server {
         match entry {
             EntryFormat::Json(kind) => Self {
                 path,
-                entry: Entry::Json("mcpServers", command(program, kind, &["mcp"])),
+                entry: ServerEntry::Json("mcpServers", command(program, kind, &["mcp"])),
             },
             EntryFormat::Placed => {
                 let words = ["--workspace", WORKSPACE, "mcp"];
                 Self {
                     path,
-                    entry: Entry::Json("mcpServers", command(program, None, &words)),
+                    entry: ServerEntry::Json("mcpServers", command(program, None, &words)),
                 }
             }
             EntryFormat::List => {
@@ -73,12 +73,12 @@ impl Server {
                 let commented = path.with_extension("jsonc");
                 Self {
                     path: if commented.exists() { commented } else { path },
-                    entry: Entry::Json("mcp", Json::Object(entry)),
+                    entry: ServerEntry::Json("mcp", Json::Object(entry)),
                 }
             }
             EntryFormat::Table(variables) => Self {
                 path,
-                entry: Entry::Table(program.to_owned(), variables),
+                entry: ServerEntry::Table(program.to_owned(), variables),
             },
         }
     }
@@ -110,7 +110,7 @@ impl Server {
 
     /// Returns the current entry; `None` if there is none.
     pub(super) fn entry(&self, text: &str) -> Result<Option<Value>, Unreadable> {
-        let Entry::Json(within, _) = &self.entry else {
+        let ServerEntry::Json(within, _) = &self.entry else {
             return table::entry(text);
         };
         let Some(servers) = find(text, &[Step::Object(within)])? else {
@@ -127,7 +127,7 @@ impl Server {
     /// The text cannot be edited.
     pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
         match &self.entry {
-            Entry::Json(within, entry) => {
+            ServerEntry::Json(within, entry) => {
                 let text = made::begun(text, made)?;
                 let style = Style::of(&text);
                 let text = member(&text, &[], within, within, "{}", &style, made)?;
@@ -142,7 +142,7 @@ impl Server {
                     made,
                 )
             }
-            Entry::Table(program, variables) => {
+            ServerEntry::Table(program, variables) => {
                 made.members.insert(self.place());
                 table::put(text, program, variables, made)
             }
@@ -159,7 +159,7 @@ impl Server {
             (Presence::Ours | Presence::Older, Some(made)) => made,
             _ => return Ok(text.to_owned()),
         };
-        let Entry::Json(within, _) = &self.entry else {
+        let ServerEntry::Json(within, _) = &self.entry else {
             return table::take(text, made);
         };
         let mut text = text.to_owned();
@@ -178,26 +178,26 @@ impl Server {
 
     #[cfg(test)]
     pub(super) fn is_table(&self) -> bool {
-        matches!(self.entry, Entry::Table(..))
+        matches!(self.entry, ServerEntry::Table(..))
     }
 
     #[cfg(test)]
     pub(super) fn within(&self) -> &'static str {
         match self.entry {
-            Entry::Json(within, _) => within,
-            Entry::Table(..) => "",
+            ServerEntry::Json(within, _) => within,
+            ServerEntry::Table(..) => "",
         }
     }
 
     fn place(&self) -> String {
         match &self.entry {
-            Entry::Json(within, _) => format!("{within}/{NAME}"),
-            Entry::Table(..) => table::PLACE.to_owned(),
+            ServerEntry::Json(within, _) => format!("{within}/{NAME}"),
+            ServerEntry::Table(..) => table::PLACE.to_owned(),
         }
     }
 }
 
-impl Entry {
+impl ServerEntry {
     fn says(&self) -> serde_json::Map<String, Value> {
         let says = match self {
             Self::Json(_, entry) => value(&entry.to_string()),

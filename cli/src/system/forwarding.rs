@@ -72,7 +72,7 @@ impl Forwarding {
                     for _ in 0..2 {
                         tokio::task::yield_now().await;
                     }
-                    let _nobody_waits = answer.send(());
+                    let _receiver_is_gone = answer.send(());
                 }
                 // Signals are received until the process ends.
                 std::future::pending::<()>().await;

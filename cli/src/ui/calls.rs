@@ -39,7 +39,7 @@ enum Does {
 use Does::{Changes, Reads};
 
 /// What the page may call, and for what. All other methods are refused: above
-/// all those that speak for a session (`file/read`, `edit/begin`,
+/// all those that act for a session (`file/read`, `edit/begin`,
 /// `modified/take`), that write any content, and that end the daemon or remove
 /// what is stored.
 const ALLOWED: &[(&str, Does, &str)] = &[
@@ -85,7 +85,7 @@ const ALLOWED: &[(&str, Does, &str)] = &[
 /// The body of `POST /api/call`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct PageCall {
     method: String,
     #[serde(default)]
     params: Option<Value>,
@@ -113,7 +113,7 @@ impl Daemon {
             Ok(body) => body,
             Err(refused) => return *refused,
         };
-        let call: Call = match serde_json::from_slice(&body) {
+        let call: PageCall = match serde_json::from_slice(&body) {
             Ok(call) => call,
             Err(error) => {
                 let hint = r#"send {"method": "...", "params": {...}}"#;
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A method that writes, speaks for a session or ends something must be
+    /// A method that writes, acts for a session or ends something must be
     /// added here on purpose.
     #[test]
     fn these_may_change_something_and_no_others() {

@@ -6,7 +6,7 @@ use super::{AgentPlans, Setup, kinds};
 use crate::daemon::doctor::Finding;
 use crate::findings;
 use crate::output::{self, Outcome};
-use crate::settings::{Action, Scope, coloured};
+use crate::settings::{Direction, Scope, coloured};
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
 use crate::table::{Step, Table, View};
@@ -28,7 +28,7 @@ impl Setup<'_> {
         if self.context.global.json || self.context.global.quiet {
             return Ok(());
         }
-        if self.action == Action::Install {
+        if self.action == Direction::Install {
             for line in FOUND.lines(rows.iter().map(found).collect(), columns()) {
                 output::line(&line)?;
             }
@@ -71,8 +71,8 @@ impl Setup<'_> {
         }
         output::line("")?;
         output::line(match self.action {
-            Action::Install => "To be written:",
-            Action::Uninstall => "To be removed:",
+            Direction::Install => "To be written:",
+            Direction::Uninstall => "To be removed:",
         })?;
         for line in CHANGES.lines(changes, View::here().without(2).columns) {
             output::line(&format!("  {line}"))?;
@@ -98,14 +98,14 @@ impl Setup<'_> {
         let changes = rows.iter().flat_map(AgentPlans::changes).next().is_some();
         match (self.action, changes, written) {
             (_, true, false) => self.context.say("nothing is written"),
-            (Action::Install, true, true) => self
+            (Direction::Install, true, true) => self
                 .context
                 .say("Agents that are already running load this at their next start."),
-            (Action::Install, false, _) => self.context.say("nothing had to be written"),
-            (Action::Uninstall, false, _) => self
+            (Direction::Install, false, _) => self.context.say("nothing had to be written"),
+            (Direction::Uninstall, false, _) => self
                 .context
                 .say("nothing to do: touchmark has no entry in these settings"),
-            (Action::Uninstall, true, true) => Ok(()),
+            (Direction::Uninstall, true, true) => Ok(()),
         }
     }
 }

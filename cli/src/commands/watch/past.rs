@@ -34,7 +34,7 @@ pub(super) fn lately() -> At {
 }
 
 /// Returns the newest changes since a moment, at most as many as the daemon
-/// returns at once.
+/// returns in one answer.
 pub(super) fn changes(client: &Client, wanted: &Subscribe, since: &At) -> Outcome<Past> {
     let is_wanted = wanted.kinds.is_empty() || wanted.kinds.iter().any(|kind| kind == "version");
     if *since == At::Now || !is_wanted {

@@ -13,7 +13,7 @@ use crate::settings::plan::changed;
 use crate::settings::record::Record;
 use crate::settings::rows::{self, Addition};
 use crate::settings::server::Server;
-use crate::settings::{Action, Agent};
+use crate::settings::{Agent, Direction};
 
 const CODEX: &[&str] = &[
     "",
@@ -32,7 +32,7 @@ const CODEX: &[&str] = &[
 struct Kept(Option<Vec<u8>>, Option<Record>);
 
 impl Kept {
-    fn then(&self, parts: &[Part], action: Action, which: Which) -> Self {
+    fn then(&self, parts: &[Part], action: Direction, which: Which) -> Self {
         let (before, record) = (self.0.as_deref(), self.1.clone());
         let change = changed(Path::new("/f"), parts, action, which, before, record).unwrap();
         Self(change.after, change.record)
@@ -87,9 +87,9 @@ fn texts(parts: &[Part]) -> Vec<Vec<u8>> {
 
 #[test]
 fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
-    use Action::{Install, Uninstall};
+    use Direction::{Install, Uninstall};
     use Which::{All, Hooks};
-    let orders: &[&[(Action, Which)]] = &[
+    let orders: &[&[(Direction, Which)]] = &[
         &[(Install, All), (Uninstall, All)],
         &[
             (Install, Hooks),
@@ -135,9 +135,9 @@ fn what_the_agent_writes_in_between_stays() {
         let into = |text: &str| {
             Kept(None, None)
                 .with(text)
-                .then(&parts, Action::Install, Which::All)
+                .then(&parts, Direction::Install, Which::All)
         };
-        let out = |kept: Kept| kept.then(&parts, Action::Uninstall, Which::All);
+        let out = |kept: Kept| kept.then(&parts, Direction::Uninstall, Which::All);
         if is_table(&parts) {
             // Codex appends tables, and one below the entry.
             let with = into("model = \"x\"");
@@ -180,20 +180,20 @@ fn a_server_of_the_users_own_stays() {
                 .to_string(),
         };
         let begin = Kept(None, None).with(&theirs);
-        let with = begin.then(&parts, Action::Install, Which::All);
+        let with = begin.then(&parts, Direction::Install, Which::All);
         assert!(
             with.text().contains(theirs.trim_end_matches('}')),
             "{}",
             with.text()
         );
-        let left = with.then(&parts, Action::Uninstall, Which::All);
+        let left = with.then(&parts, Direction::Uninstall, Which::All);
         assert_eq!(left.text(), theirs);
         // An entry that was touchmark's, and now runs something else.
-        let ours = Kept(None, None).then(&parts, Action::Install, Which::All);
+        let ours = Kept(None, None).then(&parts, Direction::Install, Which::All);
         let changed = ours.text().replace("\"mcp\"]", "\"other\"]");
         let left = ours
             .with(&changed)
-            .then(&parts, Action::Uninstall, Which::All);
+            .then(&parts, Direction::Uninstall, Which::All);
         assert!(left.text().contains("other"), "{}", left.text());
     }
 }
@@ -204,7 +204,7 @@ fn a_table_that_is_closed_is_left_to_the_user() {
     let parts = files(codex).remove(1);
     let refused = |text: &str| {
         let bytes = Some(text.as_bytes());
-        let (install, all) = (Action::Install, Which::All);
+        let (install, all) = (Direction::Install, Which::All);
         changed(Path::new("/f"), &parts, install, all, bytes, None)
             .unwrap_err()
             .to_string()
