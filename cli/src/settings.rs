@@ -35,7 +35,7 @@ use crate::daemon::doctor::{Finding, Level};
 pub(crate) use difference::coloured;
 pub(crate) use found::{Installed, Present};
 pub(crate) use part::{Kind, Which};
-pub(crate) use places::{Places, Scope};
+pub(crate) use places::{Places, Scope, WriteOptions};
 pub(crate) use plan::{Direction, Plan};
 pub(crate) use rows::Agent;
 

@@ -1,4 +1,4 @@
-//! System calls: owners, signals, the terminal.
+//! System calls: files, signals, the terminal.
 
 pub(crate) mod files;
 pub(crate) mod forwarding;

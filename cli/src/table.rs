@@ -114,7 +114,12 @@ impl Table {
 
     /// Returns one text for each row, without a line break at its end. Each
     /// column is as wide as its widest text. Remarks may add lines.
-    pub(crate) fn lines(self, mut rows: Vec<Vec<Cell>>, columns: Option<usize>) -> Vec<String> {
+    pub(crate) fn lines(
+        self,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+        columns: Option<usize>,
+    ) -> Vec<String> {
+        let mut rows: Vec<Vec<Cell>> = rows.into_iter().collect();
         let remarks: Vec<Option<Cell>> = match self.has_remarks {
             true => rows.iter_mut().map(Vec::pop).collect(),
             false => rows.iter().map(|_| None).collect(),

@@ -127,7 +127,7 @@ pub(crate) fn lines(
             (style::DIM, about(file)),
         ]
     });
-    FILES.lines(rows.collect(), view.columns)
+    FILES.lines(rows, view.columns)
 }
 
 fn word(outcome: UndoOutcome, planned: bool) -> (&'static str, Style) {

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
 
 /// Returns one text for each file that differs.
 pub(crate) fn lines(differences: &[Difference], view: &View) -> Vec<String> {
-    TABLE.lines(differences.iter().map(row).collect(), view.columns)
+    TABLE.lines(differences.iter().map(row), view.columns)
 }
 
 fn row(difference: &Difference) -> Vec<Cell> {

@@ -222,7 +222,7 @@ pub(crate) fn list_lines(prompts: &[Prompt], view: &View) -> Vec<String> {
             (Style::new(), escaped(said.map_or("", String::as_str), 120)),
         ]
     });
-    LIST.lines(rows.collect(), view.columns)
+    LIST.lines(rows, view.columns)
 }
 
 fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome {
@@ -279,8 +279,7 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
 
 /// Returns one text for each file.
 pub(crate) fn detected_lines(files: &[EditedFile], view: &View) -> Vec<String> {
-    let rows = files.iter().map(|file| row(file, view));
-    DETECTED.lines(rows.collect(), view.columns)
+    DETECTED.lines(files.iter().map(|file| row(file, view)), view.columns)
 }
 
 fn row(file: &EditedFile, view: &View) -> Vec<Cell> {

@@ -109,7 +109,7 @@ pub(crate) fn lines(found: &[(String, Vec<FileState>)], view: &View) -> Vec<Stri
     let rows = found
         .iter()
         .flat_map(|(session, files)| files.iter().map(|file| row(session, file)));
-    TABLE.lines(rows.collect(), view.columns)
+    TABLE.lines(rows, view.columns)
 }
 
 fn row(session: &str, file: &FileState) -> Vec<Cell> {

@@ -378,7 +378,7 @@ fn json_of(all: &[WorkspaceRow], (watches, memory): Limits) -> Value {
 
 /// Returns one text for each workspace, and the sums.
 pub(crate) fn lines(all: &[WorkspaceRow], (watches, memory): Limits, view: &View) -> Vec<String> {
-    let mut lines = TABLE.lines(all.iter().map(WorkspaceRow::cells).collect(), view.columns);
+    let mut lines = TABLE.lines(all.iter().map(WorkspaceRow::cells), view.columns);
     let daemons = running(all);
     let of = |limit: Option<String>| limit.map_or_else(String::new, |most| format!(" of {most}"));
     let mut sums = vec![

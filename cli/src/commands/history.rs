@@ -77,5 +77,5 @@ pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
             (style::DIM, remarks),
         ]
     });
-    TABLE.lines(rows.collect(), view.columns)
+    TABLE.lines(rows, view.columns)
 }

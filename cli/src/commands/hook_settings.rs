@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::confirm;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Agent, Direction, Places, Plan, Scope, Which, coloured};
+use crate::settings::{Agent, Direction, Places, Plan, Which, WriteOptions, coloured};
 use crate::text::directory;
 
 /// The agent, and the settings to change.
@@ -14,91 +14,57 @@ use crate::text::directory;
 pub(crate) struct Options {
     /// The agent
     agent: Agent,
-    /// Change the user's settings, for every project [default]
-    #[arg(long, conflicts_with = "project")]
-    user: bool,
-    /// Change the workspace's settings
-    #[arg(long)]
-    project: bool,
-    /// Write without asking
-    #[arg(long, short, conflicts_with = "dry_run")]
-    yes: bool,
-    /// Only show what would be written
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    write: WriteOptions,
 }
 
-pub(crate) fn run(context: &Context, options: &Options, action: Direction) -> Outcome {
-    let scope = if options.project {
-        Scope::Project
-    } else {
-        Scope::User
-    };
+pub(crate) fn run(context: &Context, options: &Options, direction: Direction) -> Outcome {
     let workspace = context.workspace()?;
     let places = Places::of(&context.environment, &workspace.root)?;
-    for plan in places.plans(options.agent, scope, action, Which::Hooks)? {
-        carry_out(context, options, action, &plan?)?;
+    let scope = options.write.scope();
+    for plan in places.plans(options.agent, scope, direction, Which::Hooks)? {
+        carry_out(context, options, direction, &plan?)?;
     }
     Ok(())
 }
 
-fn carry_out(context: &Context, options: &Options, action: Direction, plan: &Plan) -> Outcome {
-    let note = options
-        .agent
-        .note()
-        .filter(|_| action == Direction::Install);
+fn carry_out(context: &Context, options: &Options, direction: Direction, plan: &Plan) -> Outcome {
+    let WriteOptions { yes, dry_run, .. } = options.write;
     let name = directory(&plan.path);
-    if !plan.changes() {
-        return tell(
-            context,
-            plan,
-            note,
-            false,
-            &format!("nothing to do: {}", said(action, &name)),
-        );
-    }
-    let lines = plan.difference(&name);
-    if !context.global.json && (!context.global.quiet || options.dry_run) {
-        for line in &lines {
-            output::line(&coloured(line))?;
+    if !context.global.json && (!context.global.quiet || dry_run) {
+        for line in plan.difference(&name) {
+            output::line(&coloured(&line))?;
         }
     }
-    if options.dry_run {
-        return tell(
-            context,
-            plan,
-            note,
-            false,
-            &format!("nothing is written: {name}"),
-        );
+    let writes = plan.changes() && !dry_run;
+    if writes {
+        if !yes && !confirm::agreed("Write this?", "use --yes to write this, or --dry-run")? {
+            return Err(Failure::No(format!("{name} is left as it is")));
+        }
+        plan.carry_out()?;
     }
-    if !options.yes && !confirm::agreed("Write this?", "use --yes to write this, or --dry-run")? {
-        return Err(Failure::No(format!("{name} is left as it is")));
+    let note = options.agent.note();
+    let note = note.filter(|_| direction == Direction::Install);
+    if context.global.json {
+        return context.json(&json!({
+            "file": plan.path.to_string_lossy(),
+            "changed": plan.changes(),
+            "written": writes,
+            "difference": plan.difference(&plan.path.to_string_lossy()),
+            "note": note,
+        }));
     }
-    plan.carry_out()?;
-    tell(context, plan, note, true, &said(action, &name))?;
-    match note.filter(|_| !context.global.json) {
+    let done = match direction {
+        Direction::Install => format!("the hooks are in {name}"),
+        Direction::Uninstall => format!("{name} has no hooks of touchmark"),
+    };
+    context.say(&match (plan.changes(), writes) {
+        (false, _) => format!("nothing to do: {done}"),
+        (true, false) => format!("nothing is written: {name}"),
+        (true, true) => done,
+    })?;
+    match note.filter(|_| writes) {
         Some(note) => context.say(note),
         None => Ok(()),
     }
-}
-
-fn said(action: Direction, name: &str) -> String {
-    match action {
-        Direction::Install => format!("the hooks are in {name}"),
-        Direction::Uninstall => format!("{name} has no hooks of touchmark"),
-    }
-}
-
-fn tell(context: &Context, plan: &Plan, note: Option<&str>, written: bool, text: &str) -> Outcome {
-    if !context.global.json {
-        return context.say(text);
-    }
-    context.json(&json!({
-        "file": plan.path.to_string_lossy(),
-        "changed": plan.changes(),
-        "written": written,
-        "difference": plan.difference(&plan.path.to_string_lossy()),
-        "note": note,
-    }))
 }

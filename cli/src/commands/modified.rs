@@ -82,7 +82,7 @@ pub(crate) fn lines(changes: &[Change], view: &View) -> Vec<String> {
             (plain, remarks(change)),
         ]
     });
-    TABLE.lines(rows.collect(), view.columns)
+    TABLE.lines(rows, view.columns)
 }
 
 fn remarks(change: &Change) -> String {

@@ -92,7 +92,7 @@ pub(crate) fn lines(items: &[RecoveryItem], view: &View) -> Vec<String> {
             (style::DIM, by(item)),
         ]
     });
-    let lines = TABLE.lines(rows.collect(), view.columns).into_iter();
+    let lines = TABLE.lines(rows, view.columns).into_iter();
     let lines = lines.zip(items).flat_map(|(line, item)| {
         let id = escaped(&item.id, MAX_NAME);
         let back = format!("    touchmark recovered restore {id}");

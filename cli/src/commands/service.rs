@@ -99,54 +99,39 @@ fn installed(context: &Context) -> Outcome<Service<'_>> {
 
 fn status(context: &Context) -> Outcome {
     let service = installed(context)?;
-    let manager = Manager::reach()?;
-    let facts = facts(&service, &manager)?;
-    if context.global.json {
-        context.json(&facts)?;
-    } else {
-        for line in lines(&service, &facts) {
-            output::line(&line)?;
-        }
+    let facts = facts(&service, &Manager::reach()?)?;
+    match context.global.json {
+        true => context.json(&facts)?,
+        false => output::lines(&lines(&service, &facts))?,
     }
     if facts["listening"] == true {
         return Ok(());
     }
     let name = directory(&service.workspace);
-    Err(Failure::No(if service.is_installed() {
-        format!("the service for {name} does not listen")
-    } else {
-        format!("no service is installed for {name}")
+    Err(Failure::No(match service.is_installed() {
+        true => format!("the service for {name} does not listen"),
+        false => format!("no service is installed for {name}"),
     }))
 }
 
 fn all(context: &Context) -> Outcome {
     let services = Service::all(&context.environment);
-    let manager = match services.is_empty() {
-        // Without services the manager is not needed.
-        true => return nothing(context),
-        false => Manager::reach()?,
-    };
     let mut found = Vec::new();
-    for service in &services {
-        let facts = facts(service, &manager)?;
-        if !context.global.json {
-            for line in lines(service, &facts) {
-                output::line(&line)?;
-            }
+    if !services.is_empty() {
+        let manager = Manager::reach()?;
+        for service in services {
+            let facts = facts(&service, &manager)?;
+            found.push((service, facts));
         }
-        found.push(facts);
     }
     if context.global.json {
-        return context.json(&Value::Array(found));
+        return context.json(&found.into_iter().map(|(_, facts)| facts).collect());
     }
-    Ok(())
-}
-
-fn nothing(context: &Context) -> Outcome {
-    if context.global.json {
-        return context.json(&json!([]));
+    if found.is_empty() {
+        return context.say("no service is installed");
     }
-    context.say("no service is installed")
+    let mut found = found.iter();
+    found.try_for_each(|(service, facts)| output::lines(&lines(service, facts)))
 }
 
 /// Returns the manager's facts about a service.

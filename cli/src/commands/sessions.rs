@@ -40,16 +40,13 @@ pub(crate) fn run(context: &Context) -> Outcome {
 
 /// Returns one line for each session.
 pub(crate) fn lines(sessions: &[SessionRow], view: &View) -> Vec<String> {
-    let names = sessions.iter();
-    let names = names.map(|row| {
-        (
-            row.session.as_str(),
-            called(&row.session, row.label.as_deref()),
-        )
-    });
+    let named = |row: &SessionRow| called(&row.session, row.label.as_deref());
+    let names = sessions
+        .iter()
+        .map(|row| (row.session.as_str(), named(row)));
     let names: HashMap<&str, String> = names.collect();
     let rows = sessions.iter().map(|one| row(one, &names, view));
-    TABLE.lines(rows.collect(), view.columns)
+    TABLE.lines(rows, view.columns)
 }
 
 fn row(row: &SessionRow, names: &HashMap<&str, String>, view: &View) -> Vec<Cell> {

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::daemon::doctor::Finding;
 use crate::findings;
 use crate::output::{Failure, Outcome};
-use crate::settings::{Agent, Direction, Kind, Places, Plan, Present, Scope, Which};
+use crate::settings::{Agent, Direction, Kind, Places, Plan, Present, Scope, Which, WriteOptions};
 use crate::text::{count, directory};
 
 /// Find the agents on this machine, show what would be added to their settings,
@@ -27,21 +27,11 @@ pub(crate) struct Options {
     /// Only these agents [default: all that are found]
     #[arg(long, value_name = "NAME", num_args = 1..)]
     agent: Vec<Agent>,
-    /// Change the user's settings, for every project [default]
-    #[arg(long, conflicts_with = "project")]
-    user: bool,
-    /// Change the workspace's settings
-    #[arg(long)]
-    project: bool,
+    #[command(flatten)]
+    write: WriteOptions,
     /// Do not change the settings of MCP servers
     #[arg(long)]
     no_mcp: bool,
-    /// Write without asking
-    #[arg(long, short, conflicts_with = "dry_run")]
-    yes: bool,
-    /// Only show what would be written
-    #[arg(long)]
-    dry_run: bool,
 }
 
 /// What is done, and for which settings.
@@ -67,10 +57,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         context,
         workspace: &workspace,
         places: Places::of(&context.environment, &workspace.root)?,
-        scope: match options.project {
-            true => Scope::Project,
-            false => Scope::User,
-        },
+        scope: options.write.scope(),
         action: match options.remove {
             true => Direction::Uninstall,
             false => Direction::Install,
@@ -89,12 +76,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let changes = rows.iter().flat_map(AgentPlans::changes).count();
     setup.show(&rows)?;
     let mut findings = Vec::new();
-    if options.dry_run {
+    if options.write.dry_run {
         findings.extend(rows.iter().flat_map(|row| setup.wrong(row)));
     } else {
         let question = format!("Write {}?", count(changes as u64, "file"));
         let agreed = changes == 0
-            || options.yes
+            || options.write.yes
             || confirm::agreed(&question, "use --yes to write this, or --dry-run")?;
         if !agreed {
             return Err(Failure::No("everything is left as it is".into()));
@@ -103,7 +90,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             findings.extend(setup.carry_out(row));
         }
     }
-    setup.tell(&rows, &findings, changes > 0 && !options.dry_run)?;
+    setup.tell(&rows, &findings, changes > 0 && !options.write.dry_run)?;
     findings::verdict(&findings)
 }
 

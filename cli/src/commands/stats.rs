@@ -56,7 +56,7 @@ pub(crate) fn lines(saved: &Savings, view: &View) -> Vec<String> {
         vec![(shade, number.to_string()), (style::DIM, what)]
     });
     let table = Table::new(&[]).with_remarks();
-    table.lines(rows.collect(), view.columns)
+    table.lines(rows, view.columns)
 }
 
 /// Returns a heading and one text for each agent and model, and what is not
@@ -81,16 +81,13 @@ pub(crate) fn survival(list: &SurvivalRows, view: &View) -> Vec<String> {
             share(&row.week),
         ]
     });
-    let rows: Vec<_> = std::iter::once(head.into()).chain(rows).collect();
+    let rows = std::iter::once(head.into()).chain(rows);
     let mut lines = SURVIVAL.lines(rows, view.columns);
     let sum = |of: fn(&SurvivalRow) -> u64| list.rows.iter().map(of).sum::<u64>();
-    let waiting = [
-        sum(|row| row.commit.waiting),
-        sum(|row| row.day.waiting),
-        sum(|row| row.week.waiting),
-    ];
-    let [commit, day, week] = waiting;
-    if waiting != [0; 3] {
+    let commit = sum(|row| row.commit.waiting);
+    let day = sum(|row| row.day.waiting);
+    let week = sum(|row| row.week.waiting);
+    if [commit, day, week] != [0; 3] {
         lines.push(format!(
             "not judged yet: commit {commit}, day {day}, week {week}"
         ));

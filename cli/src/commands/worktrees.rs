@@ -56,7 +56,7 @@ pub(crate) fn lines(worktrees: &[WorktreeRow], view: &View) -> Vec<String> {
             state(row),
         ]
     });
-    let texts = TABLE.lines(rows.collect(), view.columns);
+    let texts = TABLE.lines(rows, view.columns);
     let mut lines = Vec::new();
     for (text, row) in texts.into_iter().zip(worktrees) {
         lines.push(text);

@@ -3,7 +3,6 @@
 use std::process::{Command, Stdio};
 
 use crate::output::{Failure, Outcome};
-use crate::system::terminal::user;
 
 /// A hint for when there is no user manager.
 const NONE: &str = "log in with a session of your own (not by `su`), or have root run `loginctl enable-linger USER`; \
@@ -58,7 +57,7 @@ impl Manager {
     /// Returns whether the manager stays after the user's last session ends;
     /// `None` if that is not known.
     pub(crate) fn lingers(&self) -> Option<bool> {
-        let user = user()?.to_string();
+        let user = rustix::process::getuid().as_raw().to_string();
         let said = call(
             "loginctl",
             &["show-user", "--property=Linger", "--value", &user],

@@ -96,11 +96,9 @@ impl SettingsFile {
     fn make(&self, after: &[u8]) -> Outcome {
         fs::create_dir_all(self.directory()).map_err(|error| self.failed(error))?;
         let file = self.beside(after)?;
-        if let Some(permissions) = usual_permissions() {
-            // With the permissions that any program would give it.
-            let set = file.as_file().set_permissions(permissions);
-            set.map_err(|error| self.failed(error))?;
-        }
+        // With the permissions that any program would give it.
+        let set = file.as_file().set_permissions(usual_permissions());
+        set.map_err(|error| self.failed(error))?;
         match file.persist_noclobber(&self.real) {
             Ok(_) => Ok(()),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(self.changed()),

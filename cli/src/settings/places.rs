@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use touchmark_client::Environment;
 
 use super::rows::{Agent, UserFile};
@@ -14,6 +15,33 @@ pub(crate) enum Scope {
     User,
     /// The workspace's.
     Project,
+}
+
+/// Which settings are changed, and how.
+#[derive(Debug, Args)]
+pub(crate) struct WriteOptions {
+    /// Change the user's settings, for every project [default]
+    #[arg(long, conflicts_with = "project")]
+    user: bool,
+    /// Change the workspace's settings
+    #[arg(long)]
+    project: bool,
+    /// Write without asking
+    #[arg(long, short, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+    /// Only show what would be written
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl WriteOptions {
+    /// Returns the scope of the settings.
+    pub(crate) fn scope(&self) -> Scope {
+        match self.project {
+            true => Scope::Project,
+            false => Scope::User,
+        }
+    }
 }
 
 /// The directories of the user and of a workspace, below which settings are.

@@ -78,10 +78,9 @@ pub(crate) fn keep_owner(file: &Path, before: &Metadata) -> io::Result<()> {
     owner
 }
 
-/// Returns the permissions that programs usually give a new file; `None` if it
-/// has them already.
-pub(crate) fn usual_permissions() -> Option<Permissions> {
+/// Returns the permissions that programs usually give a new file.
+pub(crate) fn usual_permissions() -> Permissions {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);
-    Some(Permissions::from_mode(0o666 & !(mask.as_raw_mode() as u32)))
+    Permissions::from_mode(0o666 & !(mask.as_raw_mode() as u32))
 }

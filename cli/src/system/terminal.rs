@@ -1,4 +1,4 @@
-//! The terminal, and the current user.
+//! The terminal.
 
 use std::io::IsTerminal as _;
 
@@ -33,9 +33,4 @@ pub(crate) fn is_terminal() -> bool {
 pub(crate) fn redraws() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !is_dumb && is_terminal()
-}
-
-/// Returns this user's id.
-pub(crate) fn user() -> Option<u32> {
-    Some(rustix::process::getuid().as_raw())
 }

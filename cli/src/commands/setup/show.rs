@@ -9,7 +9,7 @@ use crate::output::{self, Outcome};
 use crate::settings::{Direction, Scope, coloured};
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
-use crate::table::{Step, Table, View};
+use crate::table::{Cell, Step, Table, View};
 use crate::text::{count, directory, width, wrapped};
 
 /// Agent, places.
@@ -29,9 +29,7 @@ impl Setup<'_> {
             return Ok(());
         }
         if self.action == Direction::Install {
-            for line in FOUND.lines(rows.iter().map(found).collect(), columns()) {
-                output::line(&line)?;
-            }
+            output::lines(&FOUND.lines(rows.iter().map(found), columns()))?;
         }
         let width = columns().unwrap_or(usize::MAX);
         for plan in rows.iter().flat_map(AgentPlans::changes) {
@@ -52,20 +50,14 @@ impl Setup<'_> {
     /// Lists the files that would be written, since the differences may have
     /// scrolled away.
     fn list(&self, rows: &[AgentPlans]) -> Outcome {
-        let plain = anstyle::Style::new();
         let changes = rows.iter().flat_map(|row| {
-            let changes = row.changes();
-            changes.map(move |plan| {
+            row.changes().map(move |plan| {
                 let name = row.agent.name().to_owned();
-                let about = kinds(&plan.kinds);
-                vec![
-                    (plain, name),
-                    (plain, about),
-                    (plain, directory(&plan.path)),
-                ]
+                let texts = [name, kinds(&plan.kinds), directory(&plan.path)];
+                texts.map(|text| (anstyle::Style::new(), text)).into()
             })
         });
-        let changes: Vec<_> = changes.collect();
+        let changes: Vec<Vec<Cell>> = changes.collect();
         if changes.is_empty() {
             return Ok(());
         }
