@@ -297,7 +297,6 @@ pub(super) static AGENTS: &[Agent] = &[
         note: Some(
             "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change; in a folder that you do not trust it starts no MCP server",
         ),
-        ..ROW
     }),
     // Cursor rejects the whole file if it has an event that Cursor does not
     // know.
@@ -389,7 +388,6 @@ pub(super) static AGENTS: &[Agent] = &[
             entry: EntryFormat::Json(None),
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
-        ..ROW
     }),
     // With these event names Copilot CLI sends what VS Code sends.
     Agent(&AgentRow {
