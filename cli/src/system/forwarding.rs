@@ -21,7 +21,7 @@ const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TER
 const OTHER: [Signal; 2] = [Signal::USR1, Signal::USR2];
 
 /// The signals that are received, from now on until this process ends.
-pub(in crate::commands) struct Forwarding {
+pub(crate) struct Forwarding {
     received: Arc<Mutex<Received>>,
     /// Asks the thread that receives them to answer.
     ask: UnboundedSender<mpsc::Sender<()>>,
@@ -38,7 +38,7 @@ struct Received {
 impl Forwarding {
     /// Registers the handlers, so that no signal ends this process before the
     /// command. Ignored signals stay ignored, for the command too.
-    pub(in crate::commands) fn prepare() -> io::Result<Self> {
+    pub(crate) fn prepare() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -72,7 +72,7 @@ impl Forwarding {
                     for _ in 0..2 {
                         tokio::task::yield_now().await;
                     }
-                    let _nobody_waits = answer.send(());
+                    let _receiver_is_gone = answer.send(());
                 }
                 // Signals are received until the process ends.
                 std::future::pending::<()>().await;
@@ -83,7 +83,7 @@ impl Forwarding {
 
     /// Forwards signals to the command until this process ends, also those that
     /// were received before.
-    pub(in crate::commands) fn start(&self, child: &Child) {
+    pub(crate) fn start(&self, child: &Child) {
         let Some(target) = Target::of(child) else {
             return;
         };
@@ -95,7 +95,7 @@ impl Forwarding {
     }
 
     /// Waits until all signals count that the system has delivered by now.
-    pub(in crate::commands) fn look(&self) {
+    pub(crate) fn look(&self) {
         let (answer, answered) = mpsc::channel();
         if self.ask.send(answer).is_ok() {
             let _it_has_looked = answered.recv();
@@ -104,7 +104,7 @@ impl Forwarding {
 
     /// Returns the first signal to end that this process has received; `None`
     /// if it has received none.
-    pub(in crate::commands) fn told_to_end(&self) -> Option<Signal> {
+    pub(crate) fn told_to_end(&self) -> Option<Signal> {
         let received = lock(&self.received);
         let mut ending = received.signals.iter();
         ending.find(|signal| ENDING.contains(signal)).copied()
@@ -117,7 +117,7 @@ fn lock(received: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
 
 /// Returns the number of the signal that killed the command; `None` if none
 /// did.
-pub(in crate::commands) fn ended_by(status: ExitStatus) -> Option<i32> {
+pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
     status.signal()
 }
 

@@ -2,19 +2,20 @@
 //! (UNDO-7).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::ClientPath;
 use touchmark_client::proto::claim::Claim;
 use touchmark_client::proto::commands::{CommandList, CommandRow};
 use touchmark_client::proto::review::ReviewHunk;
 use touchmark_client::proto::undo::{LeftCause, UndoLeft, Undone};
+use touchmark_client::proto::{ClientPath, RelPath, SessionId};
 
-use super::{SHOWN, place};
+use crate::confirm;
 use crate::output::{self, Failure, Outcome};
-use crate::table::View;
-use crate::text::{MAX_NAME, cut, duration, escaped, path};
+use crate::system::terminal;
+use crate::text::{cut, escaped, path};
+use crate::undone::{SHOWN, command_name, place};
 
 /// The number of recent commands that are looked up.
 const COMMANDS: u32 = 1_000;
@@ -22,38 +23,42 @@ const COMMANDS: u32 = 1_000;
 /// The maximum number of places of a group that are shown.
 const PLACES: usize = 8;
 
-/// Who wrote the changes of a group.
-enum Answer {
+/// The answer to whose the changes of a command are.
+#[derive(Clone, Copy)]
+enum Owner {
     Command,
     User,
     Unknown,
+    Quit,
 }
+
+/// The letters and words of the answers.
+const ANSWERS: &[(&str, &str, Owner)] = &[
+    ("c", "command", Owner::Command),
+    ("y", "yours", Owner::User),
+    ("m", "mine", Owner::User),
+    ("l", "leave", Owner::Unknown),
+    ("", "", Owner::Unknown),
+    ("q", "quit", Owner::Quit),
+    ("n", "no", Owner::Quit),
+];
 
 /// The likely changes that were made while one command ran: each with its file.
-type Group<'a> = Vec<(&'a touchmark_client::proto::RelPath, &'a UndoLeft)>;
-
-/// Returns whether a change stays because its author is only likely.
-pub(super) fn any(undone: &Undone) -> bool {
-    groups(undone).next().is_some()
-}
+type LikelyChanges<'a> = Vec<(&'a RelPath, &'a UndoLeft)>;
 
 /// Asks for each command whether what appeared while it ran is the command's or
 /// the user's, and records the answers (ATTR-18). Returns whether there was an
 /// answer. Does nothing if standard input is not a terminal.
-pub(super) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
+pub(crate) fn ask(client: &Client, planned: &Undone) -> Outcome<bool> {
     if !io::stdin().is_terminal() {
         return Ok(false);
     }
     let mut is_answered = false;
     for (command, group) in groups(planned) {
-        show(command, &group)?;
-        let session = match answer()? {
-            Answer::Command => Some(command.session.clone()),
-            Answer::User => None,
-            Answer::Unknown => continue,
+        let Some(session) = whose(command, &group)? else {
+            continue;
         };
-        let paths: BTreeSet<&touchmark_client::proto::RelPath> =
-            group.iter().map(|(path, _)| *path).collect();
+        let paths: BTreeSet<&RelPath> = group.iter().map(|(path, _)| *path).collect();
         client.call(Claim {
             session,
             command: Some(command.command.clone()),
@@ -84,10 +89,7 @@ pub(crate) fn ask_about(
     if !io::stdin().is_terminal() || !hunks.iter().any(|hunk| is_doubtful(hunk)) {
         return Ok(false);
     }
-    let ran = client.call(CommandList {
-        session: None,
-        limit: Some(COMMANDS),
-    })?;
+    let ran = client.call(CommandList::new().limit(COMMANDS))?;
     let mut is_answered = false;
     for row in ran.commands.iter().rev() {
         let is_of = |hunk: &ReviewHunk| hunk.command.as_ref() == Some(&row.command);
@@ -98,11 +100,8 @@ pub(crate) fn ask_about(
         }
         let lefts: Vec<UndoLeft> = doubts.iter().map(|hunk| left(hunk)).collect();
         let paths = doubts.iter().map(|hunk| &hunk.path);
-        show(row, &paths.zip(&lefts).collect())?;
-        let session = match answer()? {
-            Answer::Command => Some(row.session.clone()),
-            Answer::User => None,
-            Answer::Unknown => continue,
+        let Some(session) = whose(row, &paths.zip(&lefts).collect())? else {
+            continue;
         };
         for hunk in &doubts {
             let mut others = queue
@@ -134,8 +133,8 @@ fn left(hunk: &ReviewHunk) -> UndoLeft {
 }
 
 /// Returns the likely changes by the command that ran.
-fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
-    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, LikelyChanges<'_>)> {
+    let mut groups: BTreeMap<&str, LikelyChanges<'_>> = BTreeMap::new();
     for file in &undone.files {
         let left = file.left.iter().flatten();
         for left in left.filter(|left| left.cause == LeftCause::Likely) {
@@ -148,9 +147,11 @@ fn groups(undone: &Undone) -> impl Iterator<Item = (&CommandRow, Group<'_>)> {
     commands.filter_map(move |row| Some((row, groups.remove(row.command.as_str())?)))
 }
 
-fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
-    output::line(&format!("while {} ran:", name(command)))?;
-    let columns = View::here().columns.unwrap_or(usize::MAX);
+/// Shows what appeared while a command ran, and asks whose it is. Returns the
+/// command's session, or `None` within for the user; `None` without an answer.
+fn whose(command: &CommandRow, group: &LikelyChanges<'_>) -> Outcome<Option<Option<SessionId>>> {
+    output::line(&format!("while {} ran:", command_name(command)))?;
+    let columns = terminal::room();
     for (file, left) in group.iter().take(PLACES) {
         let added = left.text.lines().count();
         let removed = match left.removed {
@@ -170,40 +171,11 @@ fn show(command: &CommandRow, group: &Group<'_>) -> Outcome {
         let more = group.len() - PLACES;
         output::line(&format!("  and {more} places more"))?;
     }
-    Ok(())
-}
-
-/// Returns a command's line, how long it took, and its name.
-pub(super) fn name(command: &CommandRow) -> String {
-    let label = command.label.as_deref().unwrap_or("a command");
-    let label = escaped(label.lines().next().unwrap_or_default(), MAX_NAME);
-    let took = command
-        .ended_at
-        .map(|end| end.saturating_sub(command.begun_at));
-    match took {
-        Some(took) => format!("`{label}` ({}, {})", command.command, duration(took)),
-        None => format!("`{label}` ({})", command.command),
-    }
-}
-
-fn answer() -> Outcome<Answer> {
-    loop {
-        write!(
-            anstream::stderr(),
-            "the command's or yours? [c]ommand's, [y]ours, [l]eave it, [q]uit "
-        )?;
-        let mut said = String::new();
-        if io::stdin().read_line(&mut said)? == 0 {
-            return Ok(Answer::Unknown);
-        }
-        return Ok(match said.trim() {
-            "c" | "command" => Answer::Command,
-            "y" | "yours" | "m" | "mine" => Answer::User,
-            "l" | "leave" | "" => Answer::Unknown,
-            "q" | "quit" | "n" | "no" => {
-                return Err(Failure::No("no further change was undone".into()));
-            }
-            _ => continue,
-        });
+    let question = "the command's or yours? [c]ommand's, [y]ours, [l]eave it, [q]uit";
+    match confirm::choice(question, ANSWERS, "")?.unwrap_or(Owner::Unknown) {
+        Owner::Command => Ok(Some(Some(command.session.clone()))),
+        Owner::User => Ok(Some(None)),
+        Owner::Unknown => Ok(None),
+        Owner::Quit => Err(Failure::No("no further change was undone".into())),
     }
 }
