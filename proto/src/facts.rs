@@ -26,10 +26,8 @@ impl PartialEq for Author {
 }
 
 /// The kinds of authors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum AuthorKind {
     /// A declared agent session.
     Agent,
@@ -78,10 +76,8 @@ impl Author {
 }
 
 /// The evidence that an attribution rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum Evidence {
     /// The content is the one that its writer declared (ATTR-1).
     Declared,
@@ -106,10 +102,8 @@ pub enum Evidence {
 }
 
 /// What happened to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum VersionKind {
     /// The file did not exist before.
     Created,
@@ -122,10 +116,7 @@ pub enum VersionKind {
 }
 
 /// One content state of one path, with its author.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Version {
     /// The version's clock: its place in the order of all facts.
     pub clock: Clock,
@@ -201,10 +192,8 @@ impl Evidence {
 }
 
 /// Numbers of lines that differ between two texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct LineCounts {
     /// The number of lines that are only in the newer text.
     pub added: u32,
@@ -213,10 +202,7 @@ pub struct LineCounts {
 }
 
 /// Several versions of one path, folded into one change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Change {
     /// The file's path.
     pub path: RelPath,
@@ -253,10 +239,8 @@ pub struct Change {
 }
 
 /// The state of a session's copy of a file (SEEN-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum State {
     /// The session never saw the file.
     Unread,
@@ -274,10 +258,7 @@ pub enum State {
 }
 
 /// The state of a file for one session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileState {
     /// The file's path.
     pub path: RelPath,
