@@ -276,12 +276,7 @@ impl Daemon {
         let undone = std::mem::take(&mut self.undone);
         for (path, hash) in undone.written {
             // The user's undo wrote these files just before the daemon's exit.
-            self.ask_internally(Request::EditorDidSave(EditorDidSave {
-                path: (&path).into(),
-                hash,
-                time: None,
-                formatted: false,
-            }));
+            self.ask_internally(Request::EditorDidSave(EditorDidSave::new(&path, hash)));
         }
         self.record_undone(undone.facts);
         self.forget_unused();
@@ -340,10 +335,7 @@ impl Daemon {
     fn forget_contexts(&mut self) {
         let sessions: Vec<SessionId> = self.engine.state().sessions.keys().cloned().collect();
         for session in sessions {
-            self.ask_internally(Request::SessionCompacted(SessionCompacted {
-                session,
-                keep: Vec::new(),
-            }));
+            self.ask_internally(Request::SessionCompacted(SessionCompacted::new(session)));
         }
     }
 

@@ -208,14 +208,10 @@ fn reads() -> impl Strategy<Value = Request> {
     let text = (session(), client_path(), any::<(Option<u64>, bool)>()).prop_map(
         |(session, path, (step, force))| {
             Request::FileReadText(FileReadText {
-                session,
-                path,
-                range: None,
                 step,
                 force,
                 track: Some(force),
-                sync: None,
-                verify: None,
+                ..FileReadText::new(session, path)
             })
         },
     );
@@ -226,13 +222,11 @@ fn reads() -> impl Strategy<Value = Request> {
     )
         .prop_map(|(session, paths, cursor)| {
             Request::FileStatus(FileStatus {
-                session,
                 paths,
                 state: vec![State::Stale],
-                sync: None,
-                verify: None,
                 limit: Some(7),
                 cursor,
+                ..FileStatus::new(session)
             })
         });
     let invalidate = (session(), of(client_path()))
@@ -250,16 +244,13 @@ fn writes() -> impl Strategy<Value = Request> {
     )
         .prop_map(|(session, files, (bind, force, wait_ms))| {
             Request::EditBegin(EditBegin {
-                session,
-                files,
                 bind,
-                call_id: None,
                 require_read: Some(force),
                 force,
                 wait_ms,
                 ttl_ms: wait_ms,
                 tool: Some("écrire\n\u{1}\"".into()),
-                step: None,
+                ..EditBegin::new(session, files)
             })
         });
     let committed =
@@ -277,13 +268,10 @@ fn writes() -> impl Strategy<Value = Request> {
     let mark =
         (session(), client_path(), of(hash_or_absent())).prop_map(|(session, path, expect)| {
             Request::EditMark(EditMark {
-                session,
-                path,
                 expect,
-                require_read: false,
                 bind: true,
-                ttl_ms: None,
                 step: Some(u64::MAX),
+                ..EditMark::new(session, path)
             })
         });
     let write = (
@@ -294,15 +282,13 @@ fn writes() -> impl Strategy<Value = Request> {
     )
         .prop_map(|(session, path, (text, force), base)| {
             Request::FileWrite(FileWrite {
-                session,
-                path,
                 base64: text.is_none().then(|| "/wD/".into()),
                 text,
                 base,
                 force,
                 require_read: Some(!force),
                 create_directories: force,
-                step: None,
+                ..FileWrite::new(session, path)
             })
         });
     let edit = (session(), client_path(), any::<(String, String, bool)>()).prop_map(
@@ -365,13 +351,11 @@ pub fn request() -> impl Strategy<Value = Request> {
     let take = (session(), any::<bool>(), of(vec(client_path(), 0..3))).prop_map(
         |(session, peek, paths)| {
             Request::ModifiedTake(ModifiedTake {
-                session,
                 peek,
                 ack: Ack::Explicit,
                 paths,
                 sync: Some(peek),
-                verify: None,
-                limit: None,
+                ..ModifiedTake::new(session)
             })
         },
     );
@@ -454,11 +438,9 @@ fn remembered() -> impl Strategy<Value = Request> {
     let check = (session(), any::<(String, Option<bool>)>(), free_json()).prop_map(
         |(session, (tool, sync), args)| {
             Request::CallCheck(CallCheck {
-                session,
-                tool,
                 args,
                 sync,
-                verify: None,
+                ..CallCheck::new(session, tool)
             })
         },
     );
@@ -492,17 +474,14 @@ fn remembered() -> impl Strategy<Value = Request> {
                     })
                     .collect();
                 Request::CheckpointDetect(CheckpointDetect {
-                    session,
                     checkpoint,
                     clock,
                     time,
                     paths,
                     deleted,
                     store_warning,
-                    sync: None,
                     verify: Some(true),
-                    limit: None,
-                    cursor: None,
+                    ..CheckpointDetect::new(session)
                 })
             },
         );
@@ -527,12 +506,9 @@ fn remembered() -> impl Strategy<Value = Request> {
             let items = items
                 .into_iter()
                 .map(|((id, tool, mentioned), path)| RetentionItem {
-                    id,
-                    tool,
                     path,
-                    step: 3,
-                    lines: None,
                     mentioned,
+                    ..RetentionItem::new(id, tool, 3)
                 })
                 .collect();
             Request::RetentionRank(RetentionRank {
