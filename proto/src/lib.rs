@@ -63,6 +63,8 @@ extern crate macro_rules_attribute;
 mod new;
 #[macro_use]
 mod attributes;
+#[macro_use]
+mod text;
 
 pub mod activity;
 pub mod at;

@@ -4,10 +4,6 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// The bits that say what kind it is.
 const KIND: u16 = 0o170_000;
 const FILE: u16 = 0o100_000;
@@ -70,33 +66,7 @@ impl FromStr for FileMode {
     }
 }
 
-impl Serialize for FileMode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() {
-            true => serializer.collect_str(self),
-            false => self.0.serialize(serializer),
-        }
-    }
-}
+text!(FileMode as u16: |mode| mode.0.get(), |bits| Self::new(bits.into()).ok_or("no mode"));
 
-impl<'de> Deserialize<'de> for FileMode {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            let text = String::deserialize(deserializer)?;
-            return text.parse().map_err(de::Error::custom);
-        }
-        let bits = u16::deserialize(deserializer)?;
-        Self::new(bits.into()).ok_or_else(|| de::Error::custom("no mode"))
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for FileMode {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "FileMode".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-7]{6}$",
-            "description": "Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink"})
-    }
-}
+schema!(FileMode: {"type": "string", "pattern": "^[0-7]{6}$",
+    "description": "Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink"});
