@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::message::{ClientMessage, ServerMessage};
-use super::{Wire, frames, json, too_large};
+use super::refused::too_large;
+use super::wire::Wire;
+use super::{frames, json};
 use crate::{Error, ErrorCode};
 
 /// Encodes messages to bytes.

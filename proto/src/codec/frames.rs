@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use super::buffer::Buffer;
 use super::message::{ClientMessage, MessageId, Rejected, ServerMessage};
-use super::{MAX_FRAME, invalid_request, too_large};
+use super::refused::{MAX_FRAME, invalid_request, too_large};
 use crate::{Error, ErrorCode};
 
 /// The bytes that a client sends once, before its first frame.
