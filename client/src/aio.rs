@@ -57,7 +57,7 @@ mod tools;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -102,7 +102,7 @@ pub type Events = mpsc::Receiver<Event>;
 
 #[derive(Debug)]
 struct Shared {
-    server: Mutex<Option<Initialized>>,
+    server: OnceLock<Initialized>,
     state: Mutex<State>,
     next_id: AtomicU64,
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
@@ -118,17 +118,15 @@ struct State {
     lagged: bool,
 }
 
-/// Aborts the connection's tasks when its last clone is dropped.
+/// Aborts the connection's reading task when its last clone is dropped.
 #[derive(Debug)]
-struct Closer(Vec<AbortHandle>);
+struct Closer(AbortHandle);
 
 impl Drop for Closer {
     fn drop(&mut self) {
         // The writing task ends when its channel is closed, so that queued
         // bytes (the abort of an edit) are still sent.
-        for task in &self.0 {
-            task.abort();
-        }
+        self.0.abort();
     }
 }
 
@@ -152,7 +150,7 @@ impl Client {
         let (reader, writer) = stream.into_split();
         let (outgoing, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            server: Mutex::default(),
+            server: OnceLock::new(),
             state: Mutex::default(),
             next_id: AtomicU64::new(1),
             outgoing,
@@ -161,18 +159,18 @@ impl Client {
         tokio::spawn(write(writer, queue, hello.deadline));
         let reading = tokio::spawn(read(reader, Arc::downgrade(&shared)));
         let client = Self {
-            closer: Arc::new(Closer(vec![reading.abort_handle()])),
+            closer: Arc::new(Closer(reading.abort_handle())),
             shared,
         };
         client.queue(wire::PREFACE.to_vec())?;
         let server = client.call(Initialize::from(hello)).await?;
-        *lock(&client.shared.server) = Some(server);
+        let _ = client.shared.server.set(server);
         Ok(client)
     }
 
     /// Returns what the daemon answered to `initialize`.
     pub fn server(&self) -> Option<Initialized> {
-        lock(&self.shared.server).clone()
+        self.shared.server.get().cloned()
     }
 
     /// Sends a request and waits for its answer, at most for the connection's
@@ -283,13 +281,13 @@ impl Client {
     /// Returns whether the daemon has closed the connection.
     pub fn is_closed(&self) -> bool {
         // This is the only use of `closer` other than dropping it.
-        self.closer.0.iter().any(AbortHandle::is_finished)
+        self.closer.0.is_finished()
     }
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, reason: String) {
@@ -299,10 +297,6 @@ impl Shared {
         state.waiting.clear();
         state.events = None;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Connects without blocking, so that it can run on the runtime's thread.

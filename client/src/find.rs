@@ -244,7 +244,7 @@ const MARKS: [&str; 2] = [".touchmark.toml", ".git"];
 fn is_marked(directory: &Path, trust: &Trust) -> bool {
     MARKS.iter().any(|name| {
         fs::symlink_metadata(directory.join(name))
-            .is_ok_and(|mark| trust.takes(directory, &mark).is_ok())
+            .is_ok_and(|mark| trust.check(directory, &mark).is_ok())
     })
 }
 
@@ -259,7 +259,7 @@ pub fn passed_over(directory: &Path, environment: &Environment) -> Option<(PathB
         .flat_map(|at| MARKS.map(|name| (at, at.join(name))))
         .find_map(|(at, path)| {
             let mark = fs::symlink_metadata(&path).ok()?;
-            Some((path, trust.takes(at, &mark).err()?))
+            Some((path, trust.check(at, &mark).err()?))
         })
 }
 

@@ -1,10 +1,10 @@
-//! What kind of thing a name stands for, and who may use it.
+//! The kind and the permissions of a file.
 
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-/// The bits that say what kind it is.
+/// The bits of the kind.
 const KIND: u16 = 0o170_000;
 const FILE: u16 = 0o100_000;
 const LINK: u16 = 0o120_000;
@@ -16,7 +16,8 @@ const LINK: u16 = 0o120_000;
 pub struct FileMode(NonZeroU16);
 
 impl FileMode {
-    /// Of a stat's `st_mode`; `None` where that says no kind.
+    /// Returns the mode with these bits, as in `st_mode`; `None` if they name no
+    /// kind.
     pub fn new(bits: u32) -> Option<Self> {
         let bits = u16::try_from(bits).ok()?;
         NonZeroU16::new(bits)
@@ -24,22 +25,23 @@ impl FileMode {
             .map(Self)
     }
 
-    /// All bits.
+    /// Returns all bits.
     pub fn bits(self) -> u32 {
         self.0.get().into()
     }
 
-    /// The permissions alone.
+    /// Returns the permissions without the kind.
     pub fn permissions(self) -> u32 {
         self.bits() & 0o7777
     }
 
-    /// Whether it is a regular file.
+    /// Returns whether the mode is a regular file's.
     pub fn is_file(self) -> bool {
         self.0.get() & KIND == FILE
     }
 
-    /// Whether it is a symlink. Its content is the name that it leads to.
+    /// Returns whether the mode is a symlink's. The content of a symlink is the
+    /// name that it resolves to.
     pub fn is_link(self) -> bool {
         self.0.get() & KIND == LINK
     }

@@ -84,7 +84,7 @@ impl Encoder {
     /// `tooLarge` for a request over the limit; nothing is appended then.
     pub fn request(&self, message: &ClientMessage, out: &mut Vec<u8>) -> Result<(), Error> {
         match self.wire {
-            Wire::Frames => frames::append_client(message, self.max_frame, out),
+            Wire::Frames => frames::append(message, self.max_frame, out),
             Wire::Lines | Wire::ContentLength => {
                 self.json(&json::client_to_json(message, &self.root), out)
             }
@@ -93,7 +93,7 @@ impl Encoder {
 
     fn server(&self, message: &ServerMessage, out: &mut Vec<u8>) -> Result<(), Error> {
         match self.wire {
-            Wire::Frames => frames::append_server(message, self.max_frame, out),
+            Wire::Frames => frames::append(message, self.max_frame, out),
             Wire::Lines | Wire::ContentLength => {
                 self.json(&json::server_to_json(message, &self.root), out)
             }
