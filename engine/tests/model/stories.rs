@@ -35,7 +35,13 @@ fn ends(initial: &[(Name, Make)], ops: &[Op], so: impl Fn(&mut Play)) {
 /// Returns the session that is named as the author of a file's current content,
 /// or `None`.
 fn writer(play: &mut Play, name: Name) -> Option<usize> {
-    let history = Request::FileHistory(FileHistory::new(name));
+    let history = Request::FileHistory(FileHistory {
+        path: name.into(),
+        limit: None,
+        before: None,
+        sync: None,
+        verify: None,
+    });
     let Ok(Reply::FileHistory(told)) = play.ask(0, history) else {
         panic!("no history");
     };

@@ -208,10 +208,14 @@ fn reads() -> impl Strategy<Value = Request> {
     let text = (session(), client_path(), any::<(Option<u64>, bool)>()).prop_map(
         |(session, path, (step, force))| {
             Request::FileReadText(FileReadText {
+                session,
+                path,
+                range: None,
                 step,
                 force,
                 track: Some(force),
-                ..FileReadText::new(session, path)
+                sync: None,
+                verify: None,
             })
         },
     );
@@ -222,11 +226,13 @@ fn reads() -> impl Strategy<Value = Request> {
     )
         .prop_map(|(session, paths, cursor)| {
             Request::FileStatus(FileStatus {
+                session,
                 paths,
                 state: vec![State::Stale],
+                sync: None,
+                verify: None,
                 limit: Some(7),
                 cursor,
-                ..FileStatus::new(session)
             })
         });
     let invalidate = (session(), of(client_path()))
@@ -244,13 +250,16 @@ fn writes() -> impl Strategy<Value = Request> {
     )
         .prop_map(|(session, files, (bind, force, wait_ms))| {
             Request::EditBegin(EditBegin {
+                session,
+                files,
                 bind,
+                call_id: None,
                 require_read: Some(force),
                 force,
                 wait_ms,
                 ttl_ms: wait_ms,
                 tool: Some("écrire\n\u{1}\"".into()),
-                ..EditBegin::new(session, files)
+                step: None,
             })
         });
     let committed =
@@ -268,10 +277,13 @@ fn writes() -> impl Strategy<Value = Request> {
     let mark =
         (session(), client_path(), of(hash_or_absent())).prop_map(|(session, path, expect)| {
             Request::EditMark(EditMark {
+                session,
+                path,
                 expect,
+                require_read: false,
                 bind: true,
+                ttl_ms: None,
                 step: Some(u64::MAX),
-                ..EditMark::new(session, path)
             })
         });
     let write = (
@@ -282,13 +294,15 @@ fn writes() -> impl Strategy<Value = Request> {
     )
         .prop_map(|(session, path, (text, force), base)| {
             Request::FileWrite(FileWrite {
+                session,
+                path,
                 base64: text.is_none().then(|| "/wD/".into()),
                 text,
                 base,
                 force,
                 require_read: Some(!force),
                 create_directories: force,
-                ..FileWrite::new(session, path)
+                step: None,
             })
         });
     let edit = (session(), client_path(), any::<(String, String, bool)>()).prop_map(
@@ -351,11 +365,13 @@ pub fn request() -> impl Strategy<Value = Request> {
     let take = (session(), any::<bool>(), of(vec(client_path(), 0..3))).prop_map(
         |(session, peek, paths)| {
             Request::ModifiedTake(ModifiedTake {
+                session,
                 peek,
                 ack: Ack::Explicit,
                 paths,
                 sync: Some(peek),
-                ..ModifiedTake::new(session)
+                verify: None,
+                limit: None,
             })
         },
     );
@@ -438,9 +454,11 @@ fn remembered() -> impl Strategy<Value = Request> {
     let check = (session(), any::<(String, Option<bool>)>(), free_json()).prop_map(
         |(session, (tool, sync), args)| {
             Request::CallCheck(CallCheck {
+                session,
+                tool,
                 args,
                 sync,
-                ..CallCheck::new(session, tool)
+                verify: None,
             })
         },
     );
@@ -474,14 +492,17 @@ fn remembered() -> impl Strategy<Value = Request> {
                     })
                     .collect();
                 Request::CheckpointDetect(CheckpointDetect {
+                    session,
                     checkpoint,
                     clock,
                     time,
                     paths,
                     deleted,
                     store_warning,
+                    sync: None,
                     verify: Some(true),
-                    ..CheckpointDetect::new(session)
+                    limit: None,
+                    cursor: None,
                 })
             },
         );
@@ -506,9 +527,12 @@ fn remembered() -> impl Strategy<Value = Request> {
             let items = items
                 .into_iter()
                 .map(|((id, tool, mentioned), path)| RetentionItem {
+                    id,
+                    tool,
                     path,
+                    step: 3,
+                    lines: None,
                     mentioned,
-                    ..RetentionItem::new(id, tool, 3)
                 })
                 .collect();
             Request::RetentionRank(RetentionRank {
