@@ -71,14 +71,12 @@ use crate::blocking::wrong_reply;
 use crate::dial::{AGAIN, is_full, refused, try_dial};
 use crate::error::{Error, Result};
 use crate::local::{AsyncStream, OwnedReadHalf, OwnedWriteHalf};
-use crate::wire::{self, Inbox, Incoming};
+use crate::wire::{self, Inbox, Received};
 use crate::{Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
 pub use start::{connect, connect_or_start};
 pub use tools::{Tool, Tools};
-
-type Answer = Result<Reply>;
 
 /// Writes a file in place, on a thread that may block.
 async fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -103,15 +101,15 @@ pub type Events = mpsc::Receiver<Event>;
 #[derive(Debug)]
 struct Shared {
     server: OnceLock<Initialized>,
-    state: Mutex<State>,
+    calls: Mutex<Calls>,
     next_id: AtomicU64,
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     deadline: Duration,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: HashMap<u64, oneshot::Sender<Answer>>,
+struct Calls {
+    waiting: HashMap<u64, oneshot::Sender<Result<Reply>>>,
     events: Option<mpsc::Sender<Event>>,
     /// Why the connection ended; `None` while it is open.
     ended: Option<String>,
@@ -135,7 +133,7 @@ struct Waiting<'a>(&'a Shared, u64);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.state().waiting.remove(&self.1);
+        self.0.calls().waiting.remove(&self.1);
     }
 }
 
@@ -151,7 +149,7 @@ impl Client {
         let (outgoing, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             server: OnceLock::new(),
-            state: Mutex::default(),
+            calls: Mutex::default(),
             next_id: AtomicU64::new(1),
             outgoing,
             deadline: hello.deadline,
@@ -232,7 +230,7 @@ impl Client {
         let (sender, events) = mpsc::channel(MAX_WAITING_EVENTS);
         // This is set before the request, since the first event may directly
         // follow the answer.
-        self.shared.state().events = Some(sender);
+        self.shared.calls().events = Some(sender);
         let answer = self.call(subscribe).await?;
         Ok((answer.subscription, events))
     }
@@ -241,17 +239,17 @@ impl Client {
         &self,
         request: Request,
         deadline: Option<Duration>,
-        answer: Option<oneshot::Sender<Answer>>,
+        answer: Option<oneshot::Sender<Result<Reply>>>,
     ) -> Result<u64> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let frame = wire::encode(id, deadline, request)?;
         if let Some(answer) = answer {
-            let mut state = self.shared.state();
-            if state.ended.is_some() || state.lagged {
-                drop(state);
+            let mut calls = self.shared.calls();
+            if calls.ended.is_some() || calls.lagged {
+                drop(calls);
                 return Err(self.ended());
             }
-            state.waiting.insert(id, answer);
+            calls.waiting.insert(id, answer);
         }
         self.queue(frame)?;
         Ok(id)
@@ -262,14 +260,14 @@ impl Client {
     }
 
     fn ended(&self) -> Error {
-        let state = self.shared.state();
-        if state.lagged {
+        let calls = self.shared.calls();
+        if calls.lagged {
             return Error::Lagged {
                 kept: MAX_WAITING_EVENTS,
             };
         }
         Error::Gone {
-            reason: state.ended.clone().unwrap_or_default(),
+            reason: calls.ended.clone().unwrap_or_default(),
         }
     }
 
@@ -286,16 +284,16 @@ impl Client {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, reason: String) {
-        let mut state = self.state();
-        state.ended = Some(reason);
+        let mut calls = self.calls();
+        calls.ended = Some(reason);
         // Dropping the senders wakes the callers that wait for them.
-        state.waiting.clear();
-        state.events = None;
+        calls.waiting.clear();
+        calls.events = None;
     }
 }
 
@@ -354,20 +352,20 @@ async fn read(mut stream: OwnedReadHalf, shared: std::sync::Weak<Shared>) {
 
 fn dispatch(inbox: &mut Inbox, shared: &Shared) -> Result<()> {
     while let Some(message) = inbox.next()? {
-        let mut state = shared.state();
+        let mut calls = shared.calls();
         match message {
-            Incoming::Answer { id, result } => {
-                if let Some(caller) = state.waiting.remove(&id) {
+            Received::Answer { id, result } => {
+                if let Some(caller) = calls.waiting.remove(&id) {
                     // The caller may have stopped waiting; then the answer is
                     // dropped.
                     let _ = caller.send(result.map_err(Error::Daemon));
                 }
             }
-            Incoming::Event(event) => {
-                if let Some(sender) = &state.events
+            Received::Event(event) => {
+                if let Some(sender) = &calls.events
                     && let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(event)
                 {
-                    state.lagged = true;
+                    calls.lagged = true;
                     return Err(Error::Lagged {
                         kept: MAX_WAITING_EVENTS,
                     });

@@ -63,7 +63,7 @@ use touchmark_proto::{Method, Reply, Request};
 use crate::dial::dial;
 use crate::error::{Error, Result};
 use crate::local::{Stream, send_at_once};
-use crate::wire::{self, Inbox, Incoming};
+use crate::wire::{self, Inbox, Received};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
@@ -238,8 +238,8 @@ impl Client {
         let until = Instant::now() + wait;
         loop {
             match connection.receive(until)? {
-                Some(Incoming::Event(event)) => return Ok(Some(event)),
-                Some(Incoming::Answer { id, result }) => connection.keep(id, result),
+                Some(Received::Event(event)) => return Ok(Some(event)),
+                Some(Received::Answer { id, result }) => connection.keep(id, result),
                 None => return Ok(None),
             }
         }
@@ -330,8 +330,8 @@ impl Connection {
                 return result;
             }
             match self.receive(until)? {
-                Some(Incoming::Answer { id, result }) => self.keep(id, result),
-                Some(Incoming::Event(event)) => {
+                Some(Received::Answer { id, result }) => self.keep(id, result),
+                Some(Received::Event(event)) => {
                     if self.events.len() >= MAX_WAITING_EVENTS {
                         self.broken = true;
                         return Err(Error::Lagged {
@@ -359,7 +359,7 @@ impl Connection {
     }
 
     /// Returns the next message, or `None` if there is none until `until`.
-    fn receive(&mut self, until: Instant) -> Result<Option<Incoming>> {
+    fn receive(&mut self, until: Instant) -> Result<Option<Received>> {
         loop {
             if let Some(message) = self.inbox.next()? {
                 return Ok(Some(message));

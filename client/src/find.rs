@@ -203,8 +203,8 @@ impl Workspace {
         !self.is_asleep() && listens(&self.socket())
     }
 
-    /// Returns whether a daemon that was told to shut down still runs: until it
-    /// has the lock no more, its state may not be changed. Where systemd
+    /// Returns whether a daemon still runs after a `shutdown`: while it has the
+    /// lock, its state may not be changed. Where systemd
     /// listens, the socket is not asked, since connecting would start another
     /// daemon.
     pub(crate) fn is_there(&self) -> bool {

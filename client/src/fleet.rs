@@ -52,7 +52,7 @@ pub enum Answer {
     Failed(String),
 }
 
-/// Asks all running daemons of this user for their status, all at once.
+/// Requests the status of all running daemons of this user at the same time.
 /// Returns those that run, by the paths of their sockets. A daemon that does
 /// not answer within `limit` is `Silent`. What killed daemons have left is not
 /// in the list, and daemons that systemd would start are not started.

@@ -42,30 +42,25 @@ pub enum AuthorKind {
 
 impl Author {
     /// A writer that is no declared agent.
-    pub const USER: Self = Self {
-        kind: AuthorKind::User,
-        session: None,
-        label: None,
-    };
+    pub const USER: Self = Self::of(AuthorKind::User);
     /// The author of a change that the daemon was not able to watch.
-    pub const UNKNOWN: Self = Self {
-        kind: AuthorKind::Unknown,
-        session: None,
-        label: None,
-    };
-    /// Whoever made a commit of the repository.
-    pub const COMMITTED: Self = Self {
-        kind: AuthorKind::Committed,
-        session: None,
-        label: None,
-    };
+    pub const UNKNOWN: Self = Self::of(AuthorKind::Unknown);
+    /// The author of a commit of the repository.
+    pub const COMMITTED: Self = Self::of(AuthorKind::Committed);
 
-    /// Returns the author that stands for this agent session.
+    const fn of(kind: AuthorKind) -> Self {
+        Self {
+            kind,
+            session: None,
+            label: None,
+        }
+    }
+
+    /// Returns this agent session as an author.
     pub fn agent(session: SessionId) -> Self {
         Self {
-            kind: AuthorKind::Agent,
             session: Some(session),
-            label: None,
+            ..Self::of(AuthorKind::Agent)
         }
     }
 
@@ -185,7 +180,7 @@ impl Version {
 impl Evidence {
     /// Returns whether an author with this evidence is only likely.
     /// `in_command`: whether the version names a command. A formatter's change
-    /// that was told by its words names none (ATTR-17).
+    /// that was recognised by its text names none (ATTR-17).
     pub fn is_likely(self, in_command: bool) -> bool {
         self == Self::Command && in_command
     }
