@@ -1,5 +1,5 @@
-//! What daemons of one user ask each other: to end, so that others get their
-//! watches and their memory (FLEET-2).
+//! The request by which a daemon makes another daemon of the same user end, to
+//! get its watches and its memory (FLEET-2).
 
 /// Ends the daemon if nothing needs it (FLEET-3). A daemon sends this to
 /// another one that was not used for longer, when both use more than the user
