@@ -183,15 +183,9 @@ impl Past {
     /// Returns the hash that a session saw of a file last; `None` if the
     /// session removed it.
     async fn seen(&self, session: &SessionId, path: &ClientPath) -> Result<Option<Hash>, Error> {
-        let ask = FileStatus {
-            session: session.clone(),
-            paths: Some(vec![path.clone()]),
-            state: Vec::new(),
-            sync: Some(false),
-            verify: None,
-            limit: None,
-            cursor: None,
-        };
+        let ask = FileStatus::new(session.clone())
+            .paths(vec![path.clone()])
+            .sync(false);
         let file = self.cx.inside.ask(ask).await?.files.pop();
         match file {
             Some(file) if file.state != touchmark_proto::State::Unread => Ok(file.seen_hash),

@@ -234,15 +234,13 @@ impl Past {
                 .cx
                 .inside
                 .ask(ModifiedList {
-                    session: None,
                     since: Some(Clock {
                         epoch: self.cx.epoch,
                         n,
                     }),
                     sync,
-                    verify: None,
-                    limit: None,
                     cursor,
+                    ..ModifiedList::new()
                 })
                 .await?;
             changed.extend(page.changes.into_iter().map(|change| change.path));
@@ -265,13 +263,9 @@ impl Past {
                 .cx
                 .inside
                 .ask(FileStatus {
-                    session: session.clone(),
-                    paths: None,
                     state: vec![State::Stale, State::Deleted],
-                    sync: None,
-                    verify: None,
-                    limit: None,
                     cursor,
+                    ..FileStatus::new(session.clone())
                 })
                 .await?;
             known.extend(page.files.into_iter().map(|file| file.path));

@@ -79,15 +79,7 @@ impl DaemonHandle {
 
     /// Returns a file's state for a session; `None` if the request fails.
     pub(super) async fn status(&self, session: &SessionId, path: &ClientPath) -> Option<FileState> {
-        let ask = FileStatus {
-            session: session.clone(),
-            paths: Some(vec![path.clone()]),
-            state: Vec::new(),
-            sync: None,
-            verify: None,
-            limit: None,
-            cursor: None,
-        };
+        let ask = FileStatus::new(session.clone()).paths(vec![path.clone()]);
         let mut file = self.ask(ask).await.ok()?.files.pop()?;
         notice::without_own(file.changed_by.as_deref_mut().unwrap_or_default(), session);
         Some(file)

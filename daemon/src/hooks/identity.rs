@@ -169,11 +169,10 @@ mod tests {
 
     fn asked(call: Option<&str>, arguments: Value) -> HookJoin {
         HookJoin {
-            session: SessionId::new("mcp").unwrap(),
-            client: None,
             call_id: call.map(str::to_owned),
             tool: Some("read_file".to_owned()),
             arguments: Some(FreeJson(arguments)),
+            ..HookJoin::new(SessionId::new("mcp").unwrap())
         }
     }
 

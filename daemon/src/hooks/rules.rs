@@ -116,10 +116,9 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     let mut warning: Option<Warning> = None;
     if !standing.open || opens {
         let open = SessionOpen {
-            session: session.clone(),
             agent: Some(program),
             parent,
-            pid: None,
+            ..SessionOpen::new(session.clone())
         };
         match daemon.ask(open).await {
             Ok(opened) => warning = opened.warning,
@@ -260,10 +259,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             Outcome::default()
         }
         What::End | What::ChildEnd => {
-            let close = SessionClose {
-                session: session.clone(),
-                forget: false,
-            };
+            let close = SessionClose::new(session.clone());
             let _closed_already = daemon.ask(close).await;
             Outcome::default()
         }
@@ -356,13 +352,10 @@ async fn changed(
     path: Option<ClientPath>,
 ) -> Option<ModifiedTaken> {
     let take = ModifiedTake {
-        session: session.clone(),
-        peek: false,
         ack: Ack::Explicit,
         paths: path.map(|path| vec![path]),
-        sync: None,
-        verify: None,
         limit: u32::try_from(notice::FILES).ok(),
+        ..ModifiedTake::new(session.clone())
     };
     let mut taken = daemon.ask(take).await.ok()?;
     for change in &mut taken.changes {
@@ -397,10 +390,7 @@ async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
 }
 
 async fn compacted(daemon: &DaemonHandle, session: &SessionId) {
-    let ask = SessionCompacted {
-        session: session.clone(),
-        keep: Vec::new(),
-    };
+    let ask = SessionCompacted::new(session.clone());
     let _nothing_read = daemon.ask(ask).await;
 }
 
@@ -412,17 +402,10 @@ async fn before_command(
     call: &str,
     command: &str,
 ) -> Outcome {
-    let begin = CommandBegin {
-        session: session.clone(),
-        label: Some(cut(&tokens::masked(command), LABEL)),
-        paths: None,
-        pid: None,
-        bind: false,
-        call_id: Some(call.to_owned()),
-        ttl_ms: None,
-        formatter: false,
-        scope: Some(CommandScope::Workspace),
-    };
+    let begin = CommandBegin::new(session.clone())
+        .label(cut(&tokens::masked(command), LABEL))
+        .call_id(call)
+        .scope(CommandScope::Workspace);
     let label = begin.label.clone();
     let Ok(begun) = daemon.ask(begin).await else {
         return Outcome::default();
@@ -430,12 +413,9 @@ async fn before_command(
     running::await_begin(daemon, session, call, &begun.command, label);
     prints::before(daemon, session, cwd, call, command).await;
     Outcome {
-        undo: vec![Request::CommandEnd(CommandEnd {
-            command: None,
-            session: Some(session.clone()),
-            call_id: Some(call.to_owned()),
-            exit: None,
-        })],
+        undo: vec![Request::CommandEnd(
+            CommandEnd::new().session(session.clone()).call_id(call),
+        )],
         ..Outcome::default()
     }
 }
@@ -444,12 +424,7 @@ async fn before_command(
 /// else (MOD-1).
 async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
     running::came_back(daemon, session, call).await;
-    let end = CommandEnd {
-        command: None,
-        session: Some(session.clone()),
-        call_id: Some(call.to_owned()),
-        exit: None,
-    };
+    let end = CommandEnd::new().session(session.clone()).call_id(call);
     let ended = daemon.ask(end).await.ok()?;
     if let Some(row) = &ended.command {
         worktrees::command(daemon, session, row);
@@ -458,11 +433,7 @@ async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> 
 }
 
 async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
-    let abort = EditAbort {
-        edit: None,
-        session: Some(session.clone()),
-        call_id: Some(call.to_owned()),
-    };
+    let abort = EditAbort::new().session(session.clone()).call_id(call);
     let _ended_already = daemon.ask(abort).await;
 }
 
@@ -538,12 +509,8 @@ async fn attached(
         .map(|content| Hash::of(content.as_bytes()))
         .filter(|hash| *hash == now.hash);
     let mention = FileMention {
-        session: session.clone(),
-        path,
         hash,
-        range: None,
-        step: None,
-        missed: false,
+        ..FileMention::new(session.clone(), path)
     };
     let _not_a_file = daemon.ask(mention).await;
 }

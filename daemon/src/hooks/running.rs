@@ -425,15 +425,11 @@ async fn open_left(
     let left = found.await.unwrap_or_default();
     for one in &left {
         let begin = CommandBegin {
-            session: running.session.clone(),
             label: running.label.clone(),
-            paths: None,
             pid: Some(one.process.pid),
-            bind: false,
-            call_id: None,
             ttl_ms: Some(LONGEST),
-            formatter: false,
             scope: Some(CommandScope::Workspace),
+            ..CommandBegin::new(running.session.clone())
         };
         let _not_stored = daemon.ask(begin).await;
     }

@@ -82,10 +82,7 @@ impl Past {
     }
 
     async fn commands(&self) -> Result<Vec<CommandRow>, Error> {
-        let ask = CommandList {
-            session: None,
-            limit: Some(COMMANDS),
-        };
+        let ask = CommandList::new().limit(COMMANDS);
         Ok(self.cx.inside.ask(ask).await?.commands)
     }
 
@@ -139,9 +136,8 @@ impl Past {
         let mut cursor = None;
         loop {
             let ask = CheckpointList {
-                session: session.clone(),
-                limit: None,
                 cursor,
+                ..CheckpointList::new(session.clone())
             };
             let page = self.cx.inside.ask(ask).await?;
             for row in page.checkpoints {

@@ -159,13 +159,7 @@ pub(crate) async fn versions(
 /// is recorded. Without that it may be recorded later: it could be the middle of
 /// a save.
 pub(crate) async fn look_at(inside: &Inside, name: &RelPath) {
-    let ask = FileHistory {
-        path: name.into(),
-        before: None,
-        limit: Some(1),
-        sync: None,
-        verify: None,
-    };
+    let ask = FileHistory::new(name).limit(1);
     if let Err(error) = inside.ask(ask).await {
         tracing::debug!("an earlier name: {error}");
     }
@@ -296,11 +290,10 @@ pub(crate) async fn pages(
     loop {
         let page = inside
             .ask(FileHistory {
-                path: path.clone(),
                 before,
                 limit: Some(PAGE),
                 sync: before.map_or(sync, |_| Some(false)),
-                verify: None,
+                ..FileHistory::new(path.clone())
             })
             .await?;
         all.extend(page.versions);

@@ -387,10 +387,7 @@ impl Undoer {
 
     /// Reads which commits are the user's and which are agents'.
     async fn commits(&self) -> Result<Committed, Error> {
-        let commands = CommandList {
-            session: None,
-            limit: Some(COMMANDS),
-        };
+        let commands = CommandList::new().limit(COMMANDS);
         let commands = self.cx.inside.ask(commands).await?.commands;
         let (root, places) = (
             self.cx.workspace.root.clone(),

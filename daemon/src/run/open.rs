@@ -261,12 +261,7 @@ impl Daemon {
         self.carry_out_all();
         for (path, hash) in undone.written {
             // The user's undo wrote these files just before the daemon's exit.
-            self.ask_internally(Request::EditorDidSave(EditorDidSave {
-                path: (&path).into(),
-                hash,
-                time: None,
-                formatted: false,
-            }));
+            self.ask_internally(Request::EditorDidSave(EditorDidSave::new(&path, hash)));
         }
         self.record_undone(undone.facts);
         self.forget_unused();
@@ -324,10 +319,7 @@ impl Daemon {
     fn forget_contexts(&mut self) {
         let sessions: Vec<SessionId> = self.engine.state().sessions.keys().cloned().collect();
         for session in sessions {
-            self.ask_internally(Request::SessionCompacted(SessionCompacted {
-                session,
-                keep: Vec::new(),
-            }));
+            self.ask_internally(Request::SessionCompacted(SessionCompacted::new(session)));
         }
     }
 

@@ -174,10 +174,7 @@ impl Daemon {
             _ => None,
         };
         if let Some(edit) = edit {
-            self.ask_internally(Request::EditAbort(EditAbort {
-                edit: Some(edit),
-                ..EditAbort::default()
-            }));
+            self.ask_internally(Request::EditAbort(EditAbort::new().edit(edit)));
         }
     }
 

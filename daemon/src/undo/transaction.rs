@@ -13,7 +13,7 @@ use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
+use touchmark_proto::{Author, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
 use super::journal::{Bytes, Journal, failed, name};
 use super::plan::{Plan, is_link};
@@ -374,12 +374,7 @@ impl Change {
     fn report(&self, inside: &Inside) {
         let hash = self.after.as_deref().map(Hash::of);
         if let Some(hash) = hash.filter(|_| hash != self.stored.hash()) {
-            inside.tell(EditorDidSave {
-                path: ClientPath::from(&self.name.path),
-                hash,
-                time: None,
-                formatted: false,
-            });
+            inside.tell(EditorDidSave::new(&self.name.path, hash));
         }
     }
 

@@ -255,9 +255,8 @@ async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64
     let mut cursor = None;
     loop {
         let ask = CheckpointList {
-            session: session.clone(),
-            limit: None,
             cursor,
+            ..CheckpointList::new(session.clone())
         };
         let page = undoer.cx.inside.ask(ask).await?;
         rows.extend(page.checkpoints);

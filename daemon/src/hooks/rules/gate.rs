@@ -240,14 +240,7 @@ impl File<'_> {
     /// Returns the first lines of a file. `None` for a secret (SEC-3), which is
     /// recognised by its content not being stored.
     async fn beginning(&self, hash: Hash, text: &str) -> Option<Shown> {
-        let mention = FileMention {
-            session: self.session.clone(),
-            path: self.path.clone(),
-            hash: None,
-            range: None,
-            step: None,
-            missed: false,
-        };
+        let mention = FileMention::new(self.session.clone(), self.path.clone());
         self.daemon.ask(mention).await.ok()?;
         self.daemon.content(hash).await?;
         let end = self.status.line_count.min(FIRST);

@@ -101,14 +101,7 @@ pub(super) async fn missed(
     path: &str,
 ) {
     if let Some(path) = daemon.place(cwd, path).await {
-        let mention = FileMention {
-            session: session.clone(),
-            path,
-            hash: None,
-            range: None,
-            step: None,
-            missed: true,
-        };
+        let mention = FileMention::new(session.clone(), path).missed(true);
         let _not_a_file = daemon.ask(mention).await;
     }
 }
@@ -164,13 +157,7 @@ async fn refusal(
 
 /// Returns the newest versions with their last corrections, the newest first.
 async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version>> {
-    let ask = FileHistory {
-        path,
-        limit: Some(VERSIONS),
-        before: None,
-        sync: None,
-        verify: None,
-    };
+    let ask = FileHistory::new(path).limit(VERSIONS);
     let rows = daemon.ask(ask).await.ok()?.versions;
     let corrections: Vec<Version> = rows
         .iter()

@@ -47,11 +47,9 @@ pub(super) async fn checkpoint(
         return;
     }
     let create = CheckpointCreate {
-        session: session.clone(),
-        label: None,
         message,
-        step: None,
         text: Some(text.to_owned()),
+        ..CheckpointCreate::new(session.clone())
     };
     if daemon.ask(create).await.is_err() {
         return;
@@ -94,14 +92,7 @@ pub(super) async fn mentions(
                 continue;
             }
         }
-        let mention = FileMention {
-            session: session.clone(),
-            path,
-            hash: None,
-            range: None,
-            step: None,
-            missed: false,
-        };
+        let mention = FileMention::new(session.clone(), path);
         let _not_a_file = daemon.ask(mention).await;
     }
 }
@@ -167,11 +158,7 @@ pub(super) async fn tasks(
     cwd: Option<&Path>,
     tasks: Vec<Background>,
 ) {
-    let list = TaskList {
-        session: Some(session.clone()),
-        limit: None,
-        cursor: None,
-    };
+    let list = TaskList::new().session(session.clone());
     let Ok(kept) = daemon.ask(list).await else {
         return;
     };
