@@ -1,4 +1,4 @@
-//! Runs that have failed once, shrunk (`tests/regressions/model.txt`). Each is
+//! Runs that have failed once, shrunk (`tests/known/model.txt`). Each is
 //! named after what it showed. Where the model leaves it open who wrote a file's
 //! content, the run says so: `-> NAME by SESSION`.
 
@@ -12,7 +12,7 @@ use crate::runs;
 
 #[test]
 fn they_hold() {
-    let all = runs::regressions::<Script>(include_str!("../regressions/model.txt"));
+    let all = runs::known::<Script>(include_str!("../known/model.txt"));
     assert!(all.len() > 30);
     for run in all {
         for (tick, turned, texts) in [(1, false, false), (1_000, true, false), (1, false, true)] {

@@ -1,4 +1,4 @@
-//! Runs that have failed once, shrunk (`tests/regressions/property.txt`). Each is
+//! Runs that have failed once, shrunk (`tests/known/property.txt`). Each is
 //! named after what it showed. Each is audited as it is and, unless its name
 //! says otherwise, with each step brought to rest. Then the versions that it
 //! recorded are compared.
@@ -13,7 +13,7 @@ use crate::{chaos, runs};
 
 #[test]
 fn they_hold() {
-    let all = runs::regressions::<Script>(include_str!("../regressions/property.txt"));
+    let all = runs::known::<Script>(include_str!("../known/property.txt"));
     assert!(all.len() > 20);
     for run in all {
         let name = run.name;

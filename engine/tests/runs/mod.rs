@@ -31,20 +31,19 @@ pub trait Script: Clone + Serialize {
     fn leave_out(&mut self, file: usize) -> bool;
 }
 
-/// A run that has failed once.
-pub struct Regression<S> {
+/// A run whose end is known.
+pub struct Known<S> {
     pub name: &'static str,
     pub script: S,
     /// What its end has to be.
     pub result: Vec<&'static str>,
 }
 
-/// Returns the runs of a file in `tests/regressions`. The line of a run's name
+/// Returns the runs of a file in `tests/known`. The line of a run's name
 /// begins with `=`, and its comments with `#`. The setting and the steps are as
 /// they are printed with a failure. The lines of the result begin with `->`.
-pub fn regressions<S: Deserialize<'static>>(text: &'static str) -> Vec<Regression<S>> {
-    let runs = text.split("= ").filter(|run| !run.trim().is_empty());
-    let runs = runs.map(|run| {
+pub fn known<S: Deserialize<'static>>(text: &'static str) -> Vec<Known<S>> {
+    let runs = text.split("\n= ").skip(1).map(|run| {
         let mut lines = run.lines().filter(|line| !line.is_empty());
         let name = lines.next().unwrap();
         let result = lines.clone().filter_map(|line| line.strip_prefix("-> "));
@@ -53,7 +52,7 @@ pub fn regressions<S: Deserialize<'static>>(text: &'static str) -> Vec<Regressio
         let steps = steps.collect::<Vec<_>>().join(",");
         let script = setting.replace(r#""ops":[]"#, &format!(r#""ops":[{steps}]"#));
         let script = serde_json::from_str(script.leak());
-        Regression {
+        Known {
             name,
             script: script.unwrap_or_else(|error| panic!("{name}: {error}")),
             result: result.collect(),
