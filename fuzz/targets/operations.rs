@@ -21,6 +21,8 @@ mod inputs;
 mod op;
 #[path = "../../engine/tests/runs/mod.rs"]
 mod runs;
+#[path = "../../proto/tests/arbitrary/schema.rs"]
+mod schema;
 #[path = "../../engine/tests/property/script.rs"]
 mod script;
 #[path = "../../engine/tests/property/world/mod.rs"]

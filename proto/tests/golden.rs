@@ -474,6 +474,11 @@ fn free_json_travels_untouched() {
     assert_eq!(json["params"]["result"], anything());
     let bytes = frames::encode(&message).unwrap();
     assert_eq!(frames::decode_client(&bytes).as_ref(), Ok(&message));
+    let join = json!({"session": "s", "tool": "t", "arguments": anything()});
+    let Ok(Request::HookJoin(join)) = params("hook/join", join) else {
+        panic!("refused");
+    };
+    assert_eq!(join.arguments, Some(FreeJson(anything())));
     // In frames the value travels as a text.
     let check = ask(Request::CallCheck(
         CallCheck::new(SessionId::new("s").unwrap(), "t").args(FreeJson(json!([null, 1]))),

@@ -323,6 +323,56 @@ fn loss3_killed_while_the_disk_is_full() {
     }
 }
 
+/// The store has no space, and the undo's record and the files have: the undo
+/// is answered with `storage`, and is completed all the same (UNDO-4).
+#[test]
+fn loss3_an_undo_that_cannot_be_recorded() {
+    let mount = |world: &World| {
+        mounts::mount("tmpfs", "tmpfs", "size=8m,mode=0700", &world.state());
+    };
+    with_disk(mount, |world| {
+        // Long names, so that the facts need more than the log has left.
+        let names: Vec<String> = (0..50).map(|n| format!("{}{n}", "x".repeat(200))).collect();
+        let mut agent = world.session("u");
+        for name in &names {
+            world.file(name, "one\n");
+            agent.read(name);
+            agent.ok("file/write", json!({"path": name, "text": "two\n"}));
+        }
+        world.stop();
+        let entries = fs::read_dir(own(world)).unwrap();
+        let entries = entries.map(|entry| entry.unwrap().path());
+        let directories: Vec<PathBuf> = entries.filter(|entry| entry.is_dir()).collect();
+        for directory in &directories {
+            mounts::mount("tmpfs", "tmpfs", "size=2m,mode=0700", directory);
+        }
+        world.start();
+        let filler = Filler::fill(&world.state());
+        let undo = json!({"session": "u"});
+        world.client().refused("undo", undo, "storage");
+        filler.free();
+        recovers(world);
+        for _ in 0..2 {
+            for name in &names {
+                assert_eq!(fs::read(world.path(name)).unwrap(), b"one\n", "{name}");
+            }
+            let rows = world.client().ok("undo/list", json!({}))["undos"].take();
+            assert_eq!(rows[0]["paths"].as_array().unwrap().len(), names.len());
+            let mut agent = world.session("u");
+            assert_eq!(author(&agent.history(&names[0])[0]["author"]), "user");
+            world.kill();
+            world.start();
+        }
+        world.client().ok("redo", json!({}));
+        for name in &names {
+            assert_eq!(fs::read(world.path(name)).unwrap(), b"two\n", "{name}");
+        }
+        world.kill();
+        directories.iter().for_each(|one| mounts::detach(one));
+        world.start();
+    });
+}
+
 /// No inode is left: existing files can be written to, and no new ones created.
 #[test]
 fn loss3_no_inode_is_left() {

@@ -2,6 +2,8 @@
 //! needs, so that a run can be repeated without some of them. A step that finds
 //! nothing to do has no effect.
 
+use serde::{Deserialize, Serialize};
+
 use crate::belief::Range;
 use crate::disk::{NAMES, Name};
 use crate::people::SESSIONS;
@@ -10,7 +12,8 @@ use crate::runs::rng::Rng;
 use crate::text::Make;
 
 /// How a content gets into a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum How {
     /// The file is truncated, written and closed.
     InPlace,
@@ -23,7 +26,8 @@ pub enum How {
     Vim,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum Op {
     Save {
         name: Name,
@@ -170,7 +174,8 @@ pub enum Op {
 }
 
 /// How an edit is announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum Kind {
     Edit,
     /// By a hook: `edit/begin` with the name of a call.
@@ -180,13 +185,17 @@ pub enum Kind {
 }
 
 /// A run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub struct Script {
     /// The precision of the file system's clock, in milliseconds.
+    #[serde(default)]
     pub tick: u64,
     /// Whether reads return in reverse order.
+    #[serde(default)]
     pub turned: bool,
     /// Whether texts are kept, so that lines can be compared.
+    #[serde(default)]
     pub texts: bool,
     pub initial: Vec<(Name, Make)>,
     pub ops: Vec<Op>,
@@ -205,17 +214,6 @@ impl runs::Script for Script {
             self.initial.remove(file);
         }
         there
-    }
-
-    fn setting(&self) -> String {
-        let Self {
-            tick,
-            turned,
-            texts,
-            ..
-        } = self;
-        let initial = &self.initial;
-        format!("tick {tick}, turned {turned}, texts {texts}, initial {initial:?}")
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use touchmark_proto::Hash;
 
 /// A content. Each number is a line.
 pub type Text = Arc<[u32]>;
 
 /// How a content is made from the current one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Make {
     /// New lines only. The fields are the token that their numbers are made of,
     /// and the number of lines.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use touchmark_engine::{
     Comparison, Config, Content, Difference, Edited, Effect, Engine, Found, Hint, Hunk, Input,
     Learned, Object, Question, ReadOrder, ReadOutcome, Record, Saved, Stamp, State, WriteOrder,
@@ -20,6 +20,7 @@ use touchmark_proto::{
 use crate::content::{COMMON, content, hash, lines};
 use crate::op::{ALL_FILES, SESSIONS};
 use crate::runs::rng::Rng;
+use crate::schema::{self, Choices};
 use crate::world::{EPOCH, START, rel};
 
 /// The parameters of every method. A test in `proto` keeps the schema correct.
@@ -132,11 +133,11 @@ impl Stage {
                     self.handle(Input::ProcessEnded { pid });
                 }
                 2 => {
-                    let command = self.text("command");
+                    let command = self.text(&Value::Null, "command");
                     self.handle(Input::CommandNeverRan { command });
                 }
                 _ => {
-                    let command = self.text("command");
+                    let command = self.text(&Value::Null, "command");
                     self.handle(Input::CommandUnheard { command });
                 }
             },
@@ -156,9 +157,8 @@ impl Stage {
     fn ask(&mut self) {
         let method = self.rng.pick(METHODS);
         let schema = self.schema;
-        let params = self
-            .value(&schema["methods"][method]["params"], "")
-            .unwrap_or_else(|| json!({}));
+        let params = &schema["methods"][method]["params"];
+        let params = schema::value(self, schema, params, "").unwrap_or_else(|| json!({}));
         // The schema allows more than the parameters do, since it cannot
         // describe everything, such as paths.
         let Ok(ask) = Request::from_json(method, params) else {
@@ -448,63 +448,15 @@ impl Stage {
             _ => {}
         }
     }
+}
 
-    // --- any value that a schema allows ---
-
-    fn value(&mut self, schema: &Value, name: &str) -> Option<Value> {
-        if let Some(reference) = schema["$ref"].as_str() {
-            let target = self.schema.pointer(reference.trim_start_matches('#'))?;
-            return self.value(target, name);
-        }
-        if let Some(constant) = schema.get("const") {
-            return Some(constant.clone());
-        }
-        for choice in ["enum", "oneOf", "anyOf"] {
-            if let Some(all) = schema[choice].as_array() {
-                let one = &all[self.rng.below(all.len())];
-                return match choice {
-                    "enum" => Some(one.clone()),
-                    _ => self.value(one, name),
-                };
-            }
-        }
-        let kind = match &schema["type"] {
-            Value::Array(kinds) => kinds[self.rng.below(kinds.len())].as_str()?.to_owned(),
-            kind => kind.as_str()?.to_owned(),
-        };
-        match kind.as_str() {
-            "object" => Some(self.object(schema)),
-            "array" => {
-                let count = self.rng.below(4);
-                let items = (0..count).filter_map(|_| self.value(&schema["items"], name));
-                Some(Value::Array(items.collect()))
-            }
-            "string" => Some(self.text(name).into()),
-            "boolean" => Some((self.rng.below(2) == 1).into()),
-            "integer" => Some(self.number().into()),
-            // Absent and null mean the same.
-            _ => None,
-        }
+impl Choices for Stage {
+    fn below(&mut self, end: usize) -> usize {
+        self.rng.below(end)
     }
 
-    fn object(&mut self, schema: &Value) -> Value {
-        let mut object = Map::new();
-        let required = schema["required"].as_array().cloned().unwrap_or_default();
-        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-            let must = required.iter().any(|required| required == name);
-            // This field is removed before a request is decoded.
-            if name == "withinMs" || !(must || self.rng.chance(40)) {
-                continue;
-            }
-            if let Some(value) = self.value(field, name) {
-                object.insert(name.clone(), value);
-            }
-        }
-        Value::Object(object)
-    }
-
-    fn number(&mut self) -> u64 {
-        match self.rng.below(8) {
+    fn number(&mut self, _: &Value) -> Value {
+        let number = match self.rng.below(8) {
             0 => 0,
             1 => 1,
             2 => 2,
@@ -513,10 +465,15 @@ impl Stage {
             5 => u64::MAX,
             6 => self.now,
             _ => self.rng.next(),
-        }
+        };
+        number.into()
     }
 
-    fn text(&mut self, name: &str) -> String {
+    fn free(&mut self) -> Option<Value> {
+        Some(self.rng.next().into())
+    }
+
+    fn text(&mut self, _: &Value, name: &str) -> String {
         match name {
             "session" | "parent" => self.rng.pick(SESSIONS).to_owned(),
             "path" | "paths" | "keep" => match self.rng.below(12) {

@@ -16,6 +16,8 @@ mod regressions;
 #[path = "../runs/mod.rs"]
 mod runs;
 mod scenarios;
+#[path = "../../../proto/tests/arbitrary/schema.rs"]
+mod schema;
 mod script;
 mod world;
 

@@ -1,6 +1,8 @@
 //! The steps of a run. A run is nothing but a list of these, so that a failing
 //! run can be shrunk by leaving out steps.
 
+use serde::{Deserialize, Serialize};
+
 pub type Path = &'static str;
 
 /// The files of the runs. Those in `y` are created by renames of `d`.
@@ -12,7 +14,8 @@ pub const DIR_RENAMES: &[(Path, Path)] = &[("d", "y"), ("y", "d"), ("d/e", "x"),
 pub const SESSIONS: &[&str] = &["s0", "s1", "s2"];
 
 /// How bytes get under a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum How {
     /// The file is opened with truncation, written and closed.
     InPlace,
@@ -25,7 +28,8 @@ pub enum How {
 }
 
 /// The hash that a client names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum Named {
     No,
     /// The hash of the content on disk when the request is made.
@@ -34,7 +38,8 @@ pub enum Named {
     Absent,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum Op {
     Write {
         path: Path,
@@ -116,7 +121,8 @@ pub enum Op {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub struct Asking {
     pub session: usize,
     pub connection: u64,
@@ -127,7 +133,8 @@ pub struct Asking {
 
 pub type Range = Option<(u32, u32)>;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub enum Ask {
     Open,
     Close {

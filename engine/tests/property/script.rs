@@ -1,5 +1,7 @@
 //! Random runs: plans of users, agents and editors, interleaved step by step.
 
+use serde::{Deserialize, Serialize};
+
 use crate::content::COMMON;
 use crate::op::{
     ALL_FILES, Ask, Asking, DIR_RENAMES, FILES, How, Named, Op, Path, Range, SESSIONS,
@@ -9,7 +11,8 @@ use crate::runs::rng::Rng;
 
 /// A run: the initial files, the precision of the file system's clock in
 /// milliseconds, and the steps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
 pub struct Script {
     pub tick: u64,
     pub initial: Vec<(Path, u32)>,
@@ -40,10 +43,6 @@ impl runs::Script for Script {
             self.initial.remove(file);
         }
         there
-    }
-
-    fn setting(&self) -> String {
-        format!("tick {}, initial {:?}", self.tick, self.initial)
     }
 }
 

@@ -9,9 +9,10 @@
 
 pub mod rng;
 
-use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
 
 /// Whether to print the engine's inputs and effects.
 pub static TRACE: AtomicBool = AtomicBool::new(false);
@@ -20,17 +21,48 @@ pub static TRACE: AtomicBool = AtomicBool::new(false);
 pub type Outcome = Result<u64, (usize, String)>;
 
 /// The initial state and the steps of a run.
-pub trait Script: Clone + Debug {
-    type Op: Clone + Debug;
+pub trait Script: Clone + Serialize {
+    type Op: Clone + Serialize;
 
     fn ops(&mut self) -> &mut Vec<Self::Op>;
 
     /// Removes one of the initial files. Returns `false` if there is no file
     /// with this number.
     fn leave_out(&mut self, file: usize) -> bool;
+}
 
-    /// Returns a description of everything except the steps.
-    fn setting(&self) -> String;
+/// A run whose end is known.
+pub struct Known<S> {
+    pub name: &'static str,
+    pub script: S,
+    /// What its end has to be.
+    pub result: Vec<&'static str>,
+}
+
+/// Returns the runs of a file in `tests/known`. The line of a run's name
+/// begins with `=`, and its comments with `#`. The setting and the steps are as
+/// they are printed with a failure. The lines of the result begin with `->`.
+pub fn known<S: Deserialize<'static>>(text: &'static str) -> Vec<Known<S>> {
+    let runs = text.split("\n= ").skip(1).map(|run| {
+        let mut lines = run.lines().filter(|line| !line.is_empty());
+        let name = lines.next().unwrap();
+        let result = lines.clone().filter_map(|line| line.strip_prefix("-> "));
+        let mut steps = lines.clone().filter(|line| !line.starts_with(['#', '-']));
+        let setting = steps.next().unwrap();
+        let steps = steps.collect::<Vec<_>>().join(",");
+        let script = setting.replace(r#""ops":[]"#, &format!(r#""ops":[{steps}]"#));
+        let script = serde_json::from_str(script.leak());
+        Known {
+            name,
+            script: script.unwrap_or_else(|error| panic!("{name}: {error}")),
+            result: result.collect(),
+        }
+    });
+    runs.collect()
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap()
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -77,10 +109,10 @@ pub fn explore<S: Script>(
                     TRACE.store(true, Ordering::Relaxed);
                     let _ = caught(|| run(&small));
                 }
-                let setting = small.setting();
-                let ops = small.ops().iter().map(|op| format!("  {op:?},"));
-                let ops: Vec<String> = ops.collect();
-                let text = format!("seed {seed}: {why}\n{setting}\n{}", ops.join("\n"));
+                let ops = std::mem::take(small.ops());
+                let steps = ops.iter().map(|op| format!("{}\n", json(op)));
+                let steps: String = steps.collect();
+                let text = format!("seed {seed}: {why}\n{}\n{steps}", json(&small));
                 if wanted > 1 {
                     eprintln!("{text}\n");
                 }

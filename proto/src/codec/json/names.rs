@@ -16,7 +16,7 @@ const NAMES: &[(&str, &str)] = &[("path", "uri"), ("from", "fromUri")];
 /// Members that contain an array of names. URIs are elements of the array.
 const LISTS: &[&str] = &["paths", "files", "keep"];
 /// Members that contain JSON of any shape, which is not changed.
-const FREE: &[&str] = &["args", "result", "input"];
+const FREE: &[&str] = &["args", "arguments", "result", "input"];
 /// Members that contain an earlier answer, sent back by the client. A `uri`
 /// next to a lossy `path` is the name.
 const GIVEN_BACK: &[&str] = &["snapshot"];
