@@ -5,22 +5,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use touchmark_proto::{ConnectionId, Hash, Millis, RelPath, RequestId};
 
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::effect::{Effect, Notice};
 use crate::handlers::audit::Audit;
 use crate::handlers::editors::Unsaved;
 use crate::input::Input;
 use crate::ledger::record::{Fact, Record};
 use crate::ledger::state::State;
+use crate::ledger::stored::Saved;
 use crate::requests::pending::{Ask, Pending};
+use crate::timers::Timer;
 use crate::tracker::Tracker;
 use crate::tracker::files::Files;
 use crate::tracker::spoken::Spoken;
 use touchmark_proto::events::Happening;
-
-/// How long a file that was found empty may be in the middle of a truncating
-/// save, if the system reported no truncation (ATTR-5, ATTR-12). In
-/// milliseconds.
-pub(crate) const CUT_DELAY: Millis = 5;
 
 /// Decides who wrote, whose copies are out of date, and what to answer.
 ///
@@ -72,69 +70,6 @@ pub struct Engine {
     pub(crate) spoken: Spoken,
     pub(crate) next_internal: u64,
     pub(crate) counts: Counts,
-}
-
-/// What one run of the engine leaves for the next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
-    /// The durable state; see [`Engine::state`].
-    pub state: State,
-    /// Stats that save reads after a restart. May be empty.
-    pub stamps: Files,
-}
-
-impl From<State> for Saved {
-    fn from(state: State) -> Self {
-        Self {
-            state,
-            stamps: Files::default(),
-        }
-    }
-}
-
-/// What a timer is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
-    /// An edit's deadline, or the end of its connection's grace.
-    Edit(u64),
-    /// A command window's deadline, or the end of its connection's grace.
-    Command(u64),
-    /// A path with a pending hint has to be read.
-    Read(RelPath),
-    /// An absence or a copy has to be recorded.
-    Settle(RelPath),
-    /// A request's `withinMs` or `waitMs` has passed.
-    Request(RequestId),
-    /// The comparison after a gap begins although no request needs it.
-    Reconcile,
-}
-
-/// Counters, since the engine started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// The number of hints received.
-    pub hints: u64,
-    /// The number of versions recorded.
-    pub versions: u64,
-    /// The number of fences ordered.
-    pub fences: u64,
-    /// The number of queue overflows.
-    pub overflows: u64,
-    /// The number of comparisons with the disk that were begun because coverage
-    /// of some or all tracked paths was lost.
-    pub rescans: u64,
-    /// The number of requests answered.
-    pub requests: u64,
-    /// Hook events that were not understood and named no known session.
-    pub unclear_hooks: u64,
-    /// The number of paths that are tracked now.
-    pub tracked: u64,
-    /// The number of sessions that are open now.
-    pub sessions: u64,
-    /// The number of edits that are open now.
-    pub open_edits: u64,
-    /// The number of command windows that are open now.
-    pub open_commands: u64,
 }
 
 impl Engine {

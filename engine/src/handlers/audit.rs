@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use touchmark_proto::daemon::{Audited, Difference, Holds};
 use touchmark_proto::{RelPath, Reply, RequestId};
 
-use super::done;
+use crate::disk::{Found, ReadOutcome};
 use crate::engine::Engine;
-use crate::input::{Found, ReadOutcome};
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::view::{Trouble, View};
 
 /// An audit in progress.

@@ -13,10 +13,9 @@ use touchmark_proto::{
 };
 
 use super::context::Context;
-use super::done;
 use crate::ledger::session_memory::{Call, Dropped, Note, Searched};
 use crate::ledger::similarity::{alike, member};
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::text::tokens;
 
 /// The number of a tool's last calls that a new call is compared with.

@@ -6,13 +6,13 @@ use touchmark_proto::changes::{
 use touchmark_proto::daemon::Done;
 use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, RelPath, Reply, RequestId, SessionId};
 
+use super::path_cursor;
 use super::sessions::split;
-use super::{done, path_cursor};
 use crate::cursor::{read_told, write_path, write_told};
 use crate::effect::{Answer, Effect, Recall};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::view::{Listed, View};
 
 impl Engine {

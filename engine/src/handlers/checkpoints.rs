@@ -13,14 +13,15 @@ use touchmark_proto::tasks::Removed;
 use touchmark_proto::{Author, Error, ErrorCode, Millis, RelPath, Reply, SessionId};
 
 use super::context::Context;
-use super::{done, number_cursor, path_cursor, show_text};
+use super::{number_cursor, path_cursor};
 use crate::cursor::write_path;
 use crate::effect::{Moment, Question};
 use crate::input::{Edited, Learned};
-use crate::ledger::recall::checkpoint_name;
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
-use crate::requests::pending::{Pending, Step};
+use crate::ledger::wire_names::checkpoint_name;
+use crate::requests::pending::{Pending, Step, done};
+use crate::text::shown::show_text;
 use crate::text::tokens;
 
 /// The maximum number of characters that are kept of a label, a message's name

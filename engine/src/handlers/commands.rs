@@ -10,17 +10,18 @@ use touchmark_proto::{
 };
 
 use super::sessions::split;
-use super::{done, show_text};
 use crate::attribution::Decision;
 use crate::effect::{Answer, Effect, Question};
-use crate::engine::{Engine, Timer};
+use crate::engine::Engine;
 use crate::globs::{Cover, Globs};
 use crate::input::Learned;
-use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
+use crate::ledger::wire_names::{command_name, command_number};
 use crate::requests::limits::too_long;
-use crate::requests::pending::{Ask, Pending, Stage, Step};
+use crate::requests::pending::{Ask, Pending, Stage, Step, done};
+use crate::text::shown::show_text;
 use crate::text::tokens::masked;
+use crate::timers::Timer;
 
 /// The maximum number of characters of a label that are kept.
 const LABEL: usize = 200;

@@ -10,17 +10,18 @@ use touchmark_proto::{
 };
 
 use super::edits::unknown_edit;
-use super::show;
 use crate::attribution::{Decision, reported, unclaimed};
+use crate::disk::Found;
 use crate::effect::{Answer, LinesWanted};
 use crate::engine::Engine;
-use crate::input::Found;
 use crate::ledger::fold::{Folded, kind_between};
-use crate::ledger::recall::{edit_number, version_of};
+use crate::ledger::recall::version_of;
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::KeptVersion;
+use crate::ledger::wire_names::edit_number;
 use crate::requests::pending::{Pending, Step};
-use crate::view::{View, is_own};
+use crate::text::shown::show;
+use crate::view::View;
 
 /// The outcome of a commit for one file.
 pub(super) struct Verdict {
@@ -174,7 +175,7 @@ impl Engine {
         let hash = claim.hash();
         let found = self.claim(edit, path, Some(claim)).or_else(|| {
             let own = self.view().newest_in(path, |kept| {
-                is_own(kept, session) && kept.n > begun && kept.hash == hash
+                kept.is_edit_of(session) && kept.n > begun && kept.hash == hash
             })?;
             self.name_found(edit, session, path, claim, own);
             Some(own)
@@ -304,7 +305,7 @@ impl Engine {
         match self.claim(edit, path, None) {
             Some(version) => {
                 let newest = self.state.paths.get(path).and_then(|state| state.latest());
-                let own = newest.is_some_and(|kept| is_own(kept, session));
+                let own = newest.is_some_and(|kept| kept.is_edit_of(session));
                 let outcome = if own {
                     Outcome::Applied
                 } else {
@@ -610,7 +611,7 @@ impl View<'_> {
             .versions
             .iter()
             .map(Box::as_ref)
-            .filter(|kept| kept.n > at && !is_own(kept, session))
+            .filter(|kept| kept.n > at && !kept.is_edit_of(session))
             .collect();
         let (first, last) = (others.first()?, others.last()?);
         let lost = others.iter().rev().find(|kept| kept.lost);

@@ -5,7 +5,8 @@
 use touchmark_proto::{ClientPath, Clock, Error, FileState, Millis, RelPath, SessionId};
 
 use crate::config::Config;
-use crate::engine::{Counts, Engine};
+use crate::counts::Counts;
+use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, SessionMemory};
 use crate::ledger::state::State;

@@ -6,12 +6,11 @@ use touchmark_proto::daemon::Done;
 use touchmark_proto::editors::{EditorDidClose, EditorDidOpen, EditorDidSave, EditorDirty};
 use touchmark_proto::{AuthorKind, ConnectionId, Evidence, LineRange, RelPath, Reply};
 
-use super::done;
 use crate::attribution::by_editor;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_many;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::tracker::live::Live;
 use crate::view::View;
 

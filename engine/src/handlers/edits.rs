@@ -11,17 +11,18 @@ use touchmark_proto::{
     RelPath, Reply, SessionId,
 };
 
-use super::{done, show, show_authors, show_text};
-use crate::engine::{Engine, Timer};
-use crate::ledger::recall::{edit_name, edit_number};
+use crate::engine::Engine;
 use crate::ledger::record::{EditFact, EditFileFact, Fact};
 use crate::ledger::state::{EditFile, KeptVersion};
+use crate::ledger::wire_names::{edit_name, edit_number};
 use crate::requests::EditNamed;
 use crate::requests::limits::too_long;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::requests::scope::Scope;
+use crate::text::shown::{show, show_authors, show_text};
+use crate::timers::Timer;
 use crate::tracker::live::Live;
-use crate::view::{View, is_own};
+use crate::view::View;
 
 /// The maximum number of files of one edit. The size of a frame limits the
 /// request anyway; this limits the answer.
@@ -331,7 +332,7 @@ impl Engine {
             let named = named.is_none_or(|named| named.hash() == kept.hash);
             // A version that another mark of the session has claimed counts
             // only while it is the current one.
-            let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
+            let elsewhere = kept.is_edit_of(&session) && kept.edit() != Some(edit);
             // A removal counts only if the file is still absent.
             let gone = kept.hash.is_none() && unnamed;
             kept.n > begun
@@ -341,7 +342,7 @@ impl Engine {
                 && may_be_of(kept, &session)
                 && (!elsewhere || unnamed && kept.n == state.newest)
         })?;
-        let (n, hash, own) = (found.n, found.hash, is_own(found, &session));
+        let (n, hash, own) = (found.n, found.hash, found.is_edit_of(&session));
         let there = state.held.hash == hash;
         if !own {
             let author = Author::agent(session.clone());

@@ -8,13 +8,13 @@ use touchmark_proto::files::{
 };
 use touchmark_proto::{Error, FileState, RelPath, Reply, RequestId, SessionId};
 
+use super::path_cursor;
 use super::reads::{Reading, wrong_range};
-use super::{done, path_cursor};
 use crate::cursor::write_path;
 use crate::effect::{Answer, Effect, Marks, Recall};
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::view::View;
 
 impl Engine {

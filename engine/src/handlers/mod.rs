@@ -22,17 +22,15 @@ mod writes;
 
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::{Happening, SessionPhase};
-use touchmark_proto::quoting::quoted;
-use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
+use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, SessionId};
 
-use crate::effect::Answer;
+use crate::disk::Found;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::Pending;
+use crate::text::shown::show;
 use crate::tracker::live::Obstacle;
 use crate::view::View;
-
-pub(crate) use writes::Write;
 
 impl Engine {
     /// Opens a session, if it is not open, because something is to be recorded
@@ -108,7 +106,7 @@ impl Engine {
         if let Some(found) = found {
             self.tracker.note_inode(path, found);
         }
-        if let Some(crate::input::Found::File(content)) = found {
+        if let Some(Found::File(content)) = found {
             self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             self.note_stamp(path, *content);
         }
@@ -165,58 +163,6 @@ impl View<'_> {
             ..ErrorData::default()
         }))
     }
-}
-
-/// Returns the step of a request that has taken effect, with its answer.
-pub(crate) fn done(reply: Reply) -> Step {
-    Step::Done(Ok(Answer::from(reply)))
-}
-
-/// The maximum number of characters of a text from outside that a sentence
-/// shows.
-const MOST_SHOWN: usize = 300;
-
-/// Returns a path in the form for sentences: quoted and escaped (SEC-4).
-pub(crate) fn show(path: &RelPath) -> String {
-    show_text(&path.to_string_lossy())
-}
-
-/// Returns any text from outside in the form for sentences: quoted and escaped
-/// (SEC-4).
-pub(crate) fn show_text(text: &str) -> String {
-    quoted(text, MOST_SHOWN)
-}
-
-/// Returns a name for a text that replaces a result, where it is in brackets or
-/// alone on a line. The name has no quotes, unless it contains characters that
-/// are unusual in names of files and tools.
-pub(crate) fn show_bare(name: &str) -> String {
-    let usual = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
-    match name.chars().all(usual) && name.chars().count() <= MOST_SHOWN {
-        true => name.to_owned(),
-        false => show_text(name),
-    }
-}
-
-/// Returns the authors of a change for a sentence, such as `by agent
-/// "claude-1"`. For the user it returns `outside any agent`, since the evidence
-/// that it was the user is not known here.
-pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
-    use touchmark_proto::AuthorKind;
-    let names: Vec<String> = authors
-        .iter()
-        .map(|author| match (author.kind, &author.session) {
-            (AuthorKind::Agent, Some(session)) => {
-                let name = author.label.as_deref().unwrap_or_else(|| session.as_str());
-                format!("by agent {}", quoted(name, 80))
-            }
-            (AuthorKind::Agent, None) => "by an agent".to_owned(),
-            (AuthorKind::User, _) => "outside any agent".to_owned(),
-            (AuthorKind::Unknown, _) => "by an unknown author".to_owned(),
-            (AuthorKind::Committed, _) => "by a commit".to_owned(),
-        })
-        .collect();
-    names.join(", ")
 }
 
 /// Returns the number of rows that earlier answers have listed, from the cursor

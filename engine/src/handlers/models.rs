@@ -4,9 +4,9 @@ use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, 
 use touchmark_proto::{Error, Reply};
 
 use super::context::Context;
-use super::{done, number_cursor};
+use super::number_cursor;
 use crate::ledger::session_memory::{ModelUse, Note};
-use crate::requests::pending::Step;
+use crate::requests::pending::{Step, done};
 
 /// The maximum number of bytes in the name of a model, a provider, a mode or a
 /// message.

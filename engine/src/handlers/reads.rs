@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::writes::unstable;
-use super::{done, show, show_authors, show_bare};
+use crate::disk::{Content, Found};
 use crate::effect::{Answer, LinesOrder, LinesWanted, Question};
 use crate::engine::Engine;
-use crate::input::{Content, Found, Learned};
+use crate::input::Learned;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Lines, Pending, Step};
+use crate::requests::pending::{Lines, Pending, Step, Texts, done};
 use crate::text::cut::{count_lines, cut};
-use crate::tracker::carry::Texts;
+use crate::text::shown::{show, show_authors, show_bare};
 use crate::view::View;
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;

@@ -11,8 +11,8 @@ use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
 use super::context::Context;
 use super::steps::age_in_steps;
-use super::{done, show_bare};
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
+use crate::text::shown::show_bare;
 
 /// Tools that write. Their results are the session's own work.
 const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];

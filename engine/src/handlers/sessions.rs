@@ -9,12 +9,11 @@ use touchmark_proto::sessions::{
 };
 use touchmark_proto::{Change, Reply, SessionId};
 
-use super::done;
 use crate::effect::Answer;
 use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::limits::too_long;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::view::{Listed, View};
 
 impl Engine {

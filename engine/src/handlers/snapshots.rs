@@ -6,9 +6,9 @@ use touchmark_proto::files::{
 };
 use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
 
-use super::{done, show};
 use crate::ledger::record::Held;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
+use crate::text::shown::show;
 use crate::view::View;
 
 impl View<'_> {

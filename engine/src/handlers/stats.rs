@@ -4,10 +4,9 @@ use touchmark_proto::daemon::{Savings, Stats};
 use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
 use super::context::Context;
-use super::done;
 use crate::ledger::record::{Fact, Refusal};
 use crate::ledger::session_memory::{Note, sum};
-use crate::requests::pending::Step;
+use crate::requests::pending::{Step, done};
 use crate::requests::session;
 
 impl Context<'_> {

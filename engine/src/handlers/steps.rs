@@ -4,10 +4,10 @@
 use touchmark_proto::files::{FileAge, FileIsStale, FileRecent, FileRecords};
 use touchmark_proto::{RelPath, Reply, SessionId};
 
-use super::{done, number_cursor};
+use super::number_cursor;
 use crate::effect::Answer;
 use crate::ledger::state::State;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::view::View;
 
 impl View<'_> {

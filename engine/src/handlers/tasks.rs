@@ -11,11 +11,10 @@ use touchmark_proto::tasks::{
 use touchmark_proto::{Error, ErrorCode, Reply, SessionId};
 
 use super::context::Context;
-use super::done;
 use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::session_memory::{KeptTask, Note};
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::text::tokens::masked;
 
 /// The maximum number of bytes of an id, a command or a directory.

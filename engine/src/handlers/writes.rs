@@ -10,51 +10,23 @@
 use base64::Engine as _;
 use touchmark_proto::edits::Outcome;
 use touchmark_proto::events::{EditPhase, Happening};
-use touchmark_proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten, Guard, Matched};
+use touchmark_proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten, Guard};
 use touchmark_proto::{
     Error, ErrorCode, ErrorData, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
 };
 
 use super::edits::Plan;
-use super::{done, show};
+use crate::disk::Found;
 use crate::effect::WriteOrder;
 use crate::engine::Engine;
-use crate::input::{Found, WriteOutcome};
+use crate::input::WriteOutcome;
 use crate::ranges::RangeSet;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::TextFound;
+use crate::requests::pending::Write;
+use crate::requests::pending::{Pending, Step, done};
 use crate::text::replace::{Wanted, replace};
+use crate::text::shown::show;
 use crate::view::View;
-
-/// A write that the shell carries out for a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Write {
-    ticket: u64,
-    session: SessionId,
-    path: RelPath,
-    /// The number of the edit that declares the write.
-    edit: u64,
-    base: Option<Hash>,
-    hash: Hash,
-    /// For `file/edit`: how the old text was found.
-    found: Option<TextFound>,
-    /// The outcome of the write; `None` until the shell has reported it.
-    outcome: Option<WriteOutcome>,
-}
-
-/// How `file/edit` found the old text.
-impl Write {
-    /// Returns whether it has no outcome yet.
-    pub(crate) fn is_open(&self) -> bool {
-        self.outcome.is_none()
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct TextFound {
-    matched: Matched,
-    count: u32,
-    line: u32,
-}
 
 /// A write that is about to begin.
 struct Draft {

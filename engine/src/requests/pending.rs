@@ -4,15 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, Millis, RelPath, Request};
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, ErrorData, Hash, Millis, RelPath, Reply, Request, SessionId,
+};
 
 use crate::by_path::ByPath;
+use crate::disk::{Content, Found, ReadOutcome};
 use crate::effect::{Answer, Effect, Question, WriteOrder};
-use crate::handlers::Write;
-use crate::input::{Content, Found, Learned, ReadOutcome};
+use crate::input::Learned;
+use crate::input::WriteOutcome;
 use crate::requests::row;
-use crate::tracker::carry::Texts;
+use crate::text::lines::Difference;
 use crate::tracker::ways::MAX_LOOKS;
+use touchmark_proto::writes::Matched;
 
 /// The number of additional fences that a request waits for at most.
 pub(super) const LOOKS: u32 = 3;
@@ -78,7 +82,7 @@ pub(crate) struct Pending {
     pub not_before: Option<Millis>,
     /// The content that the first read found, if a later one found another
     /// (SEEN-1).
-    pub first_hash: Option<Option<touchmark_proto::Hash>>,
+    pub first_hash: Option<Option<Hash>>,
     /// Paths in the request's scope that it no longer waits for.
     pub late: BTreeSet<RelPath>,
     /// The last time at which something that it waits for arrived.
@@ -125,6 +129,55 @@ pub(crate) enum Lines {
     /// The lines were read: the content, and its bytes from the first wanted
     /// line on.
     Read(Content, Arc<[u8]>),
+}
+
+/// How far the comparison of texts for a request has come.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Texts {
+    /// No texts were compared yet.
+    #[default]
+    ToCompare,
+    /// Texts are being compared that may show that a copy is fresh.
+    Awaited,
+    /// The texts that may show that a copy is fresh were compared.
+    Compared,
+    /// All contents are being compared with the content to be shown of which
+    /// the session has lines on record that will not be shown.
+    AwaitedToShow,
+    /// The comparison with the content to be shown is complete. Contains its
+    /// results.
+    ComparedToShow(Vec<Difference>),
+}
+
+/// A write that the shell carries out for a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub ticket: u64,
+    pub session: SessionId,
+    pub path: RelPath,
+    /// The number of the edit that declares the write.
+    pub edit: u64,
+    pub base: Option<Hash>,
+    pub hash: Hash,
+    /// For `file/edit`: how the old text was found.
+    pub found: Option<TextFound>,
+    /// The outcome of the write; `None` until the shell has reported it.
+    pub outcome: Option<WriteOutcome>,
+}
+
+/// How `file/edit` found the old text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextFound {
+    pub matched: Matched,
+    pub count: u32,
+    pub line: u32,
+}
+
+impl Write {
+    /// Returns whether it has no outcome yet.
+    pub(crate) fn is_open(&self) -> bool {
+        self.outcome.is_none()
+    }
 }
 
 /// The result of processing a request.
@@ -247,4 +300,9 @@ pub(super) fn too_late(pending: &Pending, now: Millis) -> Error {
         deadline: pending.until,
         ..ErrorData::default()
     })
+}
+
+/// Returns the step of a request that has taken effect, with its answer.
+pub(crate) fn done(reply: Reply) -> Step {
+    Step::Done(Ok(Answer::from(reply)))
 }

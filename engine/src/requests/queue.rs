@@ -6,12 +6,13 @@ use std::collections::VecDeque;
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Request, RequestId};
 
 use crate::effect::{Answer, Effect};
-use crate::engine::{Engine, Timer};
+use crate::engine::Engine;
 use crate::input::Learned;
 use crate::requests::pending::{Ask, Pending, Stage, Step, too_late};
 use crate::requests::row;
 use crate::requests::scope::Scope;
 use crate::requests::waits::Waits;
+use crate::timers::Timer;
 use crate::tracker::spoken::Spoken;
 
 impl Engine {

@@ -7,7 +7,8 @@ use touchmark_proto::{Millis, RelPath, RequestId, SessionId};
 
 use super::pending::{Ask, Pending, Stage};
 use crate::by_path::sorted;
-use crate::engine::{Engine, Timer};
+use crate::engine::Engine;
+use crate::timers::Timer;
 use crate::view::View;
 
 /// How long a list waits without any of its reads arriving, in milliseconds.

@@ -47,8 +47,7 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, Reply, Request, RequestId, S
 
 use crate::effect::Effect;
 use crate::engine::Engine;
-use crate::handlers::done;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Pending, Step, done};
 use crate::requests::whose::Naming;
 use crate::text::quotes;
 

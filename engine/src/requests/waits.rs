@@ -5,7 +5,9 @@ use touchmark_proto::{RelPath, RequestId};
 
 use super::pending::{Ask, LOOKS, Pending, Stage};
 use super::scope::Scope;
-use crate::engine::{CUT_DELAY, Engine, Timer};
+use crate::engine::Engine;
+use crate::timers::Timer;
+use crate::tracker::reading::CUT_DELAY;
 use crate::view::View;
 
 /// The reason why a request cannot take effect yet. The first that applies, in

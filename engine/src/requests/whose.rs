@@ -2,8 +2,8 @@
 
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
-use crate::handlers::show_text;
 use crate::requests::{row, session_mut};
+use crate::text::shown::show_text;
 use crate::view::View;
 
 /// The maximum number of sessions that an error names.

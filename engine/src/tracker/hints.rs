@@ -2,7 +2,7 @@
 
 use touchmark_proto::Millis;
 
-use crate::input::Hint;
+use crate::disk::Hint;
 use crate::tracker::reading::WRITE_DELAY;
 
 /// The hints about one file, and its writer as far as they show it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use touchmark_proto::{FileMode, Millis, SessionId};
 
-use crate::input::{Found, Stamp};
+use crate::disk::{Found, Stamp};
 use crate::ledger::record::Held;
 use crate::tracker::hints::Hints;
 use crate::tracker::passing::Passing;

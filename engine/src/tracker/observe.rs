@@ -10,27 +10,14 @@ use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, Hash, RelPath};
 
 use crate::attribution::{Decision, Observation, decide};
+use crate::disk::{Content, Found, ReadOutcome};
 use crate::engine::Engine;
-use crate::input::{Content, Found, ReadOutcome};
 use crate::ledger::record::Held;
 use crate::tracker::hints::Taken;
 use crate::tracker::live::{Live, Obstacle};
 use crate::tracker::passing::{HeldBack, Passing, Tentative, Wait};
 use crate::tracker::reading::WRITE_DELAY;
 use crate::tracker::reconcile::release;
-
-impl From<Content> for Held {
-    fn from(content: Content) -> Self {
-        Self {
-            hash: Some(content.hash),
-            size: content.size,
-            lines: content.lines,
-            mtime_ms: content.mtime_ms,
-            mode: content.mode,
-            owner: content.owner,
-        }
-    }
-}
 
 impl Engine {
     /// Handles the result of a read: records what it shows, and passes it to

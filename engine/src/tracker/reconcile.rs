@@ -15,7 +15,7 @@ use touchmark_proto::{Millis, RelPath};
 
 use crate::by_path::ByPath;
 use crate::effect::{Comparison, Effect};
-use crate::engine::Timer;
+use crate::timers::Timer;
 use crate::tracker::turn::Turn;
 
 /// The maximum number of files that are read at a time.
@@ -321,8 +321,9 @@ pub(crate) fn release(waiting: &mut ByPath<u64>, path: &RelPath, ticket: u64) ->
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::disk::Found;
     use crate::effect::ReadOrder;
-    use crate::input::{Found, Input};
+    use crate::input::Input;
     use crate::{Config, Engine, State};
     use touchmark_proto::{ConnectionId, Request, RequestId};
 

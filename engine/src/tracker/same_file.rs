@@ -10,8 +10,8 @@
 use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
+use crate::disk::{Found, ReadOutcome};
 use crate::engine::Engine;
-use crate::input::{Found, ReadOutcome};
 use crate::ledger::record::Fact;
 use crate::requests::pending::Pending;
 use crate::tracker::ways::{LOOKS, Look, Way};

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use touchmark_proto::{Millis, RelPath};
 
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::effect::Effect;
-use crate::engine::{Counts, Engine, Timer};
+use crate::engine::Engine;
+use crate::timers::Timer;
 use crate::tracker::Tracker;
 use crate::tracker::passing::Passing;
 

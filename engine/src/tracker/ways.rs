@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
-use crate::input::{Found, Hint, Object};
+use crate::disk::{Found, Hint, Object};
 use crate::tracker::Tracker;
 use crate::view::View;
 

@@ -15,7 +15,7 @@ use super::v1::{
     Command, Edit, EndedEdit, Fact, Head, Knowledge, LostVersion, Path, PathState, Program,
     SaveReport, Session as Id, SessionHead, SessionMemory,
 };
-use crate::engine::Saved;
+use crate::ledger::stored::Saved;
 
 /// The first byte of a snapshot.
 const LAYOUT: u8 = 2;

@@ -2,13 +2,13 @@
 //! and the decision about them.
 
 use crate::attribution::{Decision, Observation, decide, marked, passed};
-use crate::engine::{CUT_DELAY, Engine};
-use crate::input::Content;
+use crate::disk::Content;
+use crate::engine::Engine;
 use crate::ledger::record::Held;
 use crate::requests::pending::Ask;
 use crate::tracker::live::FirstLook;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
-use crate::tracker::reading::WRITE_DELAY;
+use crate::tracker::reading::{CUT_DELAY, WRITE_DELAY};
 use touchmark_proto::{Hash, RelPath};
 
 impl Engine {

@@ -1,7 +1,7 @@
 //! Renames (ATTR-12).
 
+use crate::disk::{Found, ReadOutcome};
 use crate::engine::Engine;
-use crate::input::{Found, ReadOutcome};
 use crate::ledger::record::{Fact, Held};
 use crate::tracker::passing::{Passing, Wait};
 use crate::tracker::reading::TOUCH_DELAY;

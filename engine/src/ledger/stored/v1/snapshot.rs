@@ -14,8 +14,8 @@ use super::{
     SaveReport, Session, SessionMemory, Stamp,
 };
 use crate::by_name::ByName;
-use crate::engine::Saved;
 use crate::ledger::holdings::Holdings;
+use crate::ledger::stored::Saved;
 use crate::ledger::stored::mirror::{List, Mirror, Rare};
 use crate::ledger::{names, state};
 use crate::{Files, State};
