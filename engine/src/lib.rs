@@ -10,6 +10,7 @@
 #![warn(clippy::iter_over_hash_type)]
 
 pub mod attribution;
+mod base;
 pub mod by_name;
 mod by_path;
 pub mod config;
@@ -23,6 +24,8 @@ mod handlers;
 pub mod history;
 pub mod input;
 pub mod ledger;
+mod observe;
+mod parts;
 pub mod patterns;
 pub mod ranges;
 pub mod requests;
@@ -30,6 +33,7 @@ mod small_set;
 pub mod text;
 mod timers;
 mod tracker;
+mod unsaved;
 mod view;
 
 pub use config::Config;

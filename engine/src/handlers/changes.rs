@@ -8,14 +8,14 @@ use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, RelPath, Reply, Reques
 
 use super::path_cursor;
 use super::sessions::split;
+use crate::base::Base;
 use crate::cursor::{read_told, write_path, write_told};
 use crate::effect::{Answer, Effect, Recall};
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Pending, Step, done};
 use crate::view::{Listed, View};
 
-impl Engine {
+impl Base {
     pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
         let only = match &ask.paths {
             None => None,

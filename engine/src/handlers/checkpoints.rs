@@ -12,8 +12,8 @@ use touchmark_proto::sessions::Warning;
 use touchmark_proto::tasks::Removed;
 use touchmark_proto::{Author, Error, ErrorCode, Millis, RelPath, Reply, SessionId};
 
-use super::context::Context;
 use super::{number_cursor, path_cursor};
+use crate::base::Base;
 use crate::cursor::write_path;
 use crate::effect::{Moment, Question};
 use crate::input::{Edited, Learned};
@@ -38,11 +38,12 @@ const WARNED: usize = 1_000;
 /// Operations that only read.
 const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
 
-impl Context<'_> {
+impl Base {
     /// Creates a checkpoint. What was written earlier is recorded before the
     /// fence, and so before the checkpoint (ATTR-16).
     pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
         let kept = self
+            .state
             .memory(&ask.session)
             .map_or(0, |memory| memory.checkpoints.len());
         if kept >= CHECKPOINTS {
@@ -53,7 +54,7 @@ impl Context<'_> {
             .hint("delete some with `checkpoint/delete`")));
         }
         self.ensure_session(&ask.session);
-        let checkpoint = self.state().checkpoints_created + 1;
+        let checkpoint = self.state.checkpoints_created + 1;
         self.note(
             &ask.session,
             Note::CheckpointCreated {
@@ -66,8 +67,8 @@ impl Context<'_> {
         );
         done(Reply::CheckpointCreate(CheckpointCreated {
             checkpoint: checkpoint_name(checkpoint),
-            clock: self.state().clock(self.state().n),
-            time: self.state().time,
+            clock: self.state.clock(self.state.n),
+            time: self.state.time,
         }))
     }
 
@@ -76,11 +77,12 @@ impl Context<'_> {
             Ok(after) => after,
             Err(error) => return Step::Done(Err(error)),
         };
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut checkpoints = Vec::new();
         let mut more = None;
         let mut last = after;
         let kept = self
+            .state
             .memory(&ask.session)
             .into_iter()
             .flat_map(|memory| memory.checkpoints.range(after.saturating_add(1)..));
@@ -92,7 +94,7 @@ impl Context<'_> {
             last = *number;
             checkpoints.push(CheckpointRow {
                 checkpoint: checkpoint_name(*number),
-                clock: self.state().clock(checkpoint.n),
+                clock: self.state.clock(checkpoint.n),
                 time: checkpoint.time,
                 label: checkpoint.label.clone(),
                 message: checkpoint.message.clone(),
@@ -117,7 +119,7 @@ impl Context<'_> {
     /// created it, by the checkpoint's name.
     fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(u64, u64), Error> {
         let number = name.strip_prefix('k').and_then(|text| text.parse().ok());
-        let memory = self.memory(session);
+        let memory = self.state.memory(session);
         number
             .and_then(|number: u64| Some((number, memory?.checkpoints.get(&number)?.n)))
             .ok_or_else(|| {
@@ -162,7 +164,7 @@ impl Context<'_> {
         let unread: Vec<RelPath> = rows
             .keys()
             .filter(|path| {
-                let tracked = self.state().paths.contains_key(path);
+                let tracked = self.state.paths.contains_key(path);
                 let wanted = !tracked || (pending.verify && !pending.rechecked);
                 wanted && !pending.found.contains_key(*path)
             })
@@ -173,7 +175,7 @@ impl Context<'_> {
             return Step::Read(unread, false);
         }
         let all: Vec<RelPath> = rows.keys().cloned().collect();
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut files = Vec::new();
         let mut more = None;
         for (path, row) in rows {
@@ -184,7 +186,7 @@ impl Context<'_> {
                 more = files.last().map(|file: &EditedFile| write_path(&file.path));
                 break;
             }
-            let now = self.current(&path, pending);
+            let now = self.view().current(&path, pending.found.get(&path));
             let known = now.trouble.is_none().then_some(now.held.hash);
             files.push(EditedFile {
                 differs: edited
@@ -216,7 +218,7 @@ impl Context<'_> {
         let also = self.deleted_paths(ask)?.into_iter().collect();
         let moment = match (&ask.checkpoint, ask.clock, ask.time) {
             (Some(name), None, None) => Moment::After(self.checkpoint(&ask.session, name)?.1),
-            (None, Some(clock), None) => Moment::After(self.known_clock(clock)?),
+            (None, Some(clock), None) => Moment::After(self.view().known_clock(clock)?),
             (None, None, Some(time)) => Moment::Time(time),
             _ => {
                 return Err(Error::invalid(
@@ -227,7 +229,7 @@ impl Context<'_> {
         let paths = match &ask.paths {
             Some(named) => {
                 let resolved: Result<Vec<RelPath>, Error> =
-                    named.iter().map(|path| self.resolve(path)).collect();
+                    named.iter().map(|path| self.view().resolve(path)).collect();
                 Some(resolved?)
             }
             None => None,
@@ -244,7 +246,7 @@ impl Context<'_> {
         ask.deleted
             .iter()
             .filter(|deleted| !READS.contains(&deleted.operation.as_str()))
-            .map(|deleted| self.resolve(&deleted.path))
+            .map(|deleted| self.view().resolve(&deleted.path))
             .collect()
     }
 
@@ -254,8 +256,11 @@ impl Context<'_> {
                 "a warning names at most {WARNED} files"
             ))));
         }
-        let files: Result<Vec<RelPath>, Error> =
-            ask.files.iter().map(|path| self.resolve(path)).collect();
+        let files: Result<Vec<RelPath>, Error> = ask
+            .files
+            .iter()
+            .map(|path| self.view().resolve(path))
+            .collect();
         match files {
             Ok(files) => {
                 self.ensure_session(&ask.session);
@@ -286,13 +291,13 @@ impl Context<'_> {
         Warning {
             files,
             note,
-            created_at: self.state().time,
+            created_at: self.state.time,
         }
     }
 
     /// Returns a session's pending warning without taking it.
     pub(super) fn pending_warning(&self, session: &SessionId) -> Option<Warning> {
-        let PendingWarning { files, note, time } = self.memory(session)?.warning.clone()?;
+        let PendingWarning { files, note, time } = self.state.memory(session)?.warning.clone()?;
         Some(Warning {
             files,
             note,
@@ -310,7 +315,7 @@ impl Context<'_> {
 
     pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
         let orphaned: Vec<SessionId> = self
-            .state()
+            .state
             .sessions
             .iter()
             .filter(|(name, session)| session.memory.warning.is_some() && !ask.live.contains(name))

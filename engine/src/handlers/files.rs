@@ -10,14 +10,43 @@ use touchmark_proto::{Error, FileState, RelPath, Reply, RequestId, SessionId};
 
 use super::path_cursor;
 use super::reads::{Reading, wrong_range};
+use crate::base::Base;
 use crate::cursor::write_path;
 use crate::effect::{Answer, Effect, Marks, Recall};
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
+use crate::parts::Core;
 use crate::requests::pending::{Pending, Step, done};
 use crate::view::View;
 
-impl Engine {
+impl Core {
+    pub(crate) fn file_untrack(&mut self, ask: &FileUntrack) -> Step {
+        let path = match self.base.view().resolve(&ask.path) {
+            Ok(path) => path,
+            Err(error) => return Step::Done(Err(error)),
+        };
+        if self.base.state.knowledge(&ask.session, &path).is_some() {
+            let names = self.base.view().names_of(&path);
+            let named = self.base.spoken.named.get(&path).unwrap_or(&path);
+            // If the session uses several names of the file, only the named one
+            // is released.
+            let one = self
+                .base
+                .state
+                .names
+                .uses_another(&ask.session, named, &path);
+            self.base.record(Fact::Untracked {
+                session: ask.session.clone(),
+                path: if one { named.clone() } else { path },
+            });
+            for name in names {
+                self.unwatch(&name);
+            }
+        }
+        done(Reply::FileUntrack(Done {}))
+    }
+}
+
+impl Base {
     pub(crate) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {
         let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
@@ -190,28 +219,6 @@ impl Engine {
             more,
             pending: pending.late(),
         }))
-    }
-
-    pub(crate) fn file_untrack(&mut self, ask: &FileUntrack) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if self.state.knowledge(&ask.session, &path).is_some() {
-            let names = self.view().names_of(&path);
-            let named = self.spoken.named.get(&path).unwrap_or(&path);
-            // If the session uses several names of the file, only the named one
-            // is released.
-            let one = self.state.names.uses_another(&ask.session, named, &path);
-            self.record(Fact::Untracked {
-                session: ask.session.clone(),
-                path: if one { named.clone() } else { path },
-            });
-            for name in names {
-                self.unwatch(&name);
-            }
-        }
-        done(Reply::FileUntrack(Done {}))
     }
 
     /// Makes a session track a path, if it does not already.

@@ -1,13 +1,13 @@
 //! The handlers: what each request does. One file for each family of methods.
 
-pub(crate) mod audit;
+mod audit;
 mod calls;
+mod carry;
 mod changes;
 mod checkpoints;
 mod commands;
 mod commit;
-mod context;
-pub(crate) mod editors;
+mod editors;
 mod edits;
 mod files;
 mod models;
@@ -24,15 +24,15 @@ use touchmark_proto::daemon::Program;
 use touchmark_proto::events::{Happening, SessionPhase};
 use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, SessionId};
 
+use crate::base::Base;
 use crate::disk::Found;
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
 use crate::requests::pending::Pending;
 use crate::text::shown::show;
 use crate::tracker::live::Obstacle;
 use crate::view::View;
 
-impl Engine {
+impl Base {
     /// Opens a session, if it is not open, because something is to be recorded
     /// for it (SES-1).
     pub(crate) fn ensure_session(&mut self, session: &SessionId) {

@@ -3,8 +3,8 @@
 use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, ModelRecorded};
 use touchmark_proto::{Error, Reply};
 
-use super::context::Context;
 use super::number_cursor;
+use crate::base::Base;
 use crate::ledger::session_memory::{ModelUse, Note};
 use crate::requests::pending::{Step, done};
 
@@ -12,7 +12,7 @@ use crate::requests::pending::{Step, done};
 /// message.
 const NAME: usize = 1_000;
 
-impl Context<'_> {
+impl Base {
     /// Records the model in use. Neither the same model again nor a message
     /// that was recorded already makes a new entry.
     pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Step {
@@ -24,18 +24,21 @@ impl Context<'_> {
             ))));
         }
         self.ensure_session(&ask.session);
-        let (same, heard) = self.memory(&ask.session).map_or((false, false), |memory| {
-            let same = |entry: &ModelUse| {
-                entry.model == ask.model_id
-                    && entry.provider == ask.provider_id
-                    && entry.mode == ask.mode
-            };
-            let heard = |message| memory.messages.contains(message);
-            (
-                memory.models.last().is_some_and(same),
-                ask.message_id.as_ref().is_some_and(heard),
-            )
-        });
+        let (same, heard) = self
+            .state
+            .memory(&ask.session)
+            .map_or((false, false), |memory| {
+                let same = |entry: &ModelUse| {
+                    entry.model == ask.model_id
+                        && entry.provider == ask.provider_id
+                        && entry.mode == ask.mode
+                };
+                let heard = |message| memory.messages.contains(message);
+                (
+                    memory.models.last().is_some_and(same),
+                    ask.message_id.as_ref().is_some_and(heard),
+                )
+            });
         let recorded = !same && !heard;
         let note = match &ask.message_id {
             message if recorded => Some(Note::ModelRecorded {
@@ -62,8 +65,9 @@ impl Context<'_> {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
             Err(error) => return Step::Done(Err(error)),
         };
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let models = self
+            .state
             .memory(&ask.session)
             .map(|memory| memory.models.as_slice())
             .unwrap_or_default();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::writes::unstable;
+use crate::base::Base;
 use crate::disk::{Content, Found};
 use crate::effect::{Answer, LinesOrder, LinesWanted, Question};
-use crate::engine::Engine;
 use crate::input::Learned;
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Lines, Pending, Step, Texts, done};
@@ -88,7 +88,7 @@ fn text_of(
     }))
 }
 
-impl Engine {
+impl Base {
     pub(crate) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Step {
         let path = match self.view().resolve(&ask.path) {
             Ok(path) => path,
@@ -335,7 +335,7 @@ impl Engine {
             bytes_not_sent: bytes,
             ..Savings::default()
         };
-        self.context().saved(session, savings);
+        self.saved(session, savings);
     }
 
     /// Returns the step that reads the path of a request first, or `None`. A

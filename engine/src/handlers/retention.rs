@@ -9,8 +9,8 @@ use touchmark_proto::retention::{
 };
 use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
-use super::context::Context;
 use super::steps::age_in_steps;
+use crate::base::Base;
 use crate::requests::pending::{Pending, Step, done};
 use crate::text::shown::show_bare;
 
@@ -24,7 +24,7 @@ const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 /// The maximum number of results in one request.
 const ITEMS: usize = 10_000;
 
-impl Context<'_> {
+impl Base {
     pub(crate) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
         if ask.items.len() > ITEMS {
             return Step::Done(Err(Error::invalid(format!(
@@ -36,7 +36,7 @@ impl Context<'_> {
             match item
                 .path
                 .as_ref()
-                .map(|path| self.resolve(path))
+                .map(|path| self.view().resolve(path))
                 .transpose()
             {
                 Ok(path) => paths.push(path),
@@ -65,13 +65,16 @@ impl Context<'_> {
             Priority::Never => true,
             Priority::Read | Priority::Mentioned | Priority::Other | Priority::Rerunnable => {
                 let changed = path.is_some_and(|path| {
-                    let state = self.file_state(session, path, pending).state;
+                    let state = self
+                        .view()
+                        .file_state(session, path, pending.found.get(path))
+                        .state;
                     matches!(state, State::Stale | State::Deleted)
                 });
                 // A file that was accessed recently elsewhere is still in use,
                 // however old this result is.
                 let age = path
-                    .and_then(|path| age_in_steps(self.state(), session, path, ask.step))
+                    .and_then(|path| age_in_steps(&self.state, session, path, ask.step))
                     .unwrap_or(u64::MAX)
                     .min(ask.step.saturating_sub(item.step));
                 !changed && age <= kept_for(priority, ask.max_age)
@@ -101,7 +104,7 @@ impl Context<'_> {
     ) -> Priority {
         let tool = item.tool.as_str();
         let read = READS.contains(&tool);
-        let knowledge = path.and_then(|path| self.state().knowledge(session, path));
+        let knowledge = path.and_then(|path| self.state.knowledge(session, path));
         let wrote = knowledge
             .as_ref()
             .is_some_and(|knowledge| knowledge.edit_at.is_some());
@@ -139,7 +142,7 @@ impl Context<'_> {
             );
         };
         let lines = item.lines.unwrap_or_else(|| {
-            self.state()
+            self.state
                 .knowledge(&ask.session, named)
                 .map_or(0, |knowledge| knowledge.record.lines)
         });

@@ -9,14 +9,107 @@ use touchmark_proto::sessions::{
 };
 use touchmark_proto::{Change, Reply, SessionId};
 
+use crate::base::Base;
 use crate::effect::Answer;
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
+use crate::parts::Core;
 use crate::requests::limits::too_long;
 use crate::requests::pending::{Pending, Step, done};
 use crate::view::{Listed, View};
 
-impl Engine {
+impl Core {
+    /// Adds what one session has seen to another session's knowledge. Does
+    /// nothing if one of the two is not known.
+    pub(crate) fn inherit(&mut self, session: &SessionId, from: &SessionId, over: bool) {
+        let known = |name| self.base.state.sessions.contains_key(name);
+        if session == from || !known(session) || !known(from) {
+            return;
+        }
+        self.base.record(Fact::Inherited {
+            session: session.clone(),
+            from: from.clone(),
+        });
+        if over {
+            self.session_close(&SessionClose {
+                session: from.clone(),
+                forget: false,
+            });
+        }
+    }
+
+    /// Answers `session/close`. If a command of the session runs, the shell
+    /// first looks at what it has done.
+    pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
+        let mut open = self.base.state.commands.values();
+        let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
+        if runs && pending.learned.is_none() {
+            return Step::Learn(self.sweep());
+        }
+        self.session_close(ask)
+    }
+
+    pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
+        let Some(known) = self.base.state.sessions.get(&ask.session) else {
+            return done(Reply::SessionClose(Done {}));
+        };
+        let was_open = known.open;
+        let edits: Vec<u64> = self
+            .base
+            .state
+            .edits
+            .values()
+            .filter(|edit| edit.fact.session == ask.session)
+            .map(|edit| edit.fact.edit)
+            .collect();
+        for edit in edits {
+            self.abort(edit);
+        }
+        let commands: Vec<u64> = self
+            .base
+            .state
+            .commands
+            .values()
+            .filter(|command| command.fact.session == ask.session)
+            .map(|command| command.fact.command)
+            .collect();
+        for command in commands {
+            self.end_command(command);
+        }
+        if was_open {
+            self.base.record(Fact::SessionClosed {
+                session: ask.session.clone(),
+            });
+            self.base
+                .publish_session(&ask.session, SessionPhase::Closed);
+        }
+        if ask.forget {
+            let held: Vec<_> = self
+                .base
+                .state
+                .sessions
+                .get(&ask.session)
+                .map(|session| {
+                    session
+                        .files
+                        .keys()
+                        .flat_map(|file| self.base.view().names_of(file))
+                        .collect()
+                })
+                .unwrap_or_default();
+            self.base.record(Fact::SessionForgotten {
+                session: ask.session.clone(),
+            });
+            for path in held {
+                self.unwatch(&path);
+            }
+            self.base
+                .publish_session(&ask.session, SessionPhase::Forgotten);
+        }
+        done(Reply::SessionClose(Done {}))
+    }
+}
+
+impl Base {
     pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Step {
         let (name, version) = match &ask.agent {
             Some(agent) => (Some(&agent.name), Some(&agent.version)),
@@ -45,7 +138,7 @@ impl Engine {
                 session: ask.session.clone(),
                 resumed,
                 clock: self.state.clock(self.state.n),
-                warning: self.context().pending_warning(&ask.session),
+                warning: self.pending_warning(&ask.session),
                 modified: changes,
                 label: None,
                 pending: pending.late(),
@@ -53,91 +146,6 @@ impl Engine {
             lines,
             previews: Vec::new(),
         }))
-    }
-
-    /// Adds what one session has seen to another session's knowledge. Does
-    /// nothing if one of the two is not known.
-    pub(crate) fn inherit(&mut self, session: &SessionId, from: &SessionId, over: bool) {
-        let known = |name| self.state.sessions.contains_key(name);
-        if session == from || !known(session) || !known(from) {
-            return;
-        }
-        self.record(Fact::Inherited {
-            session: session.clone(),
-            from: from.clone(),
-        });
-        if over {
-            self.session_close(&SessionClose {
-                session: from.clone(),
-                forget: false,
-            });
-        }
-    }
-
-    /// Answers `session/close`. If a command of the session runs, the shell
-    /// first looks at what it has done.
-    pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
-        let mut open = self.state.commands.values();
-        let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
-        if runs && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
-        }
-        self.session_close(ask)
-    }
-
-    pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
-        let Some(known) = self.state.sessions.get(&ask.session) else {
-            return done(Reply::SessionClose(Done {}));
-        };
-        let was_open = known.open;
-        let edits: Vec<u64> = self
-            .state
-            .edits
-            .values()
-            .filter(|edit| edit.fact.session == ask.session)
-            .map(|edit| edit.fact.edit)
-            .collect();
-        for edit in edits {
-            self.abort(edit);
-        }
-        let commands: Vec<u64> = self
-            .state
-            .commands
-            .values()
-            .filter(|command| command.fact.session == ask.session)
-            .map(|command| command.fact.command)
-            .collect();
-        for command in commands {
-            self.end_command(command);
-        }
-        if was_open {
-            self.record(Fact::SessionClosed {
-                session: ask.session.clone(),
-            });
-            self.publish_session(&ask.session, SessionPhase::Closed);
-        }
-        if ask.forget {
-            let held: Vec<_> = self
-                .state
-                .sessions
-                .get(&ask.session)
-                .map(|session| {
-                    session
-                        .files
-                        .keys()
-                        .flat_map(|file| self.view().names_of(file))
-                        .collect()
-                })
-                .unwrap_or_default();
-            self.record(Fact::SessionForgotten {
-                session: ask.session.clone(),
-            });
-            for path in held {
-                self.unwatch(&path);
-            }
-            self.publish_session(&ask.session, SessionPhase::Forgotten);
-        }
-        done(Reply::SessionClose(Done {}))
     }
 
     pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {

@@ -10,7 +10,7 @@ use touchmark_proto::tasks::{
 };
 use touchmark_proto::{Error, ErrorCode, Reply, SessionId};
 
-use super::context::Context;
+use crate::base::Base;
 use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::session_memory::{KeptTask, Note};
@@ -26,7 +26,7 @@ const TASKS: usize = 1_000;
 /// such process.
 type Starts = BTreeMap<u32, Option<u64>>;
 
-impl Context<'_> {
+impl Base {
     pub(crate) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Step {
         let task = &ask.task;
         let texts = [
@@ -39,7 +39,7 @@ impl Context<'_> {
                 "a task has an id, and no text of more than {TEXT} bytes"
             ))));
         }
-        let full = self.memory(&ask.session).is_some_and(|memory| {
+        let full = self.state.memory(&ask.session).is_some_and(|memory| {
             memory.tasks.len() >= TASKS && !memory.tasks.contains_key(&task.id)
         });
         if full {
@@ -73,7 +73,7 @@ impl Context<'_> {
             Ok(starts) => starts,
             Err(step) => return *step,
         };
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut tasks = Vec::new();
         let mut more = None;
         for (session, kept) in self.tasks_of(ask.session.as_ref()) {
@@ -171,7 +171,7 @@ impl Context<'_> {
         &'a self,
         session: Option<&'a SessionId>,
     ) -> impl Iterator<Item = (&'a SessionId, &'a KeptTask)> + 'a {
-        self.state()
+        self.state
             .sessions
             .iter()
             .filter(move |(name, _)| session.is_none_or(|wanted| wanted == *name))

@@ -18,8 +18,8 @@ use touchmark_proto::{
 use super::edits::Plan;
 use crate::disk::Found;
 use crate::effect::WriteOrder;
-use crate::engine::Engine;
 use crate::input::WriteOutcome;
+use crate::parts::Core;
 use crate::ranges::RangeSet;
 use crate::requests::pending::TextFound;
 use crate::requests::pending::Write;
@@ -41,7 +41,7 @@ struct Draft {
     found: Option<TextFound>,
 }
 
-impl Engine {
+impl Core {
     pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
         if let Some(write) = pending.write.take() {
             return self.end_write(pending, write);
@@ -62,31 +62,36 @@ impl Engine {
                 )));
             }
         };
-        let path = match self.view().resolve(&ask.path) {
+        let path = match self.base.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
-        if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
+        if let Some(step) = self.base.read_named(pending, std::slice::from_ref(&path)) {
             return step;
         }
-        let now = self.view().current(&path, pending.found.get(&path));
+        let now = self.base.view().current(&path, pending.found.get(&path));
         let named = ask.base.filter(|_| !ask.force);
         let plan = Plan {
             require_read: ask.require_read != Some(false),
             ..self
+                .base
                 .view()
                 .write_plan(&ask.session, &path, named, ask.force, ask.step)
         };
-        if let Err(step) = self.view().may_begin(pending, &plan) {
+        if let Err(step) = self.base.view().may_begin(pending, &plan) {
             return *step;
         }
         if now.trouble.is_some() {
             return Step::Done(Err(unstable(&path)));
         }
         if named.is_some_and(|named| Some(named) != now.held.hash) {
-            let error =
-                self.view()
-                    .conflict(pending, &path, named, "it differs from `base`", Vec::new());
+            let error = self.base.view().conflict(
+                pending,
+                &path,
+                named,
+                "it differs from `base`",
+                Vec::new(),
+            );
             return Step::Done(Err(error));
         }
         self.begin_write(
@@ -111,7 +116,7 @@ impl Engine {
             return Step::Done(Err(Error::invalid("`oldString` is empty")
                 .hint("to write a whole file, use `file/write`")));
         }
-        let path = match self.view().resolve(&ask.path) {
+        let path = match self.base.view().resolve(&ask.path) {
             Ok(path) => path,
             Err(error) => return Step::Done(Err(error)),
         };
@@ -122,9 +127,10 @@ impl Engine {
         let content = pending.texts_read.get(&path).cloned();
         let base = content.as_ref().map(|(content, _)| content.hash);
         let plan = self
+            .base
             .view()
             .write_plan(&ask.session, &path, base, ask.force, ask.step);
-        if let Err(step) = self.view().may_begin(pending, &plan) {
+        if let Err(step) = self.base.view().may_begin(pending, &plan) {
             return *step;
         }
         let Some((_, bytes)) = content else {
@@ -192,23 +198,24 @@ impl Engine {
         if base == Some(hash) {
             // The content is already there, so nothing is written. The session
             // has named it, and so has seen it.
-            self.ensure_session(&session);
-            self.begin_log(&path, pending);
-            self.hold(
+            self.base.ensure_session(&session);
+            self.base.begin_log(&path, pending);
+            self.base.hold(
                 &session,
                 &path,
                 touchmark_proto::files::Source::AgentEdited,
                 plan.step,
             );
-            self.wrote(&session, &path, HashOrAbsent::Hash(hash));
+            self.base.wrote(&session, &path, HashOrAbsent::Hash(hash));
             let version = self
+                .base
                 .state
                 .paths
                 .get(&path)
                 .and_then(|state| state.latest())
                 .filter(|kept| kept.hash == Some(hash))
                 .map(|kept| kept.n);
-            let version = version.and_then(|n| self.view().version(&path, n));
+            let version = version.and_then(|n| self.base.view().version(&path, n));
             return done(reply(
                 version,
                 Outcome::Unchanged,
@@ -217,7 +224,8 @@ impl Engine {
             ));
         }
         let seen = base.is_none_or(|base| {
-            self.state
+            self.base
+                .state
                 .knowledge(&session, &path)
                 .filter(|knowledge| !knowledge.uncertain)
                 .is_some_and(|knowledge| {
@@ -226,6 +234,7 @@ impl Engine {
                 })
         });
         let base_author = self
+            .base
             .state
             .paths
             .get(&path)
@@ -233,8 +242,8 @@ impl Engine {
             .filter(|kept| kept.hash == base)
             .map(|kept| kept.author());
         plan.files = vec![(path.clone(), Some(HashOrAbsent::Hash(hash)), base)];
-        let (edit, _) = self.record_begun(pending, &plan);
-        let ticket = self.tracker.next_ticket();
+        let (edit, _) = self.base.record_begun(pending, &plan);
+        let ticket = self.base.tracker.next_ticket();
         Step::Write(
             Box::new(Write {
                 ticket,
@@ -269,7 +278,7 @@ impl Engine {
             WriteOutcome::Failed(_) => &[],
         };
         for kept in recovered {
-            self.publish(
+            self.base.publish(
                 Happening::Recovered {
                     path: path.clone(),
                     kept: kept.clone(),
@@ -277,25 +286,17 @@ impl Engine {
                 None,
             );
         }
-        let request = self.pending.iter().find_map(|(request, pending)| {
-            let write = pending.write.as_ref()?;
-            (write.ticket == ticket).then_some((*request, write.edit))
-        });
+        let request = self.requests.of_write(ticket);
         if let Some((_, edit)) = request
             && !matches!(outcome, WriteOutcome::Done { .. })
         {
             // The content now on disk is not this edit's.
             self.end_all(edit, EditPhase::Aborted);
         }
-        let last = self.turn().order_read(path, false);
-        self.tracker.writes(path, Some(last));
-        if let Some((request, _)) = request
-            && let Some(pending) = self.pending.get_mut(&request)
-        {
-            pending.reads.insert(path.clone(), last);
-            if let Some(write) = &mut pending.write {
-                write.outcome = Some(outcome);
-            }
+        let last = self.base.turn().order_read(path, false);
+        self.base.tracker.writes(path, Some(last));
+        if let Some((request, _)) = request {
+            self.requests.written(request, path, last, outcome);
         }
     }
 
@@ -318,7 +319,9 @@ impl Engine {
             }) => {
                 let claim = Some(HashOrAbsent::Hash(hash));
                 let verdict = self.commit_path(pending, edit, &session, &path, claim);
-                let version = verdict.version.and_then(|n| self.view().version(&path, n));
+                let version = verdict
+                    .version
+                    .and_then(|n| self.base.view().version(&path, n));
                 done(reply(
                     version,
                     verdict.outcome,
@@ -329,6 +332,7 @@ impl Engine {
             Some(WriteOutcome::Conflict {
                 cause, recovered, ..
             }) => Step::Done(Err(self
+                .base
                 .view()
                 .conflict(pending, &path, base, &cause, recovered))),
             Some(WriteOutcome::Failed(error)) => Step::Done(Err(error)),

@@ -13,7 +13,6 @@ use crate::cursor::write_path;
 use crate::effect::{Answer, LinesWanted, Marks};
 use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::record::{Fact, Held, Record, VersionFact};
-use crate::ledger::wire_names::edit_name;
 pub use crate::ledger::wire_names::{
     checkpoint_name, command_name, command_number, edit_name, edit_number,
 };

@@ -288,6 +288,12 @@ impl State {
         self.sessions.get(session)?.files.get(path)
     }
 
+    /// Returns what a session remembers besides files, or `None` if the session
+    /// is not known.
+    pub(crate) fn memory(&self, session: &SessionId) -> Option<&SessionMemory> {
+        Some(&self.sessions.get(session)?.memory)
+    }
+
     /// Returns the open edits that include a path, oldest first.
     pub fn edits_on<'a>(
         &'a self,

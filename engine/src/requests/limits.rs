@@ -5,7 +5,7 @@ use touchmark_proto::ids::MAX_ID_BYTES;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
 use crate::requests::pending::Pending;
-use crate::requests::{Use, row, session};
+use crate::requests::table::{Use, row, session};
 use crate::view::View;
 
 impl View<'_> {

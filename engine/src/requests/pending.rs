@@ -257,12 +257,15 @@ impl Pending {
         *earlier = outcome.clone();
     }
 
-    /// Returns whether it may wait for one more read of a path because of what
-    /// another name resolves to.
-    pub(crate) fn may_wait_for(&self, path: &RelPath) -> bool {
-        self.names_read
-            .get(path)
-            .is_none_or(|count| *count < MAX_LOOKS)
+    /// Returns whether it waits for a read of `name`, or had it read, and may
+    /// wait for one more read of `other` because of what that resolves to.
+    pub(super) fn may_wait_too(&self, name: &RelPath, other: &RelPath) -> bool {
+        let for_it = self.reads.contains_key(name) || self.found.contains_key(name);
+        for_it
+            && self
+                .names_read
+                .get(other)
+                .is_none_or(|count| *count < MAX_LOOKS)
     }
 
     /// Waits for a read of a path as well, because of what another name
@@ -290,8 +293,8 @@ impl Pending {
     }
 }
 
-pub(super) fn too_late(pending: &Pending, now: Millis) -> Error {
-    let _ = now;
+/// Returns the error for a request that has not taken effect in time.
+pub(crate) fn too_late(pending: &Pending) -> Error {
     Error::new(
         ErrorCode::TooLate,
         "the answer would have come after `withinMs`",

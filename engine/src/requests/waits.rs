@@ -5,9 +5,10 @@ use touchmark_proto::{RelPath, RequestId};
 
 use super::pending::{Ask, LOOKS, Pending, Stage};
 use super::scope::Scope;
-use crate::engine::Engine;
+use super::waiting::Requests;
 use crate::timers::Timer;
 use crate::tracker::reading::CUT_DELAY;
+use crate::tracker::turn::Turn;
 use crate::view::View;
 
 /// The reason why a request cannot take effect yet. The first that applies, in
@@ -39,14 +40,19 @@ pub(super) enum Waits {
     SecondLook(Vec<RelPath>),
 }
 
-impl Engine {
+impl Requests {
     /// Returns what a request waits for, or `None` if it can take effect now.
-    pub(super) fn waits_for(&self, request: RequestId, pending: &Pending) -> Option<Waits> {
+    pub(super) fn waits_for(
+        &self,
+        request: RequestId,
+        pending: &Pending,
+        view: View<'_>,
+    ) -> Option<Waits> {
         let before_it = |connection| {
             let first = self.queues.get(&connection).and_then(|queue| queue.front());
             first != Some(&request)
         };
-        let (lost, fences) = (&self.tracker.reconciliation, &self.tracker.fences);
+        let (lost, fences) = (&view.tracker.reconciliation, &view.tracker.fences);
         // A request that another session's edit blocks has left its queue.
         if pending.stage != Stage::Blocked && pending.connection.is_some_and(before_it) {
             Some(Waits::Turn)
@@ -55,7 +61,7 @@ impl Engine {
         } else if pending.is_writing() {
             // Also if its path has become a name of another file meanwhile.
             Some(Waits::OwnWrite)
-        } else if pending.not_before.is_some_and(|due| self.now < due) {
+        } else if pending.not_before.is_some_and(|due| view.now < due) {
             Some(Waits::Time)
         } else if pending.fence.is_some_and(|fence| !fences.is_done(fence)) {
             Some(Waits::Fence)
@@ -68,56 +74,53 @@ impl Engine {
                 .is_some_and(|path| lost.concerns(path))
         {
             Some(Waits::Comparison)
-        } else if self.view().is_written(pending) {
+        } else if view.is_written(pending) {
             Some(Waits::OwnWrite)
-        } else if self.view().awaits_close(pending) {
+        } else if view.awaits_close(pending) {
             Some(Waits::Close)
         } else {
-            let doubtful = self.view().looked_at_once(pending)?;
+            let doubtful = view.looked_at_once(pending)?;
             Some(Waits::SecondLook(doubtful))
         }
     }
 
     /// Sets, for each of the requests, a path of the current comparison that it
     /// has to wait for.
-    pub(super) fn note_blockers(&mut self, requests: &[RequestId]) {
-        if !self.tracker.reconciliation.is_under_way() {
+    pub(super) fn note_blockers(&mut self, requests: &[RequestId], view: View<'_>) {
+        if !view.tracker.reconciliation.is_under_way() {
             return;
         }
         for request in requests {
-            let Some(pending) = self.pending.get(request) else {
+            let Some(pending) = self.pending.get_mut(request) else {
                 continue;
             };
             let blocker = pending.blocker.as_ref();
-            if blocker.is_some_and(|path| self.tracker.reconciliation.concerns(path)) {
+            if blocker.is_some_and(|path| view.tracker.reconciliation.concerns(path)) {
                 continue;
             }
-            let blocker = self.view().held_up_by(pending);
-            if let Some(pending) = self.pending.get_mut(request) {
-                pending.blocker = blocker;
-            }
+            pending.blocker = view.held_up_by(pending);
         }
     }
+}
 
-    /// Orders a second look at contents for a request: after one more fence, or
-    /// after a delay if several fences were not enough.
-    pub(super) fn look_again(
-        &mut self,
-        request: RequestId,
-        pending: &mut Pending,
-        paths: Vec<RelPath>,
-    ) {
-        if pending.looks < LOOKS {
-            pending.looks += 1;
-            pending.fence = Some(self.turn().want_fence());
-            self.tracker.look_again(paths);
-            return;
-        }
-        let due = self.now + CUT_DELAY;
-        pending.not_before = Some(due);
-        pending.looks = LOOKS - 1;
-        self.timers.insert((due, Timer::Request(request)));
+/// Orders a second look at contents for a request: after one more fence, or
+/// after a delay if several fences were not enough.
+pub(super) fn look_again(
+    request: RequestId,
+    pending: &mut Pending,
+    paths: Vec<RelPath>,
+    turn: &mut Turn<'_>,
+) {
+    if pending.looks < LOOKS {
+        pending.looks += 1;
+        pending.fence = Some(turn.want_fence());
+        turn.tracker.look_again(paths);
+        return;
     }
+    let due = turn.now + CUT_DELAY;
+    pending.not_before = Some(due);
+    pending.looks = LOOKS - 1;
+    turn.timers.insert((due, Timer::Request(request)));
 }
 
 impl View<'_> {

@@ -236,7 +236,7 @@ impl Hints {
 
     /// Returns whether these hints have no information, so that they can be
     /// dropped.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         !self.any() && !self.gap && !self.is_gone()
     }
 }

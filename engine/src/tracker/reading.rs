@@ -67,7 +67,7 @@ impl Turn<'_> {
     }
 
     /// Begins a read of a path.
-    pub(super) fn begin_read(&mut self, path: &RelPath, next: Next) {
+    pub(crate) fn begin_read(&mut self, path: &RelPath, next: Next) {
         // These contents may turn out to be the beginning of the next one
         // (ATTR-5).
         let contents = self.tracker.passing(path).contents().iter();

@@ -342,9 +342,9 @@ mod tests {
             let mut engine = Engine::restore(Config::default(), state, [], 1);
             for number in 0..files {
                 let path = RelPath::new(format!("{number:05}").as_bytes()).unwrap();
-                engine.turn().watch(&path);
+                engine.core.base.turn().watch(&path);
             }
-            engine.out.clear();
+            engine.core.base.out.clear();
             Self {
                 engine,
                 now: 1,
@@ -410,7 +410,15 @@ mod tests {
         assert_eq!(fixture.replies, 0);
         assert_eq!(fixture.give_all(), files + WINDOW);
         assert_eq!(fixture.replies, 1);
-        assert!(!fixture.engine.tracker.reconciliation.is_under_way());
+        assert!(
+            !fixture
+                .engine
+                .core
+                .base
+                .tracker
+                .reconciliation
+                .is_under_way()
+        );
     }
 
     #[test]
@@ -448,6 +456,8 @@ mod tests {
         let mut fixture = Fixture::new(3);
         let paths: Vec<RelPath> = fixture
             .engine
+            .core
+            .base
             .tracker
             .files
             .watched_from(None)
@@ -459,6 +469,6 @@ mod tests {
             at_once: true,
         });
         assert_eq!(fixture.give_all(), 2);
-        assert_eq!(fixture.engine.counts.rescans, 0);
+        assert_eq!(fixture.engine.counts().rescans, 0);
     }
 }

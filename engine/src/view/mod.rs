@@ -1,19 +1,17 @@
 //! Read access to the engine: builds states, changes and versions in the form
 //! of the protocol.
 
-use std::collections::BTreeMap;
+mod names;
+pub(crate) mod spoken;
 
 use touchmark_proto::files::{FileRecord, RecordState, Source};
 use touchmark_proto::{
-    Author, Change, ConnectionId, Evidence, FileState, Hash, Millis, RelPath, SessionId, State,
-    VersionKind,
+    Author, Change, Evidence, FileState, Hash, Millis, RelPath, SessionId, State, VersionKind,
 };
 
 use crate::config::Config;
 use crate::disk::{Found, ReadOutcome};
 use crate::effect::LinesWanted;
-use crate::engine::Engine;
-use crate::handlers::editors::Unsaved;
 use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::recall::{VersionMarks, version_of};
@@ -21,7 +19,8 @@ use crate::ledger::record::Held;
 use crate::ledger::state::{KeptVersion, LostVersion, PathState, State as LedgerState};
 use crate::tracker::Tracker;
 use crate::tracker::live::{Live, Obstacle};
-use crate::tracker::spoken::Spoken;
+use crate::unsaved::Unsaved;
+use crate::view::spoken::Spoken;
 
 /// The current content of a path.
 #[derive(Clone, Copy, Debug)]
@@ -60,23 +59,9 @@ pub(crate) struct View<'a> {
     pub tracker: &'a Tracker,
     pub config: &'a Config,
     pub now: Millis,
-    /// Unsaved buffers of editors, by the connection that reported them.
-    pub unsaved: &'a BTreeMap<ConnectionId, Unsaved>,
+    pub unsaved: &'a Unsaved,
     /// The names that the answer to the current request uses.
     pub spoken: &'a Spoken,
-}
-
-impl Engine {
-    pub(crate) fn view(&self) -> View<'_> {
-        View {
-            state: &self.state,
-            tracker: &self.tracker,
-            config: &self.config,
-            now: self.now,
-            unsaved: &self.unsaved,
-            spoken: &self.spoken,
-        }
-    }
 }
 
 impl View<'_> {
@@ -180,7 +165,7 @@ impl View<'_> {
             _ => None,
         };
         let last = knowledge.and_then(Knowledge::last);
-        let unsaved = self.unsaved(path);
+        let unsaved = self.unsaved.of(path);
         FileState {
             path: path.clone(),
             state,

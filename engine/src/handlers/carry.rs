@@ -5,8 +5,8 @@
 
 use touchmark_proto::{Hash, RelPath, Request, SessionId};
 
+use crate::base::Base;
 use crate::effect::Question;
-use crate::engine::Engine;
 use crate::input::Learned;
 use crate::ledger::record::Fact;
 use crate::ranges::RangeSet;
@@ -95,7 +95,7 @@ fn question(copies: &[Copy]) -> Option<Question> {
     (!pairs.is_empty()).then_some(Question::Differences(pairs))
 }
 
-impl Engine {
+impl Base {
     /// Returns the texts to compare before a request is answered: those of
     /// which its session has lines on record that may be unchanged in the file.
     /// Texts are compared once for each request, so that a file that changes
