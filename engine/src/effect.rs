@@ -9,7 +9,7 @@ use touchmark_proto::{
 
 use crate::disk::Stamp;
 use crate::ledger::record::Record;
-use crate::requests::ForShell;
+use crate::requests::table::ForShell;
 use crate::text::lines::TextPair;
 
 /// An order to the shell. The shell carries out effects in their order.

@@ -7,9 +7,9 @@ use touchmark_proto::{Hash, Millis, RelPath, RequestId};
 use crate::base::Base;
 use crate::config::Config;
 use crate::ledger::state::State;
-use crate::requests::Requests;
 use crate::requests::audits::Audits;
 use crate::requests::pending::{Ask, Pending};
+use crate::requests::waiting::Requests;
 use crate::tracker::files::Files;
 
 /// The parts of the engine. They do not know each other.

@@ -6,8 +6,8 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, RequestId};
 
 use super::Engine;
 use crate::effect::Effect;
-use crate::requests::ForShell;
 use crate::requests::pending::{Pending, Step, done};
+use crate::requests::table::ForShell;
 use crate::requests::table::table;
 use crate::text::quotes;
 

@@ -13,7 +13,7 @@ use crate::ranges::RangeSet;
 use crate::requests::pending::Texts;
 use crate::requests::pending::{Pending, Stage};
 use crate::requests::scope::Scope;
-use crate::requests::session;
+use crate::requests::table::session;
 use crate::text::lines::Difference;
 use crate::text::lines::Hunk;
 use crate::text::lines::TextPair;

@@ -7,7 +7,7 @@ use crate::base::Base;
 use crate::ledger::record::{Fact, Refusal};
 use crate::ledger::session_memory::{Note, sum};
 use crate::requests::pending::{Step, done};
-use crate::requests::session;
+use crate::requests::table::session;
 
 impl Base {
     pub(crate) fn stats(&mut self, ask: &Stats) -> Step {

@@ -6,9 +6,10 @@ use crate::disk::Content;
 use crate::ledger::record::Held;
 use crate::parts::Core;
 use crate::requests::pending::Ask;
+use crate::tracker::hints::WRITE_DELAY;
 use crate::tracker::live::FirstLook;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
-use crate::tracker::reading::{CUT_DELAY, WRITE_DELAY};
+use crate::tracker::reading::CUT_DELAY;
 use touchmark_proto::{Hash, RelPath};
 
 impl Core {

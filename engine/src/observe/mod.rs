@@ -17,9 +17,9 @@ use crate::disk::{Content, Found, ReadOutcome};
 use crate::ledger::record::Held;
 use crate::parts::Core;
 use crate::tracker::hints::Taken;
+use crate::tracker::hints::WRITE_DELAY;
 use crate::tracker::live::{Live, Obstacle};
 use crate::tracker::passing::{HeldBack, Passing, Tentative, Wait};
-use crate::tracker::reading::WRITE_DELAY;
 
 impl Core {
     /// Handles the result of a read: records what it shows, and passes it to

@@ -6,12 +6,11 @@ pub(crate) mod limits;
 pub(crate) mod pending;
 pub(crate) mod scope;
 pub(crate) mod table;
-mod waiting;
+pub(crate) mod waiting;
 pub(crate) mod waits;
 mod whose;
 
 pub use table::{ForShell, Naming, Row, paths, row, session};
-pub(crate) use waiting::Requests;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use crate::disk::{Content, Found, ReadOutcome};
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::input::Learned;
 use crate::input::WriteOutcome;
-use crate::requests::row;
+use crate::requests::table::row;
 use crate::text::lines::Difference;
 use crate::tracker::ways::MAX_LOOKS;
 use touchmark_proto::writes::Matched;

@@ -3,7 +3,11 @@
 use touchmark_proto::Millis;
 
 use crate::disk::Hint;
-use crate::tracker::reading::WRITE_DELAY;
+
+/// How long a write in progress waits to be read if no request needs it, in
+/// milliseconds. Mostly, the close comes first, and half of a save is no
+/// version (ATTR-12).
+pub(crate) const WRITE_DELAY: Millis = 250;
 
 /// The hints about one file, and its writer as far as they show it.
 #[derive(Clone, Copy, Debug, Default)]

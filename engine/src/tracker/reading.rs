@@ -5,13 +5,9 @@ use touchmark_proto::{Millis, RelPath};
 use crate::disk::Hint;
 use crate::effect::{Effect, ReadOrder};
 use crate::timers::Timer;
+use crate::tracker::hints::WRITE_DELAY;
 use crate::tracker::owed::Next;
 use crate::tracker::turn::Turn;
-
-/// How long a write in progress waits to be read if no request needs it, in
-/// milliseconds. Mostly, the close comes first, and half of a save is no
-/// version (ATTR-12).
-pub(crate) const WRITE_DELAY: Millis = 250;
 
 /// How long a change without a meaning, such as of attributes, waits to be
 /// read, in milliseconds.
