@@ -36,7 +36,7 @@ impl Engine {
         let late = pending
             .until
             .is_some_and(|until| self.core.base.now > until);
-        if late && pending.stage != Stage::Writing {
+        if late && !matches!(pending.stage, Stage::Writing(_)) {
             self.finish(request, &pending, Err(too_late(&pending)));
             return true;
         }
@@ -104,8 +104,8 @@ impl Engine {
                 }
                 // A request that another session's edit blocks has left its
                 // queue.
-                if pending.stage != Stage::Blocked {
-                    pending.stage = Stage::Reads;
+                if !pending.stage.has_left_queue() {
+                    pending.stage = Stage::Waiting;
                 }
                 self.core.requests.put_back(request, pending);
                 false
@@ -127,8 +127,7 @@ impl Engine {
                 if let Some(name) = self.core.base.spoken.named.get(&order.path) {
                     order.path = name.clone();
                 }
-                pending.write = Some(*write);
-                pending.stage = Stage::Writing;
+                pending.stage = Stage::Writing(write);
                 self.core.requests.put_back(request, pending);
                 self.core.base.out.push(Effect::Write { request, order });
                 false

@@ -10,8 +10,8 @@ use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::record::Fact;
 use crate::ranges::RangeSet;
+use crate::requests::pending::Pending;
 use crate::requests::pending::Texts;
-use crate::requests::pending::{Pending, Stage};
 use crate::requests::scope::Scope;
 use crate::requests::table::session;
 use crate::text::lines::Difference;
@@ -108,7 +108,7 @@ impl Base {
         let session = session(ask)?;
         match pending.texts {
             // A request that another session's edit blocks has left its queue.
-            Texts::ToCompare if pending.stage != Stage::Blocked => {
+            Texts::ToCompare if !pending.stage.has_left_queue() => {
                 let copies = self.view().copies_to_carry(session, ask, pending);
                 let question = question(&copies)?;
                 pending.texts = Texts::Awaited;

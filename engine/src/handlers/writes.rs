@@ -43,7 +43,7 @@ struct Draft {
 
 impl Core {
     pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
-        if let Some(write) = pending.write.take() {
+        if let Some(write) = pending.take_write() {
             return self.end_write(pending, write);
         }
         let bytes = match (&ask.text, &ask.base64) {
@@ -109,7 +109,7 @@ impl Core {
     }
 
     pub(crate) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Step {
-        if let Some(write) = pending.write.take() {
+        if let Some(write) = pending.take_write() {
             return self.end_write(pending, write);
         }
         if ask.old_string.is_empty() {

@@ -68,18 +68,14 @@ pub(crate) struct Pending {
     /// The newest content with its bytes, for each path that was read with
     /// them.
     pub texts_read: BTreeMap<RelPath, (Content, Arc<[u8]>)>,
-    /// What the request waits for or does next.
+    /// How far it has come.
     pub stage: Stage,
     /// The time until which it waits for another session's edit to end.
     pub wait_until: Option<Millis>,
     /// Whether its paths were read once more after the fence.
     pub rechecked: bool,
-    /// The number of fences that it has waited for beyond its own, because
-    /// contents needed a second look.
-    pub looks: u32,
-    /// The time until which it waits for a content that may be in the middle of
-    /// a truncating save.
-    pub not_before: Option<Millis>,
+    /// The second looks at contents that it has waited for.
+    pub looks: Looks,
     /// The content that the first read found, if a later one found another
     /// (SEEN-1).
     pub first_hash: Option<Option<Hash>>,
@@ -87,15 +83,10 @@ pub(crate) struct Pending {
     pub late: BTreeSet<RelPath>,
     /// The last time at which something that it waits for arrived.
     pub since: Millis,
-    /// For a list: when to check whether it has waited too long.
-    pub patience: Option<Millis>,
-    /// Whether the request has waited too long. It is answered without what is
-    /// missing.
-    pub impatient: bool,
+    /// How long it waits for what is missing in a list.
+    pub patience: Patience,
     /// A path that it covers and that still has to be compared with the disk.
     pub blocker: Option<RelPath>,
-    /// The write that the shell carries out for the request.
-    pub write: Option<Write>,
     /// The answer to the question that was asked for it.
     pub learned: Option<Result<Learned, Error>>,
     /// The lines of a large file that are read for it.
@@ -105,18 +96,79 @@ pub(crate) struct Pending {
 }
 
 /// How far a request has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Stage {
-    /// The request waits for its turn on its connection, or for its fence.
-    Fence,
-    /// The reads that the request needs are ordered.
-    Reads,
-    /// Another session's edit blocks the request.
+    /// It waits for its turn on its connection, its fence and its reads.
+    Waiting,
+    /// Another session's edit blocks it. It has left its queue, so that a later
+    /// request of its connection can end that edit.
     Blocked,
-    /// The shell is answering a question for the request.
+    /// It was blocked, and waits for a fence and reads outside of its queue.
+    Unblocked,
+    /// The shell is answering a question for it.
     Learning,
-    /// The shell is writing for the request, which can no longer be cancelled.
-    Writing,
+    /// The shell is writing for it, or has written. It can no longer be
+    /// cancelled.
+    Writing(Box<Write>),
+}
+
+impl Stage {
+    /// Returns whether the request has left its queue because an edit blocked
+    /// it.
+    pub(crate) fn has_left_queue(&self) -> bool {
+        matches!(self, Self::Blocked | Self::Unblocked)
+    }
+}
+
+/// The second looks at contents that a request waits for (ATTR-5). A writer that
+/// never pauses must not delay it forever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Looks {
+    /// It has waited for this number of fences beyond its own, at most
+    /// [`LOOKS`].
+    AfterFences(u32),
+    /// It waits until this time for a content that may be in the middle of a
+    /// truncating save.
+    AfterPause(Millis),
+    /// It has waited for the last one.
+    Over,
+}
+
+/// How long a list waits for what is missing in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// As long as it takes.
+    Endless,
+    /// At this time, it is checked whether it has waited too long.
+    Until(Millis),
+    /// It has waited too long, and is answered without what is missing.
+    Lost,
+    /// It has waited too long, and waits until this time for further reads.
+    LostUntil(Millis),
+}
+
+impl Patience {
+    /// Returns when it is checked whether the request has waited too long, or
+    /// `None`.
+    pub(super) fn due(self) -> Option<Millis> {
+        match self {
+            Self::Until(due) | Self::LostUntil(due) => Some(due),
+            Self::Endless | Self::Lost => None,
+        }
+    }
+
+    /// Returns whether the request has waited too long.
+    pub(super) fn is_lost(self) -> bool {
+        matches!(self, Self::Lost | Self::LostUntil(_))
+    }
+
+    /// Checks at this time whether the request has waited too long.
+    pub(super) fn check_at(&mut self, due: Millis) {
+        *self = match self.is_lost() {
+            true => Self::LostUntil(due),
+            false => Self::Until(due),
+        };
+    }
 }
 
 /// The lines wanted of a file that is too large to be read whole.
@@ -173,13 +225,6 @@ pub(crate) struct TextFound {
     pub line: u32,
 }
 
-impl Write {
-    /// Returns whether it has no outcome yet.
-    pub(crate) fn is_open(&self) -> bool {
-        self.outcome.is_none()
-    }
-}
-
 /// The result of processing a request.
 // Only one value exists at a time, and most are `Done`.
 #[allow(clippy::large_enum_variant)]
@@ -217,18 +262,15 @@ impl Pending {
             names_read: ByPath::default(),
             found: BTreeMap::new(),
             texts_read: BTreeMap::new(),
-            stage: Stage::Fence,
+            stage: Stage::Waiting,
             wait_until: None,
             rechecked: false,
-            looks: 0,
-            not_before: None,
+            looks: Looks::AfterFences(0),
             first_hash: None,
             late: BTreeSet::new(),
             since: now,
-            patience: None,
-            impatient: false,
+            patience: Patience::Endless,
             blocker: None,
-            write: None,
             learned: None,
             lines: Lines::NotWanted,
             texts: Texts::default(),
@@ -276,6 +318,15 @@ impl Pending {
         }
     }
 
+    /// Has it processed once more after a fence, with new reads.
+    pub(super) fn retry(&mut self, fence: u64) {
+        self.fence = Some(fence);
+        self.found.clear();
+        if matches!(self.stage, Stage::Blocked) {
+            self.stage = Stage::Unblocked;
+        }
+    }
+
     /// Returns the paths that its answer does not cover because they were not
     /// read in time.
     pub(crate) fn late(&self) -> Option<Vec<RelPath>> {
@@ -283,8 +334,19 @@ impl Pending {
     }
 
     /// Returns whether its write was ordered, and has no outcome yet.
-    pub(crate) fn is_writing(&self) -> bool {
-        self.write.as_ref().is_some_and(Write::is_open)
+    pub(super) fn awaits_write(&self) -> bool {
+        matches!(&self.stage, Stage::Writing(write) if write.outcome.is_none())
+    }
+
+    /// Removes and returns its write, or returns `None` if none was ordered.
+    pub(crate) fn take_write(&mut self) -> Option<Write> {
+        match std::mem::replace(&mut self.stage, Stage::Waiting) {
+            Stage::Writing(write) => Some(*write),
+            stage => {
+                self.stage = stage;
+                None
+            }
+        }
     }
 
     /// Returns whether the shell answers the request without the engine.

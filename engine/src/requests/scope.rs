@@ -10,6 +10,7 @@ use super::table::{About, Use, edit_named, paths, row, session};
 use super::waiting::Requests;
 use crate::base::Base;
 use crate::by_path::sorted;
+use crate::requests::pending::Patience;
 use crate::timers::Timer;
 use crate::tracker::turn::Turn;
 use crate::view::View;
@@ -109,11 +110,10 @@ impl Requests {
             return;
         };
         let now = base.now;
-        if pending.patience.is_none_or(|due| now < due) {
+        if pending.patience.due().is_none_or(|due| now < due) {
             return;
         }
-        pending.patience = None;
-        let reads = matches!(pending.stage, Stage::Fence | Stage::Reads)
+        let reads = matches!(pending.stage, Stage::Waiting)
             && pending
                 .fence
                 .is_none_or(|fence| base.tracker.fences.is_done(fence));
@@ -124,11 +124,11 @@ impl Requests {
         let due = since + PATIENCE;
         if !reads || now < due {
             let due = due.max(now + 1);
-            pending.patience = Some(due);
+            pending.patience.check_at(due);
             base.timers.insert((due, Timer::Request(request)));
             return;
         }
-        pending.impatient = true;
+        pending.patience = Patience::Lost;
         let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads).into_keys().collect();
         let view = base.view();
         let scope = view.scope_of(&pending.ask);
@@ -153,9 +153,9 @@ pub(crate) fn be_patient(request: RequestId, pending: &mut Pending, turn: &mut T
     let waits = !pending.reads.is_empty()
         || turn.tracker.written().len() > 0
         || turn.tracker.reconciliation.is_under_way();
-    if waits && pending.patience.is_none() {
+    if waits && pending.patience.due().is_none() {
         let due = turn.now + PATIENCE;
-        pending.patience = Some(due);
+        pending.patience.check_at(due);
         turn.timers.insert((due, Timer::Request(request)));
     }
 }

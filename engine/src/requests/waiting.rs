@@ -148,13 +148,12 @@ impl Requests {
     ) -> Option<Box<Pending>> {
         self.lose_patience(request, base);
         let pending = self.pending.get_mut(&request)?;
-        if pending.stage == Stage::Writing {
+        if matches!(pending.stage, Stage::Writing(_)) {
             // The outcome of a write is always answered, however late.
         } else if pending.until.is_some_and(|until| base.now >= until) {
             return self.pending.remove(&request);
         } else if pending.wait_until.is_some_and(|until| base.now >= until) {
-            pending.fence = Some(base.turn().want_fence());
-            pending.found.clear();
+            pending.retry(base.turn().want_fence());
         }
         None
     }
@@ -169,13 +168,13 @@ impl Requests {
     ) -> bool {
         // The request has not taken effect. It must not delay a later request
         // of the same connection that would end the edit it waits for.
-        let was_queued = pending.stage != Stage::Blocked;
+        let was_queued = !pending.stage.has_left_queue();
         if let Some(connection) = pending.connection {
             self.leave_queue(connection, request);
         }
         self.unqueued.insert(request);
         pending.stage = Stage::Blocked;
-        pending.fence = Some(u64::MAX);
+        pending.fence = None;
         if let Some(until) = pending.wait_until {
             turn.timers.insert((until, Timer::Request(request)));
         }
@@ -188,9 +187,8 @@ impl Requests {
     pub(crate) fn unblock(&mut self, turn: &mut Turn<'_>) {
         let mut shared = None;
         let blocked = self.pending.values_mut();
-        for pending in blocked.filter(|pending| pending.fence == Some(u64::MAX)) {
-            pending.fence = Some(*shared.get_or_insert_with(|| turn.want_fence()));
-            pending.found.clear();
+        for pending in blocked.filter(|pending| matches!(pending.stage, Stage::Blocked)) {
+            pending.retry(*shared.get_or_insert_with(|| turn.want_fence()));
         }
     }
 
@@ -198,7 +196,7 @@ impl Requests {
     pub(crate) fn learned(&mut self, request: RequestId, learned: Result<Learned, Error>) {
         if let Some(pending) = self.pending.get_mut(&request) {
             pending.learned = Some(learned);
-            pending.stage = Stage::Reads;
+            pending.stage = Stage::Waiting;
         }
     }
 
@@ -213,7 +211,7 @@ impl Requests {
         if let Some(connection) = pending.connection {
             self.leave_queue(connection, request);
         }
-        let due = [pending.until, pending.wait_until, pending.patience];
+        let due = [pending.until, pending.wait_until, pending.patience.due()];
         for due in due.into_iter().flatten() {
             timers.remove(&(due, Timer::Request(request)));
         }
@@ -246,7 +244,7 @@ impl Requests {
             if pending.connection != Some(connection) {
                 continue;
             }
-            if pending.stage == Stage::Writing {
+            if matches!(pending.stage, Stage::Writing(_)) {
                 pending.connection = None;
                 self.unqueued.insert(*request);
             } else {
@@ -284,7 +282,7 @@ impl Requests {
     pub(crate) fn opens_window(&self) -> bool {
         self.pending.values().any(|pending| {
             let begin = matches!(&pending.ask, Ask::Client(Request::CommandBegin(_)));
-            begin && pending.stage == Stage::Learning
+            begin && matches!(pending.stage, Stage::Learning)
         })
     }
 
@@ -356,7 +354,9 @@ impl Requests {
     /// declares the write, or `None` if no such request is pending.
     pub(crate) fn of_write(&self, ticket: u64) -> Option<(RequestId, u64)> {
         self.pending.iter().find_map(|(request, pending)| {
-            let write = pending.write.as_ref()?;
+            let Stage::Writing(write) = &pending.stage else {
+                return None;
+            };
             (write.ticket == ticket).then_some((*request, write.edit))
         })
     }
@@ -372,7 +372,7 @@ impl Requests {
     ) {
         if let Some(pending) = self.pending.get_mut(&request) {
             pending.reads.insert(path.clone(), read);
-            if let Some(write) = &mut pending.write {
+            if let Stage::Writing(write) = &mut pending.stage {
                 write.outcome = Some(outcome);
             }
         }
