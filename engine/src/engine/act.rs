@@ -6,7 +6,7 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, RequestId};
 
 use super::Engine;
 use crate::effect::Effect;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::requests::table::ForShell;
 use crate::requests::table::table;
 use crate::text::quotes;
@@ -36,7 +36,7 @@ macro_rules! dispatch {
                 $request: RequestId,
                 $pending: &mut Pending,
                 request: Request,
-            ) -> Step {
+            ) -> Answered {
                 let $core = &mut self.core;
                 match request {
                     $(Request::$shell(ask) =>
@@ -50,16 +50,14 @@ macro_rules! dispatch {
 
 table!(dispatch);
 
-fn for_shell(request: RequestId, pending: &Pending, ask: ForShell) -> Step {
+fn for_shell(request: RequestId, pending: &Pending, ask: ForShell) -> Answered {
     match pending.connection {
-        Some(connection) => Step::Passed(Effect::Host {
+        Some(connection) => Err(Stop::Passed(Effect::Host {
             request,
             connection,
             ask,
-        }),
-        None => Step::Done(Err(Error::new(
-            ErrorCode::InternalError,
-            "a request without a connection",
-        ))),
+        })
+        .into()),
+        None => Err(Error::new(ErrorCode::InternalError, "a request without a connection").into()),
     }
 }

@@ -6,7 +6,7 @@ use super::Engine;
 use crate::effect::{Answer, Effect};
 use crate::input::Learned;
 use crate::parts::Core;
-use crate::requests::pending::{Ask, Pending, Stage, Step, too_late};
+use crate::requests::pending::{Answered, Ask, Pending, Stage, Stop, too_late};
 use crate::requests::scope::{Scope, be_patient};
 use crate::view::spoken::Spoken;
 
@@ -40,7 +40,7 @@ impl Engine {
             self.finish(request, &pending, Err(too_late(&pending)));
             return true;
         }
-        let step = match pending.ask.clone() {
+        let answered = match pending.ask.clone() {
             Ask::Expire(edit) => {
                 self.core.expire(edit);
                 return true;
@@ -50,7 +50,7 @@ impl Engine {
                 if self.core.end_in_time(command, &pending) {
                     return true;
                 }
-                Step::Learn(self.core.sweep())
+                Err(Stop::Learn(self.core.sweep()).into())
             }
             Ask::WithdrawCommand(command) => {
                 self.core.settle_for(&Scope::Everything);
@@ -72,17 +72,24 @@ impl Engine {
                 self.answer(request, &mut pending, ask)
             }
         };
-        match step {
-            Step::Done(answer) => {
-                self.finish(request, &pending, answer);
+        let stop = match answered {
+            Ok(answer) => {
+                self.finish(request, &pending, Ok(answer));
+                return true;
+            }
+            Err(stop) => *stop,
+        };
+        match stop {
+            Stop::Refused(error) => {
+                self.finish(request, &pending, Err(error));
                 true
             }
-            Step::Passed(effect) => {
+            Stop::Passed(effect) => {
                 self.core.leave(request, &pending);
                 self.core.base.out.push(effect);
                 true
             }
-            Step::Read(paths, bytes) => {
+            Stop::Read(paths, bytes) => {
                 let whole = pending.verify || self.core.audits.of(request).is_some();
                 pending.bytes |= bytes;
                 // What a name resolves to may have changed without an event as
@@ -110,18 +117,18 @@ impl Engine {
                 self.core.requests.put_back(request, pending);
                 false
             }
-            Step::Fence => {
+            Stop::Fence => {
                 pending.fence = Some(self.core.base.turn().want_fence());
                 self.core.requests.put_back(request, pending);
                 false
             }
-            Step::Learn(question) => {
+            Stop::Learn(question) => {
                 pending.stage = Stage::Learning;
                 self.core.requests.put_back(request, pending);
                 self.core.base.out.push(Effect::Learn { request, question });
                 false
             }
-            Step::Write(write, mut order) => {
+            Stop::Write(write, mut order) => {
                 self.core.base.tracker.writes(&order.path, None);
                 // The write goes to the name that the request used.
                 if let Some(name) = self.core.base.spoken.named.get(&order.path) {
@@ -132,7 +139,7 @@ impl Engine {
                 self.core.base.out.push(Effect::Write { request, order });
                 false
             }
-            Step::Blocked(error) => {
+            Stop::Blocked(error) => {
                 let waits = pending
                     .wait_until
                     .is_some_and(|until| self.core.base.now < until);
@@ -147,22 +154,18 @@ impl Engine {
     }
 
     /// Lets a client's request take effect.
-    fn answer(&mut self, request: RequestId, pending: &mut Pending, mut ask: Request) -> Step {
-        if let Err(error) = self.core.base.view().name_session(&mut ask) {
-            return Step::Done(Err(error));
-        }
+    fn answer(&mut self, request: RequestId, pending: &mut Pending, mut ask: Request) -> Answered {
+        self.core.base.view().name_session(&mut ask)?;
         // A request that has a fence is answered with absences as deletions.
         if pending.fence.is_some() {
             let scope = self.core.base.view().scope_of(&pending.ask);
             self.core.settle_for(&scope);
         }
         if let Some(question) = self.core.base.texts_to_compare(pending, &ask) {
-            return Step::Learn(question);
+            return Err(Stop::Learn(question).into());
         }
-        match self.core.base.view().over_limit(pending, &ask) {
-            Some(error) => Step::Done(Err(error)),
-            None => self.act(request, pending, ask),
-        }
+        self.core.base.view().within_limits(pending, &ask)?;
+        self.act(request, pending, ask)
     }
 
     /// Handles the answer to a question that was asked for a request.

@@ -7,14 +7,14 @@ use touchmark_proto::{RelPath, Reply, RequestId};
 
 use crate::disk::{Found, ReadOutcome};
 use crate::parts::Core;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::{Trouble, View};
 
 impl Core {
     /// Runs an audit. After a first fence it notes the contents on record and
     /// orders all reads. After a second fence it compares. Paths with a hint in
     /// between are no differences, since the record would have followed.
-    pub(crate) fn audit(&mut self, request: RequestId, pending: &Pending) -> Step {
+    pub(crate) fn audit(&mut self, request: RequestId, pending: &Pending) -> Answered {
         let Some(audit) = self.audits.of(request) else {
             let view = self.base.view();
             let believed: BTreeMap<RelPath, Holds> = view
@@ -26,14 +26,14 @@ impl Core {
             let paths: Vec<RelPath> = believed.keys().cloned().collect();
             self.audits.begin(request, believed);
             return if paths.is_empty() {
-                Step::Fence
+                Err(Stop::Fence.into())
             } else {
-                Step::Read(paths, false)
+                Err(Stop::Read(paths, false).into())
             };
         };
         if !audit.read {
             audit.read = true;
-            return Step::Fence;
+            return Err(Stop::Fence.into());
         }
         let differences: Vec<Difference> = audit
             .believed

@@ -15,7 +15,7 @@ use touchmark_proto::{
 use crate::base::Base;
 use crate::ledger::session_memory::{Call, Dropped, Note, Searched};
 use crate::ledger::similarity::{alike, member};
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::tokens;
 
 /// The number of a tool's last calls that a new call is compared with.
@@ -46,9 +46,9 @@ enum Place {
 }
 
 impl Base {
-    pub(crate) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Step {
+    pub(crate) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Answered {
         if ask.tool.is_empty() || ask.tool.len() > NAME {
-            return Step::Done(Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes"))));
+            return Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes")).into());
         }
         let never = self.config.calls_never.contains(&ask.tool);
         if never {
@@ -56,15 +56,12 @@ impl Base {
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
         }
         let arguments = self.arguments(&ask.args);
-        let paths = match self.files_of(&arguments, ask.paths.as_deref()) {
-            Ok(paths) => paths,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let paths = self.files_of(&arguments, ask.paths.as_deref())?;
         // All files are read first, so that the result is later compared with
         // the contents from the time when it was recorded.
         if !paths.is_empty() && !pending.rechecked {
             pending.rechecked = true;
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
         if paths.iter().any(secret) {
@@ -127,7 +124,7 @@ impl Base {
                 .is_some_and(|text| secrets.are_told_by(text))
     }
 
-    pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Step {
+    pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Answered {
         self.ensure_session(&ask.session);
         self.drop_old_calls();
         let arguments = self.arguments(&ask.args);
@@ -136,7 +133,7 @@ impl Base {
         };
         let paths: Vec<RelPath> = call.rests_on.iter().map(|(path, _)| path.clone()).collect();
         if let Some(unread) = self.unread(pending, &paths) {
-            return Step::Read(unread, false);
+            return Err(Stop::Read(unread, false).into());
         }
         if !self.still_holds(pending, &call) {
             self.note(
@@ -185,7 +182,7 @@ impl Base {
         }))
     }
 
-    fn unlike(&mut self, session: &SessionId) -> Step {
+    fn unlike(&mut self, session: &SessionId) -> Answered {
         self.note(session, Note::CallChecked { hit: false });
         done(Reply::CallCheck(CallChecked {
             duplicate: Duplicate::None,
@@ -249,7 +246,7 @@ impl Base {
     /// Returns the current content of a path, `Some(None)` for no file, or
     /// `None` if it is not known.
     fn content_now(&self, pending: &Pending, path: &RelPath) -> Option<Option<Hash>> {
-        if self.view().unusable(path, pending).is_some() {
+        if self.view().usable(path, pending).is_err() {
             return None;
         }
         let now = self.view().current(path, pending.found.get(path));
@@ -394,7 +391,7 @@ impl Base {
         }
     }
 
-    pub(crate) fn call_stats(&mut self, ask: &CallStats) -> Step {
+    pub(crate) fn call_stats(&mut self, ask: &CallStats) -> Answered {
         let oldest = self.now.saturating_sub(self.config.calls_age);
         let mut counts = CallCounts::default();
         for (name, session) in &self.state.sessions {
@@ -418,7 +415,7 @@ impl Base {
         done(Reply::CallStats(counts))
     }
 
-    pub(crate) fn call_clear(&mut self, ask: &CallClear) -> Step {
+    pub(crate) fn call_clear(&mut self, ask: &CallClear) -> Answered {
         let calls: Vec<u64> = self
             .state
             .memory(&ask.session)

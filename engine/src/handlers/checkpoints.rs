@@ -20,7 +20,7 @@ use crate::input::{Edited, Learned};
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
 use crate::ledger::wire_names::checkpoint_name;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::shown::show_text;
 use crate::text::tokens;
 
@@ -41,17 +41,18 @@ const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
 impl Base {
     /// Creates a checkpoint. What was written earlier is recorded before the
     /// fence, and so before the checkpoint (ATTR-16).
-    pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
+    pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Answered {
         let kept = self
             .state
             .memory(&ask.session)
             .map_or(0, |memory| memory.checkpoints.len());
         if kept >= CHECKPOINTS {
-            return Step::Done(Err(Error::new(
+            return Err(Error::new(
                 ErrorCode::TooLarge,
                 format!("the session keeps {CHECKPOINTS} checkpoints already"),
             )
-            .hint("delete some with `checkpoint/delete`")));
+            .hint("delete some with `checkpoint/delete`")
+            .into());
         }
         self.ensure_session(&ask.session);
         let checkpoint = self.state.checkpoints_created + 1;
@@ -72,11 +73,8 @@ impl Base {
         }))
     }
 
-    pub(crate) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Step {
-        let after = match number_cursor(ask.cursor.as_deref()) {
-            Ok(after) => after,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    pub(crate) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Answered {
+        let after = number_cursor(ask.cursor.as_deref())?;
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut checkpoints = Vec::new();
         let mut more = None;
@@ -105,14 +103,10 @@ impl Base {
         done(Reply::CheckpointList(CheckpointRows { checkpoints, more }))
     }
 
-    pub(crate) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Step {
-        match self.checkpoint(&ask.session, &ask.checkpoint) {
-            Ok((checkpoint, _)) => {
-                self.note(&ask.session, Note::CheckpointDeleted { checkpoint });
-                done(Reply::CheckpointDelete(Done {}))
-            }
-            Err(error) => Step::Done(Err(error)),
-        }
+    pub(crate) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Answered {
+        let (checkpoint, _) = self.checkpoint(&ask.session, &ask.checkpoint)?;
+        self.note(&ask.session, Note::CheckpointDeleted { checkpoint });
+        done(Reply::CheckpointDelete(Done {}))
     }
 
     /// Returns the numbers of a session's checkpoint and of the fact that
@@ -138,16 +132,11 @@ impl Base {
         &mut self,
         pending: &mut Pending,
         ask: &CheckpointDetect,
-    ) -> Step {
+    ) -> Answered {
         let edited = match pending.learned.clone() {
-            None => {
-                return match self.detect_question(ask) {
-                    Ok(question) => Step::Learn(question),
-                    Err(error) => Step::Done(Err(error)),
-                };
-            }
+            None => return Err(Stop::Learn(self.detect_question(ask)?).into()),
             Some(Ok(Learned::Edited(edited))) => edited,
-            Some(Err(error)) => return Step::Done(Err(error)),
+            Some(Err(error)) => return Err(error.into()),
             Some(Ok(_)) => Edited::default(),
         };
         let (deleted, cursor) = match self.deleted_paths(ask).and_then(|deleted| {
@@ -155,7 +144,7 @@ impl Base {
             Ok((deleted, cursor))
         }) {
             Ok(understood) => understood,
-            Err(error) => return Step::Done(Err(error)),
+            Err(error) => return Err(error.into()),
         };
         let mut rows = fold_edits(&edited);
         for path in &deleted {
@@ -172,7 +161,7 @@ impl Base {
             .collect();
         if !unread.is_empty() {
             pending.rechecked = true;
-            return Step::Read(unread, false);
+            return Err(Stop::Read(unread, false).into());
         }
         let all: Vec<RelPath> = rows.keys().cloned().collect();
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
@@ -250,25 +239,15 @@ impl Base {
             .collect()
     }
 
-    pub(crate) fn warning_store(&mut self, ask: &WarningStore) -> Step {
+    pub(crate) fn warning_store(&mut self, ask: &WarningStore) -> Answered {
         if ask.files.len() > WARNED {
-            return Step::Done(Err(Error::invalid(format!(
-                "a warning names at most {WARNED} files"
-            ))));
+            return Err(Error::invalid(format!("a warning names at most {WARNED} files")).into());
         }
-        let files: Result<Vec<RelPath>, Error> = ask
-            .files
-            .iter()
-            .map(|path| self.view().resolve(path))
-            .collect();
-        match files {
-            Ok(files) => {
-                self.ensure_session(&ask.session);
-                self.store_warning(&ask.session, files, ask.note.as_deref());
-                done(Reply::WarningStore(Done {}))
-            }
-            Err(error) => Step::Done(Err(error)),
-        }
+        let files = ask.files.iter().map(|path| self.view().resolve(path));
+        let files = files.collect::<Result<Vec<RelPath>, Error>>()?;
+        self.ensure_session(&ask.session);
+        self.store_warning(&ask.session, files, ask.note.as_deref());
+        done(Reply::WarningStore(Done {}))
     }
 
     fn store_warning(
@@ -305,7 +284,7 @@ impl Base {
         })
     }
 
-    pub(crate) fn warning_take(&mut self, ask: &WarningTake) -> Step {
+    pub(crate) fn warning_take(&mut self, ask: &WarningTake) -> Answered {
         let warning = self.pending_warning(&ask.session);
         if warning.is_some() {
             self.note(&ask.session, Note::WarningTaken);
@@ -313,7 +292,7 @@ impl Base {
         done(Reply::WarningTake(WarningTaken { warning }))
     }
 
-    pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
+    pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Answered {
         let orphaned: Vec<SessionId> = self
             .state
             .sessions

@@ -15,8 +15,8 @@ use crate::input::Learned;
 use crate::ledger::record::{CommandFact, Fact};
 use crate::ledger::wire_names::{command_name, command_number};
 use crate::parts::Core;
-use crate::requests::limits::too_long;
-use crate::requests::pending::{Ask, Pending, Step, done};
+use crate::requests::limits::not_too_long;
+use crate::requests::pending::{Answered, Ask, Pending, Stop, done};
 use crate::text::shown::show_text;
 use crate::text::tokens::masked;
 use crate::timers::Timer;
@@ -55,24 +55,20 @@ impl Seen {
 impl Core {
     /// Opens a command window. What was written earlier is recorded before the
     /// fence, and so before the window (ATTR-16).
-    pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
-        if let Some(error) = too_long(&[("callId", ask.call_id.as_ref())]) {
-            return Step::Done(Err(error));
-        }
-        if let Some(error) = self.base.view().too_many_windows(&ask.session) {
-            return Step::Done(Err(error));
-        }
+    pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Answered {
+        not_too_long(&[("callId", ask.call_id.as_ref())])?;
+        self.base.view().may_open_window(&ask.session)?;
         let globs = match Globs::spoken(
             ask.paths.as_deref(),
             &self.base.config.root,
             self.base.config.case_insensitive,
         ) {
             Ok(globs) => globs,
-            Err(reason) => return Step::Done(Err(Error::invalid(show_text(&reason)))),
+            Err(reason) => return Err(Error::invalid(show_text(&reason)).into()),
         };
         let workspace = ask.scope == Some(CommandScope::Workspace);
         if workspace && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
+            return Err(Stop::Learn(self.sweep()).into());
         }
         let Seen { branch, partial } = Seen::of(pending);
         self.base.ensure_session(&ask.session);
@@ -115,7 +111,7 @@ impl Core {
 
     /// Ends a command window and reports what the command did to files that the
     /// session tracks. `modified/take` does not report that again (MOD-1).
-    pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Step {
+    pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Answered {
         let command = match (&ask.command, &ask.session) {
             (Some(name), _) => command_number(name)
                 .filter(|command| self.base.state.commands.contains_key(command)),
@@ -131,16 +127,14 @@ impl Core {
                 })
                 .map(|open| open.fact.command),
             (None, None) => {
-                return Step::Done(Err(Error::invalid(
-                    "name the command, or its session and callId",
-                )));
+                return Err(Error::invalid("name the command, or its session and callId").into());
             }
         };
         let Some(open) = command.and_then(|command| self.base.state.commands.get(&command)) else {
-            return Step::Done(Err(unknown_command(ask)));
+            return Err(unknown_command(ask).into());
         };
         if open.fact.workspace && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
+            return Err(Stop::Learn(self.sweep()).into());
         }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
@@ -164,7 +158,7 @@ impl Core {
         listed.truncate(limit);
         self.base.deliver(&session, &listed);
         let (changes, lines) = split(listed, limit);
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::CommandEnd(CommandEnded {
                 changes,
                 more: more.then_some(true),
@@ -177,7 +171,7 @@ impl Core {
             }),
             lines,
             previews: Vec::new(),
-        }))
+        })
     }
 
     /// Returns the question that orders a look at the whole workspace.
@@ -415,7 +409,7 @@ impl Core {
 
 impl View<'_> {
     /// Answers `command/list`: the newest commands.
-    pub(crate) fn command_list(&self, ask: &CommandList) -> Step {
+    pub(crate) fn command_list(&self, ask: &CommandList) -> Answered {
         let asked = ask.limit.unwrap_or(LISTED) as usize;
         let newest = self.state.past_commands.iter().rev();
         let of_session = newest.filter(|past| {

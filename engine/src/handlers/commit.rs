@@ -20,7 +20,7 @@ use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::KeptVersion;
 use crate::ledger::wire_names::edit_number;
 use crate::parts::Core;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Answered, Pending};
 use crate::text::shown::show;
 use crate::view::View;
 
@@ -42,24 +42,18 @@ impl Verdict {
 }
 
 impl Core {
-    pub(crate) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Step {
+    pub(crate) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Answered {
         let mut named: Vec<(RelPath, Option<HashOrAbsent>)> = Vec::new();
         for file in &ask.files {
             match self.base.view().resolve(&file.path) {
                 Ok(path) if named.iter().any(|(known, _)| *known == path) => {
-                    return Step::Done(Err(Error::invalid(format!(
-                        "{} is named twice",
-                        show(&path)
-                    ))));
+                    return Err(Error::invalid(format!("{} is named twice", show(&path))).into());
                 }
                 Ok(path) => named.push((path, file.hash)),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
-        let (edit, session) = match self.base.view().committed_edit(ask) {
-            Ok(found) => found,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let (edit, session) = self.base.view().committed_edit(ask)?;
         let open: Vec<RelPath> = edit
             .and_then(|edit| self.base.state.edits.get(&edit))
             .map(|edit| edit.files.iter().map(|file| file.path.clone()).collect())
@@ -70,9 +64,7 @@ impl Core {
             named
         };
         let paths: Vec<RelPath> = files.iter().map(|(path, _)| path.clone()).collect();
-        if let Some(step) = self.base.read_named(pending, &paths) {
-            return step;
-        }
+        self.base.read_named(pending, &paths)?;
         // A path without an open edit needs a claim that can be confirmed. If
         // one path has none, the whole commit is refused before anything
         // changes.
@@ -86,7 +78,7 @@ impl Core {
                 })
         });
         if files.is_empty() || baseless {
-            return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
+            return Err(unknown_edit(ask.edit.as_deref()).into());
         }
         for path in paths.iter().filter(|path| open.contains(path)) {
             // The path was untracked since the edit began. Its log begins again
@@ -130,14 +122,14 @@ impl Core {
                 texts.push(pair);
             }
         }
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::EditCommit(EditCommitted {
                 files: rows,
                 changes,
             }),
             lines: View::lines_wanted(texts),
             previews: Vec::new(),
-        }))
+        })
     }
 
     pub(super) fn commit_path(

@@ -9,7 +9,7 @@ use crate::base::Base;
 use crate::ledger::record::Fact;
 use crate::parts::Core;
 use crate::requests::limits::too_many;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::tracker::live::Live;
 use crate::view::View;
 
@@ -17,11 +17,8 @@ impl Core {
     /// Records an editor's report of a save (ATTR-2). The report explains the
     /// version with its content, whether that is recorded already (as a
     /// correction) or later.
-    pub(crate) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Step {
-        let path = match self.base.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    pub(crate) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Answered {
+        let path = self.base.view().resolve(&ask.path)?;
         self.base.unsaved.remove(pending.connection, &path);
         let time = ask.time.unwrap_or(self.base.now).min(self.base.now);
         let Some(state) = self.base.state.paths.get(&path) else {
@@ -39,7 +36,7 @@ impl Core {
         let newest = state.versions.last().map(|kept| kept.n);
         let is_older = recorded.is_some_and(|kept| Some(kept.n) != newest);
         if is_older && pending.fence.is_none() {
-            return Step::Fence;
+            return Err(Stop::Fence.into());
         }
         match recorded.map(|kept| (kept, kept.author_kind(), kept.evidence)) {
             // An editor that reloads an agent's bytes and saves them again does
@@ -72,30 +69,24 @@ impl Core {
 }
 
 impl Base {
-    pub(crate) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Step {
-        match self.view().resolve(&ask.path) {
-            Ok(path) => {
-                self.unsaved.remove(pending.connection, &path);
-                done(Reply::EditorDidClose(Done {}))
-            }
-            Err(error) => Step::Done(Err(error)),
-        }
+    pub(crate) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
+        self.unsaved.remove(pending.connection, &path);
+        done(Reply::EditorDidClose(Done {}))
     }
 
-    pub(crate) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    pub(crate) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
         let most = self.config.unsaved;
         match pending.connection {
             Some(editor) if ask.dirty => {
                 if !self.unsaved.insert(editor, path, ask.lines, most) {
-                    return Step::Done(Err(too_many(
+                    return Err(too_many(
                         most,
                         format!("an editor may hold {most} files with unsaved changes"),
                     )
-                    .hint("save or close some")));
+                    .hint("save or close some")
+                    .into());
                 }
             }
             editor => self.unsaved.remove(editor, &path),
@@ -107,10 +98,8 @@ impl Base {
 impl View<'_> {
     /// Answers `editor/didOpen`. It only checks the path and has no other
     /// effect.
-    pub(crate) fn editor_did_open(&self, ask: &EditorDidOpen) -> Step {
-        match self.resolve(&ask.path) {
-            Ok(_) => done(Reply::EditorDidOpen(Done {})),
-            Err(error) => Step::Done(Err(error)),
-        }
+    pub(crate) fn editor_did_open(&self, ask: &EditorDidOpen) -> Answered {
+        self.resolve(&ask.path)?;
+        done(Reply::EditorDidOpen(Done {}))
     }
 }

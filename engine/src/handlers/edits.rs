@@ -16,8 +16,8 @@ use crate::ledger::record::{EditFact, EditFileFact, Fact};
 use crate::ledger::state::{Edit, EditFile, KeptVersion};
 use crate::ledger::wire_names::{edit_name, edit_number};
 use crate::parts::Core;
-use crate::requests::limits::too_long;
-use crate::requests::pending::{Ask, Pending, Step, done};
+use crate::requests::limits::not_too_long;
+use crate::requests::pending::{Answered, Ask, Pending, Stop, done};
 use crate::requests::scope::Scope;
 use crate::requests::table::EditNamed;
 use crate::text::shown::{show, show_authors, show_text};
@@ -44,11 +44,9 @@ pub(super) struct Plan {
 }
 
 impl Core {
-    pub(crate) fn edit_abort(&mut self, ask: &EditAbort) -> Step {
+    pub(crate) fn edit_abort(&mut self, ask: &EditAbort) -> Answered {
         if ask.edit.is_none() && ask.session.is_none() {
-            return Step::Done(Err(Error::invalid(
-                "name the edit, or its session and callId",
-            )));
+            return Err(Error::invalid("name the edit, or its session and callId").into());
         }
         let named = self.base.view().edit_of(EditNamed {
             edit: ask.edit.as_deref(),
@@ -60,7 +58,7 @@ impl Core {
                 self.abort(edit);
                 done(Reply::EditAbort(Done {}))
             }
-            None => Step::Done(Err(unknown_edit(ask.edit.as_deref()))),
+            None => Err(unknown_edit(ask.edit.as_deref()).into()),
         }
     }
 
@@ -244,18 +242,16 @@ impl Core {
 }
 
 impl Base {
-    pub(crate) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Step {
+    pub(crate) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Answered {
         let texts = [
             ("callId", ask.call_id.as_ref()),
             ("tool", ask.tool.as_ref()),
         ];
-        if let Some(error) = too_long(&texts) {
-            return Step::Done(Err(error));
-        }
+        not_too_long(&texts)?;
         if ask.files.is_empty() || ask.files.len() > FILES_PER_EDIT {
-            return Step::Done(Err(Error::invalid(format!(
-                "an edit names 1 to {FILES_PER_EDIT} files"
-            ))));
+            return Err(
+                Error::invalid(format!("an edit names 1 to {FILES_PER_EDIT} files")).into(),
+            );
         }
         let mut files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)> = Vec::new();
         let mut named = BTreeSet::new();
@@ -263,14 +259,13 @@ impl Base {
             match self.view().resolve(&file.path) {
                 Ok(path) => {
                     if !named.insert(path.clone()) {
-                        return Step::Done(Err(Error::invalid(format!(
-                            "{} is named twice",
-                            show(&path)
-                        ))));
+                        return Err(
+                            Error::invalid(format!("{} is named twice", show(&path))).into()
+                        );
                     }
                     files.push((path, file.expect, file.base));
                 }
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let ttl = ask.ttl_ms.unwrap_or(match ask.call_id {
@@ -294,31 +289,20 @@ impl Base {
             tool: ask.tool.clone(),
             step: ask.step,
         };
-        match self.begin(pending, &plan) {
-            Ok((edit, deadline)) => done(Reply::EditBegin(EditBegun {
-                edit: edit_name(edit),
-                deadline,
-                files: plan
-                    .files
-                    .iter()
-                    .map(|(path, ..)| self.view().file_state(&plan.session, path, None))
-                    .collect(),
-            })),
-            Err(step) => *step,
-        }
+        let (edit, deadline) = self.begin(pending, &plan)?;
+        let files = plan.files.iter();
+        let files = files.map(|(path, ..)| self.view().file_state(&plan.session, path, None));
+        done(Reply::EditBegin(EditBegun {
+            edit: edit_name(edit),
+            deadline,
+            files: files.collect(),
+        }))
     }
 
-    pub(crate) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
-            return step;
-        }
-        if let Some(error) = self.view().unusable(&path, pending) {
-            return Step::Done(Err(error));
-        }
+    pub(crate) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
+        self.read_named(pending, std::slice::from_ref(&path))?;
+        self.view().usable(&path, pending)?;
         // A mark that comes after its write claims that write (ATTR-14), unless
         // another session has an edit open on the path (GUARD-5).
         if let Some(expect) = ask.expect
@@ -349,23 +333,19 @@ impl Base {
             tool: None,
             step: ask.step,
         };
-        match self.begin(pending, &plan) {
-            Ok((edit, deadline)) => done(Reply::EditMark(EditMarked {
-                edit: Some(edit_name(edit)),
-                deadline: Some(deadline),
-                file: self.view().file_state(&ask.session, &path, None),
-                late: None,
-            })),
-            Err(step) => *step,
-        }
+        let (edit, deadline) = self.begin(pending, &plan)?;
+        done(Reply::EditMark(EditMarked {
+            edit: Some(edit_name(edit)),
+            deadline: Some(deadline),
+            file: self.view().file_state(&ask.session, &path, None),
+            late: None,
+        }))
     }
 
     /// Begins an edit of all its paths, or of none.
-    fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Step>> {
+    fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Stop>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
-        if let Some(step) = self.read_named(pending, &paths) {
-            return Err(Box::new(step));
-        }
+        self.read_named(pending, &paths)?;
         self.view().may_begin(pending, plan)?;
         Ok(self.record_begun(pending, plan))
     }
@@ -424,44 +404,42 @@ impl Base {
         (edit, deadline)
     }
 
-    /// Returns the step that reads the paths of a mark before it is answered,
-    /// or `None` if they are read. What was written before the mark belongs to
-    /// its writer (ATTR-16).
-    pub(super) fn read_named(&mut self, pending: &mut Pending, paths: &[RelPath]) -> Option<Step> {
+    /// Has the paths of a mark read before it is answered. What was written
+    /// before the mark belongs to its writer (ATTR-16).
+    pub(super) fn read_named(
+        &mut self,
+        pending: &mut Pending,
+        paths: &[RelPath],
+    ) -> Result<(), Box<Stop>> {
         let unread: Vec<RelPath> = paths
             .iter()
             .filter(|path| !pending.found.contains_key(*path) || self.tracker.is_hinted(path))
             .cloned()
             .collect();
         if unread.is_empty() || pending.rechecked {
-            return None;
+            return Ok(());
         }
         // Each path is read once after the fence. A file that is written all
         // the time must not delay the request forever.
         pending.rechecked = true;
-        Some(Step::Read(unread, false))
+        Err(Stop::Read(unread, false).into())
     }
 }
 
 impl View<'_> {
     /// Checks whether an edit of paths that have been read may begin (GUARD-4,
     /// GUARD-5).
-    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Step>> {
+    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Stop>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         for path in &paths {
-            if let Some(error) = self.unusable(path, pending) {
-                return Err(Box::new(Step::Done(Err(error))));
-            }
+            self.usable(path, pending)?;
         }
         if let Some(error) = self.busy(&plan.session, &paths) {
-            return Err(Box::new(Step::Blocked(error)));
+            return Err(Stop::Blocked(error).into());
         }
-        if let Some(error) = self.too_many_marked(&plan.session, paths.len()) {
-            return Err(Box::new(Step::Done(Err(error))));
-        }
+        self.may_mark(&plan.session, paths.len())?;
         if plan.require_read && !plan.force {
-            self.may_edit(pending, plan)
-                .map_err(|error| Box::new(Step::Done(Err(error))))?;
+            self.may_edit(pending, plan)?;
         }
         Ok(())
     }

@@ -125,10 +125,9 @@ impl Base {
 }
 
 impl View<'_> {
-    /// Returns the error for a path that cannot be used, or `None`. A path
-    /// cannot be used if it leads out of the workspace, is not a regular file,
-    /// or cannot be read.
-    pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
+    /// Refuses a path that cannot be used: it leads out of the workspace, is not
+    /// a regular file, or cannot be read.
+    pub(crate) fn usable(&self, path: &RelPath, pending: &Pending) -> Result<(), Error> {
         let obstacle = match self.state.paths.contains_key(path) {
             true => self
                 .tracker
@@ -138,26 +137,26 @@ impl View<'_> {
                 .found
                 .get(path)
                 .and_then(|outcome| Obstacle::of(&outcome.found)),
-        }?;
+        };
         let (code, message, file_type) = match obstacle {
-            Obstacle::Unstable => return None,
-            Obstacle::Unreadable(cause) => (
+            None | Some(Obstacle::Unstable) => return Ok(()),
+            Some(Obstacle::Unreadable(cause)) => (
                 ErrorCode::Unreadable,
                 format!("{} cannot be read: {cause}", show(path)),
                 None,
             ),
-            Obstacle::NotAFile(file_type) => (
+            Some(Obstacle::NotAFile(file_type)) => (
                 ErrorCode::NotAFile,
                 format!("{} is a {file_type}", show(path)),
                 Some(file_type.to_owned()),
             ),
-            Obstacle::Outside => (
+            Some(Obstacle::Outside) => (
                 ErrorCode::OutsideWorkspace,
                 format!("{} is a link that leads out of the workspace", show(path)),
                 None,
             ),
         };
-        Some(Error::new(code, message).with(ErrorData {
+        Err(Error::new(code, message).with(ErrorData {
             path: Some(path.clone()),
             file_type,
             ..ErrorData::default()

@@ -6,7 +6,7 @@ use touchmark_proto::{Error, Reply};
 use super::number_cursor;
 use crate::base::Base;
 use crate::ledger::session_memory::{ModelUse, Note};
-use crate::requests::pending::{Step, done};
+use crate::requests::pending::{Answered, done};
 
 /// The maximum number of bytes in the name of a model, a provider, a mode or a
 /// message.
@@ -15,13 +15,11 @@ const NAME: usize = 1_000;
 impl Base {
     /// Records the model in use. Neither the same model again nor a message
     /// that was recorded already makes a new entry.
-    pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Step {
+    pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Answered {
         let message = ask.message_id.as_deref().unwrap_or_default();
         let names = [&ask.model_id, &ask.provider_id, &ask.mode].map(String::as_str);
         if names.iter().chain([&message]).any(|name| name.len() > NAME) {
-            return Step::Done(Err(Error::invalid(format!(
-                "a name is longer than {NAME} bytes"
-            ))));
+            return Err(Error::invalid(format!("a name is longer than {NAME} bytes")).into());
         }
         self.ensure_session(&ask.session);
         let (same, heard) = self
@@ -60,10 +58,10 @@ impl Base {
         done(Reply::ModelRecord(ModelRecorded { recorded }))
     }
 
-    pub(crate) fn model_list(&mut self, ask: &ModelList) -> Step {
+    pub(crate) fn model_list(&mut self, ask: &ModelList) -> Answered {
         let from = match number_cursor(ask.cursor.as_deref()) {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
-            Err(error) => return Step::Done(Err(error)),
+            Err(error) => return Err(error.into()),
         };
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let models = self

@@ -11,7 +11,7 @@ use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
 use super::steps::age_in_steps;
 use crate::base::Base;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, done};
 use crate::text::shown::show_bare;
 
 /// Tools that write. Their results are the session's own work.
@@ -25,11 +25,15 @@ const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 const ITEMS: usize = 10_000;
 
 impl Base {
-    pub(crate) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
+    pub(crate) fn retention_rank(
+        &mut self,
+        pending: &mut Pending,
+        ask: &RetentionRank,
+    ) -> Answered {
         if ask.items.len() > ITEMS {
-            return Step::Done(Err(Error::invalid(format!(
-                "more than {ITEMS} items: rank them in parts"
-            ))));
+            return Err(
+                Error::invalid(format!("more than {ITEMS} items: rank them in parts")).into(),
+            );
         }
         let mut paths = Vec::with_capacity(ask.items.len());
         for item in &ask.items {
@@ -40,7 +44,7 @@ impl Base {
                 .transpose()
             {
                 Ok(path) => paths.push(path),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let items = ask

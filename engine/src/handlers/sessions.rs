@@ -13,8 +13,8 @@ use crate::base::Base;
 use crate::effect::Answer;
 use crate::ledger::record::Fact;
 use crate::parts::Core;
-use crate::requests::limits::too_long;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::limits::not_too_long;
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::{Listed, View};
 
 impl Core {
@@ -30,27 +30,25 @@ impl Core {
             from: from.clone(),
         });
         if over {
-            self.session_close(&SessionClose {
-                session: from.clone(),
-                forget: false,
-            });
+            self.close_session(from, false);
         }
     }
 
     /// Answers `session/close`. If a command of the session runs, the shell
     /// first looks at what it has done.
-    pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
+    pub(crate) fn session_close(&mut self, pending: &Pending, ask: &SessionClose) -> Answered {
         let mut open = self.base.state.commands.values();
         let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
         if runs && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
+            return Err(Stop::Learn(self.sweep()).into());
         }
-        self.session_close(ask)
+        self.close_session(&ask.session, ask.forget);
+        done(Reply::SessionClose(Done {}))
     }
 
-    pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
-        let Some(known) = self.base.state.sessions.get(&ask.session) else {
-            return done(Reply::SessionClose(Done {}));
+    fn close_session(&mut self, session: &SessionId, forget: bool) {
+        let Some(known) = self.base.state.sessions.get(session) else {
+            return;
         };
         let was_open = known.open;
         let edits: Vec<u64> = self
@@ -58,7 +56,7 @@ impl Core {
             .state
             .edits
             .values()
-            .filter(|edit| edit.fact.session == ask.session)
+            .filter(|edit| edit.fact.session == *session)
             .map(|edit| edit.fact.edit)
             .collect();
         for edit in edits {
@@ -69,7 +67,7 @@ impl Core {
             .state
             .commands
             .values()
-            .filter(|command| command.fact.session == ask.session)
+            .filter(|command| command.fact.session == *session)
             .map(|command| command.fact.command)
             .collect();
         for command in commands {
@@ -77,19 +75,18 @@ impl Core {
         }
         if was_open {
             self.base.record(Fact::SessionClosed {
-                session: ask.session.clone(),
+                session: session.clone(),
             });
-            self.base
-                .publish_session(&ask.session, SessionPhase::Closed);
+            self.base.publish_session(session, SessionPhase::Closed);
         }
-        if ask.forget {
+        if forget {
             let held: Vec<_> = self
                 .base
                 .state
                 .sessions
-                .get(&ask.session)
-                .map(|session| {
-                    session
+                .get(session)
+                .map(|known| {
+                    known
                         .files
                         .keys()
                         .flat_map(|file| self.base.view().names_of(file))
@@ -97,27 +94,23 @@ impl Core {
                 })
                 .unwrap_or_default();
             self.base.record(Fact::SessionForgotten {
-                session: ask.session.clone(),
+                session: session.clone(),
             });
             for path in held {
                 self.unwatch(&path);
             }
-            self.base
-                .publish_session(&ask.session, SessionPhase::Forgotten);
+            self.base.publish_session(session, SessionPhase::Forgotten);
         }
-        done(Reply::SessionClose(Done {}))
     }
 }
 
 impl Base {
-    pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Step {
+    pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Answered {
         let (name, version) = match &ask.agent {
             Some(agent) => (Some(&agent.name), Some(&agent.version)),
             None => (None, None),
         };
-        if let Some(error) = too_long(&[("agent.name", name), ("agent.version", version)]) {
-            return Step::Done(Err(error));
-        }
+        not_too_long(&[("agent.name", name), ("agent.version", version)])?;
         let known = self.state.sessions.get(&ask.session);
         let resumed = known.is_some();
         let news = known.is_none_or(|known| {
@@ -133,7 +126,7 @@ impl Base {
         }
         let listed = self.view().listing(&ask.session);
         let (changes, lines) = split(listed, self.config.list_limit as usize);
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::SessionOpen(SessionOpened {
                 session: ask.session.clone(),
                 resumed,
@@ -145,15 +138,15 @@ impl Base {
             }),
             lines,
             previews: Vec::new(),
-        }))
+        })
     }
 
-    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
+    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Answered {
         let mut keep = Vec::new();
         for path in &ask.keep {
             match self.view().resolve(path) {
                 Ok(path) => keep.push(path),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let evicted = self
@@ -166,17 +159,18 @@ impl Base {
         done(Reply::SessionCompacted(Evicted { evicted }))
     }
 
-    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
+    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Answered {
         let mut items = Vec::new();
         for item in &ask.items {
             if item.range.is_some_and(|range| !range.is_valid()) {
-                return Step::Done(Err(touchmark_proto::Error::invalid(
+                return Err(touchmark_proto::Error::invalid(
                     "a range counts lines from 1 and does not end before it starts",
-                )));
+                )
+                .into());
             }
             match self.view().resolve(&item.path) {
                 Ok(path) => items.push((path, item.range)),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let evicted = self.view().resident(&ask.session, |path| {
@@ -191,7 +185,7 @@ impl Base {
 }
 
 impl View<'_> {
-    pub(crate) fn session_list(&self, ask: &SessionList) -> Step {
+    pub(crate) fn session_list(&self, ask: &SessionList) -> Answered {
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let names: Vec<SessionId> = self
             .state

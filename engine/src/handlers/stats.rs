@@ -6,11 +6,11 @@ use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 use crate::base::Base;
 use crate::ledger::record::{Fact, Refusal};
 use crate::ledger::session_memory::{Note, sum};
-use crate::requests::pending::{Step, done};
+use crate::requests::pending::{Answered, done};
 use crate::requests::table::session;
 
 impl Base {
-    pub(crate) fn stats(&mut self, ask: &Stats) -> Step {
+    pub(crate) fn stats(&mut self, ask: &Stats) -> Answered {
         let sessions = self.state.sessions.iter();
         let mut savings = sessions
             .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))

@@ -23,7 +23,7 @@ use crate::parts::Core;
 use crate::ranges::RangeSet;
 use crate::requests::pending::TextFound;
 use crate::requests::pending::Write;
-use crate::requests::pending::{Pending, Step, done};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::replace::{Wanted, replace};
 use crate::text::shown::show;
 use crate::view::View;
@@ -42,7 +42,7 @@ struct Draft {
 }
 
 impl Core {
-    pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
+    pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Answered {
         if let Some(write) = pending.take_write() {
             return self.end_write(pending, write);
         }
@@ -52,23 +52,18 @@ impl Core {
                 match base64::engine::general_purpose::STANDARD.decode(text.as_bytes()) {
                     Ok(bytes) => bytes,
                     Err(error) => {
-                        return Step::Done(Err(Error::invalid(format!("base64: {error}"))));
+                        return Err(Error::invalid(format!("base64: {error}")).into());
                     }
                 }
             }
             _ => {
-                return Step::Done(Err(Error::invalid(
-                    "give the content either as `text` or as `base64`",
-                )));
+                return Err(
+                    Error::invalid("give the content either as `text` or as `base64`").into(),
+                );
             }
         };
-        let path = match self.base.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if let Some(step) = self.base.read_named(pending, std::slice::from_ref(&path)) {
-            return step;
-        }
+        let path = self.base.view().resolve(&ask.path)?;
+        self.base.read_named(pending, std::slice::from_ref(&path))?;
         let now = self.base.view().current(&path, pending.found.get(&path));
         let named = ask.base.filter(|_| !ask.force);
         let plan = Plan {
@@ -78,11 +73,9 @@ impl Core {
                 .view()
                 .write_plan(&ask.session, &path, named, ask.force, ask.step)
         };
-        if let Err(step) = self.base.view().may_begin(pending, &plan) {
-            return *step;
-        }
+        self.base.view().may_begin(pending, &plan)?;
         if now.trouble.is_some() {
-            return Step::Done(Err(unstable(&path)));
+            return Err(unstable(&path).into());
         }
         if named.is_some_and(|named| Some(named) != now.held.hash) {
             let error = self.base.view().conflict(
@@ -92,7 +85,7 @@ impl Core {
                 "it differs from `base`",
                 Vec::new(),
             );
-            return Step::Done(Err(error));
+            return Err(error.into());
         }
         self.begin_write(
             pending,
@@ -108,21 +101,19 @@ impl Core {
         )
     }
 
-    pub(crate) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Step {
+    pub(crate) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Answered {
         if let Some(write) = pending.take_write() {
             return self.end_write(pending, write);
         }
         if ask.old_string.is_empty() {
-            return Step::Done(Err(Error::invalid("`oldString` is empty")
-                .hint("to write a whole file, use `file/write`")));
+            return Err(Error::invalid("`oldString` is empty")
+                .hint("to write a whole file, use `file/write`")
+                .into());
         }
-        let path = match self.base.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let path = self.base.view().resolve(&ask.path)?;
         if !pending.rechecked {
             pending.rechecked = true;
-            return Step::Read(vec![path], true);
+            return Err(Stop::Read(vec![path], true).into());
         }
         let content = pending.texts_read.get(&path).cloned();
         let base = content.as_ref().map(|(content, _)| content.hash);
@@ -130,11 +121,9 @@ impl Core {
             .base
             .view()
             .write_plan(&ask.session, &path, base, ask.force, ask.step);
-        if let Err(step) = self.base.view().may_begin(pending, &plan) {
-            return *step;
-        }
+        self.base.view().may_begin(pending, &plan)?;
         let Some((_, bytes)) = content else {
-            return Step::Done(Err(match pending.found.get(&path).map(|o| &o.found) {
+            return Err(match pending.found.get(&path).map(|o| &o.found) {
                 Some(Found::File(content)) => Error::new(
                     ErrorCode::TooLarge,
                     format!("{} is too large to be edited here", show(&path)),
@@ -151,7 +140,8 @@ impl Core {
                     &path,
                     format!("there is no file {}", show(&path)),
                 ),
-            }));
+            }
+            .into());
         };
         let wanted = Wanted {
             old: &ask.old_string,
@@ -160,7 +150,7 @@ impl Core {
         };
         let replaced = match replace(&bytes, wanted) {
             Ok(replaced) => replaced,
-            Err(matches) => return Step::Done(Err(no_match(&path, matches))),
+            Err(matches) => return Err(no_match(&path, matches).into()),
         };
         self.begin_write(
             pending,
@@ -180,7 +170,7 @@ impl Core {
         )
     }
 
-    fn begin_write(&mut self, pending: &mut Pending, draft: Draft) -> Step {
+    fn begin_write(&mut self, pending: &mut Pending, draft: Draft) -> Answered {
         let Draft {
             mut plan,
             path,
@@ -244,7 +234,7 @@ impl Core {
         plan.files = vec![(path.clone(), Some(HashOrAbsent::Hash(hash)), base)];
         let (edit, _) = self.base.record_begun(pending, &plan);
         let ticket = self.base.tracker.next_ticket();
-        Step::Write(
+        Err(Stop::Write(
             Box::new(Write {
                 ticket,
                 session,
@@ -266,6 +256,7 @@ impl Core {
                 create_directories,
             },
         )
+        .into())
     }
 
     /// Handles the outcome of a write by the shell: ends the edit if it failed,
@@ -300,7 +291,7 @@ impl Core {
         }
     }
 
-    fn end_write(&mut self, pending: &Pending, write: Write) -> Step {
+    fn end_write(&mut self, pending: &Pending, write: Write) -> Answered {
         let Write {
             session,
             path,
@@ -331,15 +322,13 @@ impl Core {
             }
             Some(WriteOutcome::Conflict {
                 cause, recovered, ..
-            }) => Step::Done(Err(self
+            }) => Err(self
                 .base
                 .view()
-                .conflict(pending, &path, base, &cause, recovered))),
-            Some(WriteOutcome::Failed(error)) => Step::Done(Err(error)),
-            None => Step::Done(Err(Error::new(
-                ErrorCode::InternalError,
-                "a write without an outcome",
-            ))),
+                .conflict(pending, &path, base, &cause, recovered)
+                .into()),
+            Some(WriteOutcome::Failed(error)) => Err(error.into()),
+            None => Err(Error::new(ErrorCode::InternalError, "a write without an outcome").into()),
         }
     }
 }

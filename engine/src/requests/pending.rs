@@ -225,26 +225,33 @@ pub(crate) struct TextFound {
     pub line: u32,
 }
 
-/// The result of processing a request.
-// Only one value exists at a time, and most are `Done`.
-#[allow(clippy::large_enum_variant)]
-pub(crate) enum Step {
-    /// The request has taken effect. This is its answer.
-    Done(Result<Answer, Error>),
-    /// The request has taken effect. The shell or the log answers it.
+/// The answer to a request, or why it has none yet.
+pub(crate) type Answered = Result<Answer, Box<Stop>>;
+
+/// Why a request has no answer of its handler.
+pub(crate) enum Stop {
+    /// It is refused.
+    Refused(Error),
+    /// It has taken effect. The shell or the log answers it.
     Passed(Effect),
-    /// The request needs these paths to be read first. The flag says whether
-    /// with their bytes.
+    /// It needs these paths to be read first. The flag says whether with their
+    /// bytes.
     Read(Vec<RelPath>, bool),
-    /// The request needs one more fence before it is processed again.
+    /// It needs one more fence before it is processed again.
     Fence,
-    /// Another session's edit blocks the request. The error is its answer if it
-    /// does not wait.
+    /// Another session's edit blocks it. The error is its answer if it does not
+    /// wait.
     Blocked(Error),
-    /// The request needs the shell to answer a question first.
+    /// It needs the shell to answer a question first.
     Learn(Question),
-    /// The request needs the shell to write first.
+    /// It needs the shell to write first.
     Write(Box<Write>, WriteOrder),
+}
+
+impl From<Error> for Box<Stop> {
+    fn from(error: Error) -> Self {
+        Self::new(Stop::Refused(error))
+    }
 }
 
 impl Pending {
@@ -367,7 +374,7 @@ pub(crate) fn too_late(pending: &Pending) -> Error {
     })
 }
 
-/// Returns the step of a request that has taken effect, with its answer.
-pub(crate) fn done(reply: Reply) -> Step {
-    Step::Done(Ok(Answer::from(reply)))
+/// Returns the result of a request that has taken effect, with its answer.
+pub(crate) fn done(reply: Reply) -> Answered {
+    Ok(Answer::from(reply))
 }

@@ -195,7 +195,7 @@ macro_rules! table {
                     => core.base.session_open(pending, &ask);
                 // This ends command windows, whose commands may have written anywhere.
                 SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
-                    => core.session_close_asked(pending, &ask);
+                    => core.session_close(pending, &ask);
                 SessionList:      Query,   Names [],        Names [],     at_once
                     => core.base.view().session_list(&ask);
                 SessionCompacted: Changes, Knows [session], Names [keep], at_once
