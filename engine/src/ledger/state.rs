@@ -253,10 +253,13 @@ impl State {
     /// decoding, each occurrence has its own copy.
     pub(crate) fn share_sessions(&mut self) {
         for (_, path) in self.paths.iter_mut() {
-            path.holders.replace_all(|holder| {
-                let known = self.sessions.get_key_value(holder);
-                known.map(|(shared, _)| shared.clone())
-            });
+            let holders = std::mem::take(&mut path.holders).into_iter();
+            path.holders = holders
+                .map(|holder| match self.sessions.get_key_value(&holder) {
+                    Some((shared, _)) => shared.clone(),
+                    None => holder,
+                })
+                .collect();
         }
     }
 
