@@ -1,19 +1,17 @@
 //! Read access to the engine: builds states, changes and versions in the form
 //! of the protocol.
 
-use std::collections::BTreeMap;
+mod names;
+pub(crate) mod spoken;
 
 use touchmark_proto::files::{FileRecord, RecordState, Source};
 use touchmark_proto::{
-    Author, AuthorKind, Change, ConnectionId, Evidence, FileState, Hash, Millis, RelPath,
-    SessionId, State, VersionKind,
+    Author, Change, Evidence, FileState, Hash, Millis, RelPath, SessionId, State, VersionKind,
 };
 
 use crate::config::Config;
+use crate::disk::{Found, ReadOutcome};
 use crate::effect::LinesWanted;
-use crate::engine::Engine;
-use crate::handlers::editors::Unsaved;
-use crate::input::{Found, ReadOutcome};
 use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::recall::{VersionMarks, version_of};
@@ -21,7 +19,8 @@ use crate::ledger::record::Held;
 use crate::ledger::state::{KeptVersion, LostVersion, PathState, State as LedgerState};
 use crate::tracker::Tracker;
 use crate::tracker::live::{Live, Obstacle};
-use crate::tracker::spoken::Spoken;
+use crate::unsaved::Unsaved;
+use crate::view::spoken::Spoken;
 
 /// The current content of a path.
 #[derive(Clone, Copy, Debug)]
@@ -60,23 +59,9 @@ pub(crate) struct View<'a> {
     pub tracker: &'a Tracker,
     pub config: &'a Config,
     pub now: Millis,
-    /// Unsaved buffers of editors, by the connection that reported them.
-    pub unsaved: &'a BTreeMap<ConnectionId, Unsaved>,
+    pub unsaved: &'a Unsaved,
     /// The names that the answer to the current request uses.
     pub spoken: &'a Spoken,
-}
-
-impl Engine {
-    pub(crate) fn view(&self) -> View<'_> {
-        View {
-            state: &self.state,
-            tracker: &self.tracker,
-            config: &self.config,
-            now: self.now,
-            unsaved: &self.unsaved,
-            spoken: &self.spoken,
-        }
-    }
 }
 
 impl View<'_> {
@@ -180,7 +165,7 @@ impl View<'_> {
             _ => None,
         };
         let last = knowledge.and_then(Knowledge::last);
-        let unsaved = self.unsaved(path);
+        let unsaved = self.unsaved.of(path);
         FileState {
             path: path.clone(),
             state,
@@ -209,7 +194,7 @@ impl View<'_> {
             .versions
             .iter()
             .map(Box::as_ref)
-            .filter(|kept| kept.n > knowledge.at && !is_own(kept, session));
+            .filter(|kept| kept.n > knowledge.at && !kept.is_edit_of(session));
         let brought = knowledge.brought.iter().flat_map(|all| all.iter());
         for kept in brought.chain(since) {
             folded.take(kept);
@@ -298,7 +283,7 @@ impl View<'_> {
             let taken = newest > state.newest;
             if !taken
                 && knowledge.behind < state.newest
-                && state.latest().is_some_and(|kept| is_own(kept, session))
+                && state.latest().is_some_and(|kept| kept.is_edit_of(session))
             {
                 return None;
             }
@@ -358,11 +343,13 @@ impl View<'_> {
         path: &RelPath,
     ) -> Option<(Option<Hash>, Option<Hash>)> {
         let versions = &self.state.paths.get(path)?.versions;
-        let newest = versions.iter().rposition(|kept| is_own(kept, session))?;
+        let newest = versions.iter().rposition(|kept| kept.is_edit_of(session))?;
         let written = versions.get(newest)?.hash;
         self.state.knowledge(session, path)?.of(written)?;
         let until_then = versions.get(..=newest)?;
-        let others = until_then.iter().rposition(|kept| !is_own(kept, session));
+        let others = until_then
+            .iter()
+            .rposition(|kept| !kept.is_edit_of(session));
         let first = until_then.get(others.map_or(0, |at| at + 1))?;
         Some((first.before, written))
     }
@@ -558,11 +545,4 @@ impl View<'_> {
             _ => (None, None),
         }
     }
-}
-
-/// Returns whether a version is the session's own declared or marked write.
-pub(crate) fn is_own(kept: &KeptVersion, session: &SessionId) -> bool {
-    kept.author_kind() == AuthorKind::Agent
-        && kept.is_by(session)
-        && kept.evidence != Evidence::Command
 }

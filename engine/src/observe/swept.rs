@@ -4,12 +4,13 @@
 use touchmark_proto::{Author, Evidence, FileMode, Hash, Millis, RelPath, SessionId, VersionKind};
 
 use crate::attribution::Decision;
-use crate::engine::Engine;
+use crate::base::Base;
 use crate::input::SweptFile;
 use crate::ledger::fold::kind_between;
 use crate::ledger::recall::{VersionMarks, version_of};
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::Command;
+use crate::parts::Core;
 use touchmark_proto::events::Happening;
 
 /// The precision of file times and of the start times of processes, in
@@ -19,13 +20,13 @@ const SLACK: Millis = 50;
 /// The maximum number of saves that are remembered while windows are open.
 const SAVES: usize = 1_024;
 
-impl Engine {
+impl Core {
     /// Remembers that an editor has saved an untracked file, if a window that
     /// covers untracked files is open.
     pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
-        let mut open = self.state.commands.values();
-        if open.any(|window| window.fact.workspace) && self.saved_untracked.len() < SAVES {
-            self.saved_untracked.insert(path, hash);
+        let mut open = self.base.state.commands.values();
+        if open.any(|window| window.fact.workspace) && self.writers.saved_untracked.len() < SAVES {
+            self.writers.saved_untracked.insert(path, hash);
         }
     }
 
@@ -40,12 +41,12 @@ impl Engine {
         let path = &change.path;
         // A tracked file was read already, and so was a file that a rename
         // brought, since the window's end comes after a fence (ATTR-16).
-        let file = self.view().file_of(path);
-        if self.tracker.passing(path).copy_of().is_some() {
+        let file = self.base.view().file_of(path);
+        if self.base.tracker.passing(path).copy_of().is_some() {
             return;
         }
-        let is_known = self.state.paths.contains_key(&file);
-        if is_known && !self.is_mode_alone(&file, change) {
+        let is_known = self.base.state.paths.contains_key(&file);
+        if is_known && !self.base.is_mode_alone(&file, change) {
             return;
         }
         let Some((command, decision)) = self.swept_by(change) else {
@@ -64,7 +65,7 @@ impl Engine {
         // The log of the file continues here. No author is named for the
         // content before.
         if change.before.is_some() && !is_known {
-            self.record(Fact::Baseline {
+            self.base.record(Fact::Baseline {
                 path: path.clone(),
                 held: match change.from {
                     Some(_) => Held::ABSENT,
@@ -89,13 +90,13 @@ impl Engine {
             candidates,
             ..VersionFact::new(file, kind, change.after, author, evidence)
         };
-        let n = self.record(Fact::Version(fact.clone()));
-        self.counts.versions += 1;
-        if self.heard {
+        let n = self.base.record(Fact::Version(fact.clone()));
+        self.base.counts.versions += 1;
+        if self.base.heard {
             let marks = VersionMarks::default();
-            let version = version_of(self.state.epoch, n, self.now, &fact, marks);
+            let version = version_of(self.base.state.epoch, n, self.base.now, &fact, marks);
             let lines = Some((fact.before, fact.held.hash));
-            self.publish(
+            self.base.publish(
                 Happening::Version {
                     version,
                     lines: None,
@@ -103,27 +104,6 @@ impl Engine {
                 lines,
             );
         }
-    }
-
-    /// Whether a tracked file has another mode by the window that opened last,
-    /// which no event's version tells: those are of contents (SCOPE-7).
-    fn is_mode_alone(&self, file: &RelPath, change: &SweptFile) -> bool {
-        let (Some(state), Some(before)) = (self.state.paths.get(file), change.before) else {
-            return false;
-        };
-        let other = change.after.mode.is_some()
-            && before
-                .mode
-                .is_some_and(|mode| change.after.mode != Some(mode));
-        let told = state.latest().is_some_and(|latest| {
-            latest
-                .command()
-                .is_some_and(|command| self.state.commands.contains_key(&command))
-                && latest.mode == change.after.mode
-        });
-        let is_link = |held: &Held| held.mode.is_some_and(FileMode::is_link);
-        let by_itself = *file == change.path && !is_link(&before) && !is_link(&change.after);
-        by_itself && other && !told && state.held.hash == change.after.hash
     }
 
     /// Returns who changed an untracked file, and in which command, or `None`
@@ -135,17 +115,17 @@ impl Engine {
         // Between the announcement and the start of a command, a person may
         // have been asked for minutes (ATTR-6).
         let had_begun = |command: u64| {
-            let began = self.command_starts.get(&command);
+            let began = self.writers.command_starts.get(&command);
             let changed = change.changed_ms;
             began.is_none_or(|began| changed.is_none_or(|at| at + SLACK >= *began))
         };
         let windows = || {
-            let covering = self.state.windows_on(path);
+            let covering = self.base.state.windows_on(path);
             covering.filter(|window| window.fact.workspace && had_begun(window.fact.command))
         };
         let newest: &Command = windows().next()?;
         // An editor reported this content since the window opened (ATTR-2).
-        let saved = self.saved_untracked.get(path);
+        let saved = self.writers.saved_untracked.get(path);
         if saved.is_some_and(|saved| Some(*saved) == after.hash) {
             let decision = Decision::By {
                 author: Author::USER,
@@ -167,6 +147,29 @@ impl Engine {
     }
 }
 
+impl Base {
+    /// Whether a tracked file has another mode by the window that opened last,
+    /// which no event's version tells: those are of contents (SCOPE-7).
+    fn is_mode_alone(&self, file: &RelPath, change: &SweptFile) -> bool {
+        let (Some(state), Some(before)) = (self.state.paths.get(file), change.before) else {
+            return false;
+        };
+        let other = change.after.mode.is_some()
+            && before
+                .mode
+                .is_some_and(|mode| change.after.mode != Some(mode));
+        let told = state.latest().is_some_and(|latest| {
+            latest
+                .command()
+                .is_some_and(|command| self.state.commands.contains_key(&command))
+                && latest.mode == change.after.mode
+        });
+        let is_link = |held: &Held| held.mode.is_some_and(FileMode::is_link);
+        let by_itself = *file == change.path && !is_link(&before) && !is_link(&change.after);
+        by_itself && other && !told && state.held.hash == change.after.hash
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -176,6 +179,7 @@ mod tests {
     use crate::globs::Globs;
     use crate::ledger::record::CommandFact;
     use crate::ledger::state::State;
+    use crate::tracker::files::Files;
 
     fn held(content: u8) -> Held {
         Held {
@@ -198,12 +202,17 @@ mod tests {
         }
     }
 
-    fn engine() -> Engine {
-        Engine::restore(Config::default(), State::new(1, false), [], 10_000)
+    fn core() -> Core {
+        Core::new(
+            Config::default(),
+            State::new(1, false),
+            Files::default(),
+            10_000,
+        )
     }
 
-    fn begin(engine: &mut Engine, command: u64, session: &str, workspace: bool) {
-        engine.record(Fact::CommandBegun(CommandFact {
+    fn begin(core: &mut Core, command: u64, session: &str, workspace: bool) {
+        core.base.record(Fact::CommandBegun(CommandFact {
             command,
             session: SessionId::new(session).unwrap(),
             call: None,
@@ -220,10 +229,10 @@ mod tests {
 
     /// Returns the versions recorded for these changes: path, session and
     /// command.
-    fn told(engine: &mut Engine, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
-        engine.out.clear();
-        engine.swept(changes);
-        let versions = engine.out.iter().filter_map(|effect| match effect {
+    fn told(core: &mut Core, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
+        core.base.out.clear();
+        core.swept(changes);
+        let versions = core.base.out.iter().filter_map(|effect| match effect {
             Effect::Record(record) => match &record.fact {
                 Fact::Version(fact) => Some(fact),
                 _ => None,
@@ -244,41 +253,41 @@ mod tests {
 
     #[test]
     fn what_was_changed_before_the_command_began_is_not_its() {
-        let mut engine = engine();
-        begin(&mut engine, 1, "s", true);
-        engine.withdraw_before(1, 9_000);
+        let mut core = core();
+        begin(&mut core, 1, "s", true);
+        core.withdraw_before(1, 9_000);
         let changes = [change("early", 8_000), change("late", 9_500)];
         let late = ("late".to_owned(), "s".to_owned(), Some(1));
-        assert_eq!(told(&mut engine, &changes), [late]);
+        assert_eq!(told(&mut core, &changes), [late]);
         // Another window whose command had begun earlier may have made the
         // change.
-        begin(&mut engine, 2, "t", true);
-        engine.end_command(1);
-        begin(&mut engine, 3, "s", true);
-        engine.withdraw_before(3, 9_000);
+        begin(&mut core, 2, "t", true);
+        core.end_command(1);
+        begin(&mut core, 3, "s", true);
+        core.withdraw_before(3, 9_000);
         let early = ("early".to_owned(), "t".to_owned(), Some(2));
         let late = ("late".to_owned(), "s".to_owned(), Some(3));
-        assert_eq!(told(&mut engine, &changes), [early, late]);
+        assert_eq!(told(&mut core, &changes), [early, late]);
     }
 
     #[test]
     fn only_windows_of_the_workspace_speak_for_files_that_nobody_tracks() {
-        let mut engine = engine();
+        let mut core = core();
         let changes = [change("f", 9_000)];
-        assert_eq!(told(&mut engine, &changes), []);
-        begin(&mut engine, 1, "s", false);
-        assert_eq!(told(&mut engine, &changes), []);
-        begin(&mut engine, 2, "t", true);
+        assert_eq!(told(&mut core, &changes), []);
+        begin(&mut core, 1, "s", false);
+        assert_eq!(told(&mut core, &changes), []);
+        begin(&mut core, 2, "t", true);
         let own = ("f".to_owned(), "t".to_owned(), Some(2));
-        assert_eq!(told(&mut engine, &changes), [own]);
-        assert!(engine.state.paths.is_empty(), "it is tracked by that");
+        assert_eq!(told(&mut core, &changes), [own]);
+        assert!(core.base.state.paths.is_empty(), "it is tracked by that");
         let path = RelPath::new(b"f").unwrap();
-        engine.record(Fact::Baseline {
+        core.base.record(Fact::Baseline {
             path,
             held: held(1),
             untracked: false,
             real: None,
         });
-        assert_eq!(told(&mut engine, &changes), [], "its own events tell");
+        assert_eq!(told(&mut core, &changes), [], "its own events tell");
     }
 }

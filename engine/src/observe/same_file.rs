@@ -10,13 +10,13 @@
 use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
-use crate::engine::Engine;
-use crate::input::{Found, ReadOutcome};
+use crate::base::Base;
+use crate::disk::{Found, ReadOutcome};
 use crate::ledger::record::Fact;
-use crate::requests::pending::Pending;
+use crate::parts::Core;
 use crate::tracker::ways::{LOOKS, Look, Way};
 
-impl Engine {
+impl Core {
     /// Notes what a read of a name found about the name, and parts it from its
     /// file if it left that. Returns the file that the result is about, or
     /// `None` if the result does not count: a later read of that file was
@@ -27,15 +27,15 @@ impl Engine {
         ticket: u64,
         outcome: &ReadOutcome,
     ) -> Option<RelPath> {
-        let file = self.view().file_of(name);
-        let before = self.tracker.inode_of(name);
+        let file = self.base.view().file_of(name);
+        let before = self.base.tracker.inode_of(name);
         // A name that a rename has brought counts too, although nothing is
         // recorded of it yet: it may get another link (ATTR-12).
-        if self.tracker.files.is_watched(name) {
-            self.tracker.note_inode(name, &outcome.found);
+        if self.base.tracker.files.is_watched(name) {
+            self.base.tracker.note_inode(name, &outcome.found);
         }
         let plain = outcome.real.is_none() && outcome.object.is_none();
-        if plain && self.tracker.ways.is_empty() && self.state.names.is_empty() {
+        if plain && self.base.tracker.ways.is_empty() && self.base.state.names.is_empty() {
             return Some(file);
         }
         // A name that cannot be read now may resolve to the same file as
@@ -44,12 +44,12 @@ impl Engine {
             outcome.found,
             Found::Unreadable { .. } | Found::Unstable { .. }
         );
-        let names = self.view().names_of(&file);
+        let names = self.base.view().names_of(&file);
         if told && (!plain || names.len() > 1) {
             let real = outcome.real.clone().filter(|real| real != name);
-            let same = self.tracker.ways.ways.get(name);
+            let same = self.base.tracker.ways.ways.get(name);
             let same = same.filter(|way| way.real == real && way.object == outcome.object);
-            let by_way = self.tracker.ways.ways.get(name);
+            let by_way = self.base.tracker.ways.ways.get(name);
             let by_way = by_way.filter(|way| way.real == real && way.object.is_none());
             let untouched = before.is_some() && before == inode(&outcome.found);
             let first = match same.or(by_way.filter(|_| untouched)) {
@@ -57,7 +57,7 @@ impl Engine {
                 // The same file was found, and it has got another link since
                 // the last read.
                 None if real.is_none() && untouched => 0,
-                None => self.tracker.next_ticket,
+                None => self.base.tracker.next_ticket,
             };
             let mut looks = same.map_or_else(SmallVec::new, |way| way.looks.clone());
             if looks.len() == LOOKS {
@@ -65,7 +65,7 @@ impl Engine {
             }
             looks.push(Look {
                 ticket,
-                since: self.tracker.next_ticket,
+                since: self.base.tracker.next_ticket,
             });
             let way = Way {
                 real,
@@ -73,42 +73,48 @@ impl Engine {
                 looks,
                 first,
             };
-            self.tracker.ways.note(name, way);
+            self.base.tracker.ways.note(name, way);
         } else if told {
-            self.tracker.ways.forget(name);
+            self.base.tracker.ways.forget(name);
         }
         if told && names.len() > 1 {
             self.part_from(name, &file, &names);
-            if self.tracker.files.is_watched(name) {
+            if self.base.tracker.files.is_watched(name) {
                 // The name may be a separate file only now, so its inode is
                 // noted again.
-                self.tracker.note_inode(name, &outcome.found);
+                self.base.tracker.note_inode(name, &outcome.found);
             }
             for other in names.iter().filter(|_| *name == file) {
-                if self.tracker.ways.unsure.remove(other) {
-                    match self.view().file_of(other) == file {
-                        true => self.tracker.bring_hints(other, &file),
+                if self.base.tracker.ways.unsure.remove(other) {
+                    match self.base.view().file_of(other) == file {
+                        true => self.base.tracker.bring_hints(other, &file),
                         false => self.look_too(name, other),
                     }
                 }
             }
         }
-        let file = self.view().file_of(name);
-        if self.view().names_of(&file).len() == 1 {
-            self.tracker.ways.taken.remove(&file);
+        let file = self.base.view().file_of(name);
+        if self.base.view().names_of(&file).len() == 1 {
+            self.base.tracker.ways.taken.remove(&file);
             return Some(file);
         }
-        if *name != file && !self.tracker.ways.ways.contains_key(&file) {
+        if *name != file && !self.base.tracker.ways.ways.contains_key(&file) {
             // After a restart: whether the name still resolves to the file is
             // not known before the file's own name has been read.
             self.look_too(name, &file);
-            self.tracker.ways.unsure.insert(name.clone());
+            self.base.tracker.ways.unsure.insert(name.clone());
             return None;
         }
         if *name != file {
-            self.tracker.bring_hints(name, &file);
+            self.base.tracker.bring_hints(name, &file);
         }
-        let taken = self.tracker.ways.taken.entry(file.clone()).or_default();
+        let taken = self
+            .base
+            .tracker
+            .ways
+            .taken
+            .entry(file.clone())
+            .or_default();
         if *taken > ticket {
             return None;
         }
@@ -120,12 +126,12 @@ impl Engine {
     fn part_from(&mut self, name: &RelPath, file: &RelPath, names: &[RelPath]) {
         // Names that have not been read yet are left out.
         let known =
-            |other: &&RelPath| *other != name && self.tracker.ways.ways.contains_key(*other);
+            |other: &&RelPath| *other != name && self.base.tracker.ways.ways.contains_key(*other);
         let (alike, apart): (Vec<_>, Vec<_>) = names
             .iter()
             .filter(known)
             .cloned()
-            .partition(|other| self.tracker.ways.are_one(name, other));
+            .partition(|other| self.base.tracker.ways.are_one(name, other));
         self.part(name, file, alike, apart);
     }
 
@@ -133,10 +139,10 @@ impl Engine {
     /// If it is a symlink, which is renamed without its target, parts it from
     /// all other names.
     pub(crate) fn part_name(&mut self, name: &RelPath) {
-        let file = self.view().file_of(name);
-        let mut names = self.view().names_of(&file);
+        let file = self.base.view().file_of(name);
+        let mut names = self.base.view().names_of(&file);
         names.retain(|other| other != name);
-        let ways = &self.tracker.ways;
+        let ways = &self.base.tracker.ways;
         let (alike, apart) = names
             .into_iter()
             .partition(|other| ways.real(name) == name && ways.real(other) == name);
@@ -160,19 +166,23 @@ impl Engine {
             apart
         };
         for name in &leaving {
-            self.tracker.ways.aliases.remove(name);
+            self.base.tracker.ways.aliases.remove(name);
         }
-        leaving.retain(|name| self.state.names.is_other(name));
+        leaving.retain(|name| self.base.state.names.is_other(name));
         let Some(first) = leaving.first().cloned() else {
             return;
         };
-        self.record(Fact::NamesParted {
+        self.base.record(Fact::NamesParted {
             file: file.clone(),
             leaving: leaving.clone(),
         });
-        if self.state.paths.contains_key(&first) {
-            let stamp = self.tracker.live(file).and_then(|live| live.seen.stamp);
-            self.tracker.live_mut(&first).seen.stamp = stamp;
+        if self.base.state.paths.contains_key(&first) {
+            let stamp = self
+                .base
+                .tracker
+                .live(file)
+                .and_then(|live| live.seen.stamp);
+            self.base.tracker.live_mut(&first).seen.stamp = stamp;
             if first != *name {
                 self.look_too(name, &first);
             }
@@ -187,19 +197,19 @@ impl Engine {
     /// mostly none. The new content came to all of them in one step and has one
     /// author.
     pub(crate) fn join_as_recorded(&mut self, name: &RelPath) {
-        let ways = &self.tracker.ways;
+        let ways = &self.base.tracker.ways;
         if ways.by_real.is_empty() {
             return;
         }
         let held = |name: &RelPath| {
-            let state = self.state.paths.get(&self.view().file_of(name));
+            let state = self.base.state.paths.get(&self.base.view().file_of(name));
             state.map(|state| state.held.hash)
         };
         let real = ways.real(name);
         let links = ways.by_real.get(real).into_iter().flatten();
         let same = links.chain([real]).filter(|other| {
             let known = held(name).is_some() && held(other) == held(name);
-            known && self.tracker.files.is_watched(other)
+            known && self.base.tracker.files.is_watched(other)
         });
         let same: Vec<RelPath> = same.cloned().collect();
         for other in same {
@@ -211,27 +221,27 @@ impl Engine {
     /// that may be the same file but are not known to be, one more read is
     /// ordered. Requests that wait for the first read wait for that one too.
     pub(crate) fn join_alike(&mut self, name: &RelPath) {
-        if self.tracker.ways.is_empty() {
+        if self.base.tracker.ways.is_empty() {
             return;
         }
-        if self.tracker.ways.unsure.contains(name) {
+        if self.base.tracker.ways.unsure.contains(name) {
             // The name waits for a read of its file's own name.
             return;
         }
-        let perhaps = self.tracker.perhaps_alike(name);
-        let alike = self.tracker.ways.alike(name);
+        let perhaps = self.base.tracker.perhaps_alike(name);
+        let alike = self.base.tracker.ways.alike(name);
         let (sure, doubtful) = alike.into_iter().partition(|other| {
             // A read through a symlink finds the file behind it. A read of that
             // file does not show that the symlink still leads there.
-            let ways = &self.tracker.ways;
+            let ways = &self.base.tracker.ways;
             let by_link = ways.real(name) == ways.real(other);
             !by_link || ways.real(name) == other || ways.at_once(name, other)
         });
         self.join_found(name, sure);
         let perhaps = [perhaps, doubtful].concat();
         for other in perhaps {
-            if self.tracker.files.is_watched(&other)
-                && self.view().file_of(&other) != self.view().file_of(name)
+            if self.base.tracker.files.is_watched(&other)
+                && self.base.view().file_of(&other) != self.base.view().file_of(name)
             {
                 self.look_too(name, &other);
             }
@@ -241,17 +251,17 @@ impl Engine {
     /// Joins a name that was no separate file until now (ATTR-12), according to
     /// the last reads.
     pub(crate) fn join_as_found(&mut self, name: &RelPath) {
-        let alike = self.tracker.ways.alike(name);
+        let alike = self.base.tracker.ways.alike(name);
         self.join_found(name, alike);
     }
 
     fn join_found(&mut self, name: &RelPath, alike: Vec<RelPath>) {
         for other in alike {
-            let apart = self.view().file_of(&other) != self.view().file_of(name);
-            if !apart || !self.tracker.files.is_watched(&other) {
+            let apart = self.base.view().file_of(&other) != self.base.view().file_of(name);
+            if !apart || !self.base.tracker.files.is_watched(&other) {
                 continue;
             }
-            let doubtful = self.doubtful(name, &other);
+            let doubtful = self.base.doubtful(name, &other);
             if doubtful.is_empty() {
                 self.join(name, &other);
             }
@@ -261,6 +271,106 @@ impl Engine {
         }
     }
 
+    /// Orders a read of another name. Requests that wait for a read of the
+    /// first name wait for this one too, each up to a limit.
+    ///
+    /// What a read finds may order a read of another name, and so on. That ends
+    /// when the names stand still. It ends in any case, since each request, and
+    /// each hint, allows only so many reads of one name.
+    pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
+        let awaited = self.requests.may_wait(name, other);
+        if !awaited && !self.base.tracker.ways.may_look(other) {
+            return;
+        }
+        let ticket = self.base.turn().order_read(other, false);
+        self.requests.wait_too(name, other, ticket);
+    }
+
+    fn join(&mut self, one: &RelPath, other: &RelPath) {
+        let files = (
+            self.base.view().file_of(one),
+            self.base.view().file_of(other),
+        );
+        // The file is known by the name behind the symlinks; among such names,
+        // by the one that was found to be its name first; among those, by the
+        // one that was tracked first. A name that has not been read since a
+        // restart counts as old as the symlink to it.
+        let ways = &self.base.tracker.ways;
+        let by_link = ways.real(one) == ways.real(other);
+        let since = |file: &RelPath, by: &RelPath| {
+            let (state, ways) = (self.base.state.paths.get(file), &self.base.tracker.ways);
+            let way = |name: &RelPath| ways.ways.get(name);
+            let own = way(file).filter(|way| way.object.is_some());
+            let first = own.or_else(|| way(by)).map_or(0, |way| way.first);
+            let tracked = state.map_or(u64::MAX, |state| state.baseline);
+            // It does not matter whether one of two hard links is reached
+            // through a symlink.
+            let by_link = by_link && ways.real(file) != file;
+            (state.is_none(), by_link, first, tracked)
+        };
+        let (file, name) = match since(&files.0, one) <= since(&files.1, other) {
+            true => files,
+            false => (files.1, files.0),
+        };
+        let busy = self.base.tracker.writing.contains_key(&name)
+            || self.base.tracker.writing.contains_key(&file);
+        let undecided = self
+            .base
+            .tracker
+            .live(&name)
+            .is_some_and(|live| live.passing().copy_of().is_some() || live.is_held_back());
+        if file == name || busy || undecided {
+            return;
+        }
+        // The content found by the name is recorded as a separate version
+        // first.
+        if self.base.tracker.unsettled.contains(&name) {
+            self.settle(&name);
+        }
+        if self.base.state.paths.contains_key(&name) {
+            self.base.record(Fact::NamesJoined {
+                name: name.clone(),
+                file: file.clone(),
+            });
+        } else {
+            self.base
+                .tracker
+                .ways
+                .aliases
+                .insert(name.clone(), file.clone());
+        }
+        for of in self
+            .base
+            .tracker
+            .ways
+            .aliases
+            .values_mut()
+            .filter(|of| **of == name)
+        {
+            *of = file.clone();
+        }
+        self.base.tracker.bring_hints(&name, &file);
+        // A content found by one name is a content of the file.
+        self.requests.joined(&name, &file);
+        // Both names are compared at the next read, even if neither is a
+        // symlink or has several links.
+        for name in [name, file] {
+            if !self.base.tracker.ways.ways.contains_key(&name) {
+                let look = Look {
+                    ticket: 0,
+                    since: self.base.tracker.next_ticket,
+                };
+                let way = Way {
+                    looks: [look].into_iter().collect(),
+                    ..Way::default()
+                };
+                self.base.tracker.ways.note(&name, way);
+            }
+        }
+    }
+}
+
+impl Base {
     /// Returns the names of two files that have to be read once more before the
     /// files are joined: names that may have moved to the other file since they
     /// were read.
@@ -279,138 +389,6 @@ impl Engine {
         let mut names = [lost(one, other), lost(other, one)].concat();
         names.extend((!ways.at_once(one, other)).then(|| other.clone()));
         names
-    }
-
-    /// Orders a read of another name. Requests that wait for a read of the
-    /// first name wait for this one too, each up to a limit.
-    ///
-    /// What a read finds may order a read of another name, and so on. That ends
-    /// when the names stand still. It ends in any case, since each request, and
-    /// each hint, allows only so many reads of one name.
-    pub(crate) fn look_too(&mut self, name: &RelPath, other: &RelPath) {
-        let waits = |pending: &Pending| {
-            let for_it = pending.reads.contains_key(name) || pending.found.contains_key(name);
-            for_it && pending.may_wait_for(other)
-        };
-        let awaited = self.pending.values().any(|pending| waits(pending));
-        if !awaited && !self.tracker.ways.may_look(other) {
-            return;
-        }
-        let ticket = self.turn().order_read(other, false);
-        for pending in self.pending.values_mut().filter(|pending| waits(pending)) {
-            pending.wait_too(other, ticket);
-        }
-    }
-
-    fn join(&mut self, one: &RelPath, other: &RelPath) {
-        let files = (self.view().file_of(one), self.view().file_of(other));
-        // The file is known by the name behind the symlinks; among such names,
-        // by the one that was found to be its name first; among those, by the
-        // one that was tracked first. A name that has not been read since a
-        // restart counts as old as the symlink to it.
-        let ways = &self.tracker.ways;
-        let by_link = ways.real(one) == ways.real(other);
-        let since = |file: &RelPath, by: &RelPath| {
-            let (state, ways) = (self.state.paths.get(file), &self.tracker.ways);
-            let way = |name: &RelPath| ways.ways.get(name);
-            let own = way(file).filter(|way| way.object.is_some());
-            let first = own.or_else(|| way(by)).map_or(0, |way| way.first);
-            let tracked = state.map_or(u64::MAX, |state| state.baseline);
-            // It does not matter whether one of two hard links is reached
-            // through a symlink.
-            let by_link = by_link && ways.real(file) != file;
-            (state.is_none(), by_link, first, tracked)
-        };
-        let (file, name) = match since(&files.0, one) <= since(&files.1, other) {
-            true => files,
-            false => (files.1, files.0),
-        };
-        let busy =
-            self.tracker.writing.contains_key(&name) || self.tracker.writing.contains_key(&file);
-        let undecided = self
-            .tracker
-            .live(&name)
-            .is_some_and(|live| live.passing().copy_of().is_some() || live.is_held_back());
-        if file == name || busy || undecided {
-            return;
-        }
-        // The content found by the name is recorded as a separate version
-        // first.
-        if self.tracker.unsettled.contains(&name) {
-            self.settle(&name);
-        }
-        if self.state.paths.contains_key(&name) {
-            self.record(Fact::NamesJoined {
-                name: name.clone(),
-                file: file.clone(),
-            });
-        } else {
-            self.tracker.ways.aliases.insert(name.clone(), file.clone());
-        }
-        for of in self
-            .tracker
-            .ways
-            .aliases
-            .values_mut()
-            .filter(|of| **of == name)
-        {
-            *of = file.clone();
-        }
-        self.tracker.bring_hints(&name, &file);
-        // A content found by one name is a content of the file.
-        for pending in self.pending.values_mut() {
-            if let Some(found) = pending.found.get(&name).cloned() {
-                pending.found.entry(file.clone()).or_insert(found);
-            }
-        }
-        // Both names are compared at the next read, even if neither is a
-        // symlink or has several links.
-        for name in [name, file] {
-            if !self.tracker.ways.ways.contains_key(&name) {
-                let look = Look {
-                    ticket: 0,
-                    since: self.tracker.next_ticket,
-                };
-                let way = Way {
-                    looks: [look].into_iter().collect(),
-                    ..Way::default()
-                };
-                self.tracker.ways.note(&name, way);
-            }
-        }
-    }
-
-    /// Returns the facts that record which names a session uses by `fact`, for
-    /// files with several names. They have to be recorded before it.
-    pub(crate) fn names_used(&mut self, fact: &Fact) -> Vec<Fact> {
-        let (session, files) = match fact {
-            Fact::Tracked { session, path, .. } | Fact::Read { session, path, .. } => {
-                (session, vec![path])
-            }
-            Fact::EditBegun(edit) => {
-                let files = edit.files.iter().map(|file| &file.path);
-                (&edit.session, files.collect())
-            }
-            _ => return Vec::new(),
-        };
-        if self.spoken.named.is_empty() || self.spoken.session.as_ref() != Some(session) {
-            return Vec::new();
-        }
-        let mut facts = Vec::new();
-        for file in files {
-            let Some(name) = self.spoken.named.get(file) else {
-                continue;
-            };
-            if self.state.names.spoken(session, file) != name {
-                self.tracker.ways.aliases.remove(name);
-                facts.push(Fact::NameUsed {
-                    session: session.clone(),
-                    name: name.clone(),
-                    file: file.clone(),
-                });
-            }
-        }
-        facts
     }
 }
 

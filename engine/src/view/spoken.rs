@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use touchmark_proto::events::Happening;
 use touchmark_proto::{Change, Error, FileState, RelPath, Reply, SessionId, Version};
 
-use crate::handlers::{show, show_bare};
 use crate::ledger::state::State;
+use crate::text::shown::{show, show_bare};
 
 /// The names of files that an answer uses.
 #[derive(Clone, Debug, Default)]

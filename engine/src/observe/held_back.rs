@@ -2,16 +2,17 @@
 //! and the decision about them.
 
 use crate::attribution::{Decision, Observation, decide, marked, passed};
-use crate::engine::{CUT_DELAY, Engine};
-use crate::input::Content;
+use crate::disk::Content;
 use crate::ledger::record::Held;
+use crate::parts::Core;
 use crate::requests::pending::Ask;
+use crate::tracker::hints::WRITE_DELAY;
 use crate::tracker::live::FirstLook;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
-use crate::tracker::reading::WRITE_DELAY;
+use crate::tracker::reading::CUT_DELAY;
 use touchmark_proto::{Hash, RelPath};
 
-impl Engine {
+impl Core {
     /// Returns whether a closed content that is not the declared one needs a
     /// second look. Only a second read after a fence shows that it is not the
     /// middle of the next write. A second look is made while the declared
@@ -20,17 +21,19 @@ impl Engine {
     pub(super) fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
         let doubtful = content.size == 0
             || self
+                .base
                 .state
                 .edits_on(path)
                 .any(|(_, file)| file.expect.is_some() && file.matched.is_none());
-        let live = self.tracker.live.entry(path.clone()).or_default();
+        let live = self.base.tracker.live.entry(path.clone()).or_default();
         let looked_at = live.seen.first_look;
         let looked_at = looked_at.filter(|first| first.stamp == content.stamp);
         // A file that is being truncated is seen empty some time before the
         // system reports the write.
-        let fences = &self.tracker.fences;
+        let fences = &self.base.tracker.fences;
         let confirmed = looked_at.is_some_and(|first| {
-            fences.is_done(first.fence) && (content.size > 0 || first.since + CUT_DELAY <= self.now)
+            fences.is_done(first.fence)
+                && (content.size > 0 || first.since + CUT_DELAY <= self.base.now)
         });
         if !doubtful {
             live.seen.first_look = None;
@@ -44,16 +47,16 @@ impl Engine {
         match looked_at {
             None => {
                 let fence = self.ask_internally(Ask::Look(path.clone()));
-                let live = self.tracker.live_mut(path);
+                let live = self.base.tracker.live_mut(path);
                 live.seen.first_look = Some(FirstLook {
                     stamp: content.stamp,
                     fence,
-                    since: self.now,
+                    since: self.base.now,
                 });
             }
-            Some(_) => self.turn().read_in(path, CUT_DELAY),
+            Some(_) => self.base.turn().read_in(path, CUT_DELAY),
         }
-        self.tracker.reads.hint(path);
+        self.base.tracker.reads.hint(path);
         true
     }
 
@@ -67,7 +70,7 @@ impl Engine {
         now: Hash,
         prefixes: &[(u64, Hash)],
     ) {
-        for HeldBack { held, closed } in self.tracker.take_contents(path) {
+        for HeldBack { held, closed } in self.base.tracker.take_contents(path) {
             let partial = held.size == 0
                 || prefixes
                     .iter()
@@ -81,20 +84,23 @@ impl Engine {
 
     /// Records a closed content that another one has replaced.
     fn make_passed(&mut self, path: &RelPath, held: Held) {
-        let window = self.config.editor_window;
-        let decision = passed(&self.state, path, held.hash, self.now, window);
+        let window = self.base.config.editor_window;
+        let decision = passed(&self.base.state, path, held.hash, self.base.now, window);
         // The first closed change uses up a one-call mark (ATTR-8).
         let flag = self
+            .base
             .view()
             .oldest_mark(path)
             .filter(|_| decision.is_unmarked());
-        match flag.and_then(|flag| Some((flag, self.view().edit_session(flag)?))) {
+        match flag.and_then(|flag| Some((flag, self.base.view().edit_session(flag)?))) {
             Some((flag, session)) => {
-                let version = self.make_version(path, held, None, marked(session, flag));
+                let version = self
+                    .base
+                    .make_version(path, held, None, marked(session, flag));
                 self.consume_mark(path, flag, Some(version));
             }
             None => {
-                self.make_version(path, held, None, decision);
+                self.base.make_version(path, held, None, decision);
             }
         }
     }
@@ -115,14 +121,14 @@ impl Engine {
     /// commit, so that the edit does not claim it: half of a write is not its
     /// result (ATTR-5).
     pub(crate) fn leave_unclosed(&mut self, path: &RelPath) {
-        let last = self.tracker.passing(path).contents().last().copied();
-        let live = self.tracker.live(path);
+        let last = self.base.tracker.passing(path).contents().last().copied();
+        let live = self.base.tracker.live(path);
         let writing = live.is_some_and(|live| live.hints.is_writing());
         let Some(last) = last.filter(|last| writing && !last.closed && last.held.hash.is_some())
         else {
             return;
         };
-        for HeldBack { held, closed } in self.tracker.take_contents(path) {
+        for HeldBack { held, closed } in self.base.tracker.take_contents(path) {
             if closed && held.hash != last.held.hash && held.size > 0 {
                 self.make_passed(path, held);
             }
@@ -130,14 +136,16 @@ impl Engine {
         let half = Tentative {
             held: last.held,
             prefixes: Vec::new(),
-            due: self.now + WRITE_DELAY,
+            due: self.base.now + WRITE_DELAY,
             earlier: Vec::new(),
         };
-        self.turn().enter(path, Passing::Tentative(Box::new(half)));
+        self.base
+            .turn()
+            .enter(path, Passing::Tentative(Box::new(half)));
     }
 
     fn decide_last_held_back(&mut self, path: &RelPath, hold: bool) {
-        let Some(live) = self.tracker.live.get_mut(path) else {
+        let Some(live) = self.base.tracker.live.get_mut(path) else {
             return;
         };
         let Some(held) = live.held_now() else {
@@ -145,29 +153,29 @@ impl Engine {
         };
         live.seen.first_look = None;
         let writing = live.hints.is_writing();
-        self.tracker.confirm(path);
+        self.base.tracker.confirm(path);
         // A commit that claimed a write which was never read has recorded it
         // already.
-        let recorded = self.state.paths.get(path).map(|state| state.held.hash);
+        let recorded = self.base.state.paths.get(path).map(|state| state.held.hash);
         if recorded == Some(held.hash) {
-            self.tracker.take_contents(path);
+            self.base.tracker.take_contents(path);
             return;
         }
         let seen = Observation {
             path,
             hash: held.hash,
-            now: self.now,
+            now: self.base.now,
             writing,
             changes: 0,
             gap: false,
-            editor_window: self.config.editor_window,
+            editor_window: self.base.config.editor_window,
             hold,
         };
-        let decision = decide(&self.state, seen);
+        let decision = decide(&self.base.state, seen);
         if decision == Decision::Hold {
             return;
         }
-        let earlier = self.tracker.take_contents(path);
+        let earlier = self.base.tracker.take_contents(path);
         for HeldBack {
             held: earlier,
             closed,
@@ -179,6 +187,6 @@ impl Engine {
                 self.make_passed(path, earlier);
             }
         }
-        self.make_version(path, held, None, decision);
+        self.base.make_version(path, held, None, decision);
     }
 }

@@ -5,74 +5,33 @@
 
 use touchmark_proto::{Hash, RelPath, Request, SessionId};
 
-use crate::effect::{Question, TextPair};
-use crate::engine::Engine;
+use crate::base::Base;
+use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::record::Fact;
 use crate::ranges::RangeSet;
-use crate::requests::pending::{Pending, Stage};
+use crate::requests::pending::Pending;
+use crate::requests::pending::Texts;
 use crate::requests::scope::Scope;
-use crate::requests::session;
+use crate::requests::table::session;
+use crate::text::lines::Difference;
+use crate::text::lines::Hunk;
+use crate::text::lines::TextPair;
 use crate::view::View;
 
 /// The maximum number of pairs of texts that are compared for one request. The
 /// files of further pairs count as stale as a whole in its answer.
 const PAIRS: usize = 64;
 
-/// The result of comparing two texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The two texts that were compared.
-    pub pair: TextPair,
-    /// The number of lines of the older text.
-    pub old_lines: u32,
-    /// The places where the texts differ, in order.
-    pub hunks: Vec<Hunk>,
-}
-
-/// How far the comparison of texts for a request has come.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Texts {
-    /// No texts were compared yet.
-    #[default]
-    ToCompare,
-    /// Texts are being compared that may show that a copy is fresh.
-    Awaited,
-    /// The texts that may show that a copy is fresh were compared.
-    Compared,
-    /// All contents are being compared with the content to be shown of which
-    /// the session has lines on record that will not be shown.
-    AwaitedToShow,
-    /// The comparison with the content to be shown is complete. Contains its
-    /// results.
-    ComparedToShow(Vec<Difference>),
-}
-
-/// One place where two texts differ. Lines count from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hunk {
-    /// The first line of the older text here. If the older text has none here,
-    /// the line before which the newer text has additional ones.
-    pub old_start: u32,
-    /// The number of lines of the older text here.
-    pub old_lines: u32,
-    /// The first line of the newer text here, counted as `old_start`.
-    pub new_start: u32,
-    /// The number of lines of the newer text here.
-    pub new_lines: u32,
-}
-
-impl Hunk {
-    /// Returns the lines of the newer text to show to a session that has the
-    /// older lines on record. If the newer text has none here, these are the
-    /// lines around the place.
-    fn place(self) -> RangeSet {
-        let (start, end) = match self.new_lines {
-            0 => (self.new_start.saturating_sub(1).max(1), self.new_start),
-            lines => (self.new_start, self.new_start + (lines - 1)),
-        };
-        RangeSet::default().with(start, end)
-    }
+/// Returns the lines of the newer text to show to a session that has the older
+/// lines on record. If the newer text has none here, these are the lines around
+/// the place.
+fn place(hunk: Hunk) -> RangeSet {
+    let (start, end) = match hunk.new_lines {
+        0 => (hunk.new_start.saturating_sub(1).max(1), hunk.new_start),
+        lines => (hunk.new_start, hunk.new_start + (lines - 1)),
+    };
+    RangeSet::default().with(start, end)
 }
 
 /// The result of carrying some lines of an older text over to a newer one.
@@ -105,7 +64,7 @@ fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
             lines => held(start, start.saturating_add(lines - 1)),
         };
         if touched {
-            carried.changed.add(&hunk.place());
+            carried.changed.add(&place(*hunk));
         }
         next = start.saturating_add(hunk.old_lines);
         shift = i64::from(hunk.new_start) + i64::from(hunk.new_lines) - i64::from(next);
@@ -136,7 +95,7 @@ fn question(copies: &[Copy]) -> Option<Question> {
     (!pairs.is_empty()).then_some(Question::Differences(pairs))
 }
 
-impl Engine {
+impl Base {
     /// Returns the texts to compare before a request is answered: those of
     /// which its session has lines on record that may be unchanged in the file.
     /// Texts are compared once for each request, so that a file that changes
@@ -149,7 +108,7 @@ impl Engine {
         let session = session(ask)?;
         match pending.texts {
             // A request that another session's edit blocks has left its queue.
-            Texts::ToCompare if pending.stage != Stage::Blocked => {
+            Texts::ToCompare if !pending.stage.has_left_queue() => {
                 let copies = self.view().copies_to_carry(session, ask, pending);
                 let question = question(&copies)?;
                 pending.texts = Texts::Awaited;

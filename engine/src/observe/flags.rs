@@ -1,13 +1,13 @@
 //! One-call marks, and the closes that use them up (ATTR-8).
 
 use crate::attribution::unclaimed;
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
+use crate::parts::Core;
 use crate::view::View;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, RelPath, SessionId};
 
-impl Engine {
+impl Core {
     /// Handles a close after which the content is the recorded one.
     ///
     /// There are two cases. Either this is the close of the write that was read
@@ -21,27 +21,37 @@ impl Engine {
         untouched: bool,
         written_closes: u32,
     ) {
-        let newest = self.state.paths.get(path).map_or(0, |state| state.newest);
+        let newest = self
+            .base
+            .state
+            .paths
+            .get(path)
+            .map_or(0, |state| state.newest);
         let mut left = written_closes.max(1);
         while left > 0 {
-            let Some(edit) = self.view().oldest_mark(path) else {
+            let Some(edit) = self.base.view().oldest_mark(path) else {
                 break;
             };
             self.consume_mark(path, edit, Some(newest));
             left -= 1;
         }
-        let save = &mut self.tracker.live_mut(path).save;
+        let save = &mut self.base.tracker.live_mut(path).save;
         if left > 0 && untouched && save.consumed == Some(newest) {
             save.consumed = None;
             // An editor's report or a commit that has named the author since is
             // better evidence.
-            let marked = self.state.paths.get(path).and_then(|state| state.latest());
+            let marked = self
+                .base
+                .state
+                .paths
+                .get(path)
+                .and_then(|state| state.latest());
             if marked.is_none_or(|kept| kept.evidence != Evidence::Marked) {
                 return;
             }
-            let hash = self.view().current(path, None).held.hash;
-            let decision = unclaimed(&self.state, path, hash, self.now);
-            self.amend_by(path, newest, decision, false);
+            let hash = self.base.view().current(path, None).held.hash;
+            let decision = unclaimed(&self.base.state, path, hash, self.base.now);
+            self.base.amend_by(path, newest, decision, false);
         }
     }
 
@@ -49,7 +59,7 @@ impl Engine {
     /// (ATTR-8).
     pub(super) fn consume_marks(&mut self, path: &RelPath, closes: u32, version: u64) {
         for _ in 0..closes {
-            let Some(edit) = self.view().oldest_mark(path) else {
+            let Some(edit) = self.base.view().oldest_mark(path) else {
                 return;
             };
             self.consume_mark(path, edit, Some(version));
@@ -58,18 +68,18 @@ impl Engine {
 
     pub(super) fn consume_mark(&mut self, path: &RelPath, edit: u64, version: Option<u64>) {
         let spoke = version.and_then(|n| {
-            let state = self.state.paths.get(path)?;
+            let state = self.base.state.paths.get(path)?;
             let kept = state.versions.iter().find(|kept| kept.n == n)?;
             (kept.edit() == Some(edit)).then_some((n, kept.hash))
         });
-        if let (Some((n, hash)), Some(session)) = (spoke, self.view().edit_session(edit)) {
-            self.record(Fact::Wrote {
+        if let (Some((n, hash)), Some(session)) = (spoke, self.base.view().edit_session(edit)) {
+            self.base.record(Fact::Wrote {
                 session,
                 path: path.clone(),
                 hash: hash.into(),
                 assumed: true,
             });
-            self.tracker.live_mut(path).save.consumed = Some(n);
+            self.base.tracker.live_mut(path).save.consumed = Some(n);
         }
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
     }

@@ -1,7 +1,7 @@
 //! Recording versions and corrections, with everything that follows from them.
 
 use crate::attribution::Decision;
-use crate::engine::Engine;
+use crate::base::Base;
 use crate::ledger::fold::kind_between;
 use crate::ledger::recall::version_of;
 use crate::ledger::record::{Fact, Held, VersionFact};
@@ -11,7 +11,7 @@ use touchmark_proto::{
     Author, AuthorKind, Evidence, Hash, HashOrAbsent, RelPath, SessionId, VersionKind,
 };
 
-impl Engine {
+impl Base {
     /// Records a version with what follows from it: its writer has seen it,
     /// what it overwrote unseen is lost, and other copies are stale. Returns
     /// its number.
