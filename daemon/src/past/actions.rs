@@ -35,7 +35,7 @@ impl Past {
         }
         let now = self.cx.inside.ask(Sync {}).await?.clock;
         let sessions = self.sessions().await?;
-        let mut lasting = self.look(|log| log.lasting_after(0)).await??;
+        let mut lasting = self.look(|log| log.lasting()).await??;
         lasting.extend(self.look(|log| log.claims(None)).await??);
         let mut rows = Vec::new();
         let is_git = is_any(&[ActivityKind::Command, ActivityKind::Git]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params};
-use touchmark_engine::{Fact, Record};
+use touchmark_engine::Record;
 use touchmark_proto::{Hash, Millis, RelPath};
 
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
@@ -369,31 +369,18 @@ impl Reader {
         Ok(all)
     }
 
-    /// Returns the facts about survival ([`touchmark_engine::Fact::Survival`]) after fact `n`,
-    /// oldest first.
+    /// Returns what the user undid, restored and kept, oldest first.
     ///
     /// # Errors
     /// The same as [`history`](Self::history).
-    pub fn survivals_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
-        let mut all = self.lasting_after(n)?;
-        all.retain(|record| matches!(record.fact, Fact::Survival { .. }));
-        Ok(all)
-    }
-
-    /// Returns the facts after fact `n` that are no versions and are kept as
-    /// long as versions: about survival, and about what the user undid, restored
-    /// and kept. Oldest first.
-    ///
-    /// # Errors
-    /// The same as [`history`](Self::history).
-    pub fn lasting_after(&self, n: u64) -> Result<Vec<Record>, StoreError> {
+    pub fn lasting(&self) -> Result<Vec<Record>, StoreError> {
         let unstored = self
             .unstored
-            .find(|record| record.n > n && schema::row_of(&record.fact).0 == LASTING);
+            .find(|record| schema::row_of(&record.fact).0 == LASTING);
         let stored = self.all_records(
             usize::MAX,
-            "SELECT n, time, body FROM fact WHERE n > ?1 AND kind = 3 ORDER BY n",
-            [int(n)],
+            "SELECT n, time, body FROM fact WHERE kind = 3 ORDER BY n",
+            [],
         )?;
         Ok(joined(stored, unstored))
     }

@@ -18,8 +18,8 @@ use super::options::{Durability, beside};
 pub(super) const OTHER: i64 = 0;
 pub(super) const BASELINE: i64 = 1;
 pub(super) const VERSION: i64 = 2;
-/// What people ask for as long as for versions: how many lines of a version are
-/// left, and what the user undid, restored and kept.
+/// What the user undid, restored and kept. People ask for it as long as for
+/// versions.
 pub(super) const LASTING: i64 = 3;
 /// Whose lines of a version the user said they are. Kept as long as the
 /// version.
@@ -163,10 +163,7 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
         Fact::Claimed { path, .. } => (CLAIM, Some(path)),
         Fact::GitBrought { path, .. } => (CARRIAGE, Some(path)),
         Fact::Lineage { .. } => (LINEAGE, None),
-        Fact::Survival { .. }
-        | Fact::Undone { .. }
-        | Fact::BroughtBack { .. }
-        | Fact::Kept { .. } => (LASTING, None),
+        Fact::Undone { .. } | Fact::BroughtBack { .. } | Fact::Kept { .. } => (LASTING, None),
         _ => (OTHER, None),
     }
 }

@@ -5,7 +5,6 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
 use touchmark_engine::{Fact, Passing, Record, Refusal, VersionFact};
 use touchmark_proto::files::{Source, Verdict};
-use touchmark_proto::survival::Horizon;
 use touchmark_proto::{AuthorKind, Evidence, LineCounts, Millis, RelPath, SessionId, VersionKind};
 
 use super::identity::Names;
@@ -22,7 +21,6 @@ pub(super) enum Event {
     BroughtBack,
     Undone,
     Read,
-    Survival,
 }
 
 impl Event {
@@ -39,7 +37,6 @@ impl Event {
             Fact::Passed { .. } => Some(Self::Passed),
             Fact::BroughtBack { .. } => Some(Self::BroughtBack),
             Fact::Undone { .. } => Some(Self::Undone),
-            Fact::Survival { .. } => Some(Self::Survival),
             _ => None,
         }
     }
@@ -55,7 +52,6 @@ impl Event {
             Self::BroughtBack => "touchmark.brought_back",
             Self::Undone => "touchmark.undone",
             Self::Read => "touchmark.read",
-            Self::Survival => "touchmark.survival",
         }
     }
 
@@ -86,7 +82,7 @@ pub(super) fn session_of(fact: &Fact) -> Option<&SessionId> {
     match fact {
         Fact::Version(version) => version.author.session.as_ref(),
         Fact::BroughtBack { session, .. } | Fact::Undone { session, .. } => session.as_ref(),
-        Fact::Lost { session, .. } | Fact::Survival { session, .. } => Some(session),
+        Fact::Lost { session, .. } => Some(session),
         other => other.session(),
     }
 }
@@ -161,25 +157,6 @@ pub(super) fn record_of(record: &Record, around: &Around<'_>) -> Option<LogRecor
             attributes.number("touchmark.undo.files", u64::from(*files));
             attributes.number("touchmark.undo.hunks", u64::from(*hunks));
             attributes.number("touchmark.undo.conflicts", u64::from(*conflicts));
-        }
-        Fact::Survival {
-            version,
-            path,
-            horizon,
-            added,
-            alive,
-            ..
-        } => {
-            attributes.path(path, around.names);
-            attributes.text("touchmark.survival.version", (around.uids)(*version));
-            let horizon = match horizon {
-                Horizon::Commit => "commit",
-                Horizon::Day => "day",
-                Horizon::Week => "week",
-            };
-            attributes.text("touchmark.survival.horizon", horizon);
-            attributes.number("touchmark.lines.added", u64::from(*added));
-            attributes.number("touchmark.lines.alive", u64::from(*alive));
         }
         _ => {}
     }

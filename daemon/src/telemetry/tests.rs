@@ -10,7 +10,6 @@ use touchmark_engine::session_memory::Note;
 use touchmark_engine::{Fact, Held, Passing, Record, Refusal, VersionFact};
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::files::{Source, Verdict};
-use touchmark_proto::survival::Horizon;
 use touchmark_proto::trust::{Me, Trust};
 use touchmark_proto::{
     Author, BaseDirectories, Evidence, LineCounts, LineRange, Places, RelPath, SessionId,
@@ -300,25 +299,6 @@ fn tel_5_other_facts_have_one_record_or_none() {
     assert_eq!(
         told(undone, None),
         ("touchmark.undone".into(), expected(&all))
-    );
-    let survival = Fact::Survival {
-        version: 2,
-        session: session(),
-        path: path(),
-        horizon: Horizon::Day,
-        added: 8,
-        alive: 5,
-    };
-    let all = [
-        file,
-        ("touchmark.survival.version", "3:2"),
-        ("touchmark.survival.horizon", "day"),
-        ("touchmark.lines.added", "8"),
-        ("touchmark.lines.alive", "5"),
-    ];
-    assert_eq!(
-        told(survival, None),
-        ("touchmark.survival".into(), expected(&all))
     );
     let repeat = Fact::Noted {
         session: session(),

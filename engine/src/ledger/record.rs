@@ -4,7 +4,6 @@
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::{Source, Verdict};
-use touchmark_proto::survival::Horizon;
 use touchmark_proto::{
     Author, Evidence, FileMode, Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId,
     VersionKind,
@@ -347,23 +346,9 @@ pub enum Fact {
         /// recovery directory, or was never recorded.
         version: Option<u64>,
     },
-    /// How many of the lines that a version added are still in the file at a
-    /// later moment (SURV-1). There is at most one for each version and
-    /// horizon.
-    Survival {
-        /// The version that added the lines.
-        version: u64,
-        /// The version's author.
-        session: SessionId,
-        /// The version's path.
-        path: RelPath,
-        /// The moment.
-        horizon: Horizon,
-        /// The number of lines that the version added.
-        added: u32,
-        /// The number of these lines that were in the file at that moment.
-        alive: u32,
-    },
+    /// A fact of a kind that earlier versions recorded. It has no effect, and
+    /// its fields are not read. Its number stays taken, so the log has no gap.
+    Retired,
     /// The user said who wrote some lines of a version (ATTR-18).
     Claimed {
         /// The version's path.
@@ -646,7 +631,7 @@ impl Fact {
             | Self::NamesParted { .. }
             | Self::Undone { .. }
             | Self::BroughtBack { .. }
-            | Self::Survival { .. }
+            | Self::Retired
             | Self::Kept { .. }
             | Self::Claimed { .. }
             | Self::GitBrought { .. }
@@ -670,7 +655,6 @@ impl Fact {
                     | Self::Passed { .. }
                     | Self::Undone { .. }
                     | Self::BroughtBack { .. }
-                    | Self::Survival { .. }
                     | Self::Kept { .. }
                     | Self::Claimed { .. }
                     | Self::GitBrought { .. }

@@ -89,3 +89,19 @@ fn a_field_of_a_later_touchmark_is_passed_over() {
     let path = touchmark_proto::RelPath::new(b"a").unwrap();
     assert_eq!(decode_fact(&bytes), Ok(Fact::CopyDropped { path }));
 }
+
+#[test]
+fn a_kind_that_is_no_longer_recorded_is_read_and_has_no_effect() {
+    // How many lines of a version were left, as earlier versions stored it.
+    let bytes = *b"\x81\x82\x18\x21\x86\x18\x46\x61s\x43d/a\x01\x19\x01\x2c\x0c";
+    let fact = decode_fact(&bytes).unwrap();
+    assert_eq!(fact, Fact::Retired);
+    let mut state = State::new(1, false);
+    state.apply(&Record {
+        n: 1,
+        time: 1,
+        fact,
+    });
+    assert!(state.paths.is_empty() && state.sessions.is_empty());
+    assert_eq!(state.n, 1);
+}

@@ -59,17 +59,6 @@ pub struct Undone {
     pub hunks: u64,
 }
 
-/// Lines that were judged at a commit.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    /// The author.
-    pub who: Who,
-    /// Lines that the version added.
-    pub added: u64,
-    /// Those of them that were committed.
-    pub alive: u64,
-}
-
 /// What was done in one workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -82,8 +71,6 @@ pub struct Ledger {
     pub events: Vec<(Event, Who)>,
     /// Undos.
     pub undone: Vec<Undone>,
-    /// Lines at commits.
-    pub judged: Vec<Judged>,
 }
 
 /// Sums by a key.
@@ -123,7 +110,6 @@ impl Fleet<'_> {
     pub fn answer(&self, question: &str) -> Vec<Vec<Value>> {
         match question {
             "stale" => self.stale(),
-            "survival" => self.survival(),
             "overwritten" => self.overwritten(),
             "worktrees" => self.worktrees(),
             "refused" => self.refused(),
@@ -161,16 +147,6 @@ impl Fleet<'_> {
                 _ => continue,
             };
             add(&mut sums, key(who), more);
-        }
-        rows(sums)
-    }
-
-    fn survival(&self) -> Vec<Vec<Value>> {
-        let mut sums = Sums::<2>::new();
-        for judged in self.ledgers.iter().flat_map(|ledger| &ledger.judged) {
-            let who = &judged.who;
-            let key = vec![who.agent.clone(), who.model.clone(), "commit".into()];
-            add(&mut sums, key, [judged.added, judged.alive]);
         }
         rows(sums)
     }

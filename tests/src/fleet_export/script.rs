@@ -14,7 +14,7 @@ use crate::user::{self, git};
 use crate::world::World;
 use crate::{author, sha256, text};
 
-use super::ledger::{Event, Judged, Ledger, Undone, Who, Wrote};
+use super::ledger::{Event, Ledger, Undone, Who, Wrote};
 
 /// The programs and models of agents.
 const AGENTS: [(&str, &str); 4] = [
@@ -37,18 +37,8 @@ struct File {
     lines: Option<Vec<String>>,
     /// The content of the last commit.
     committed: Option<Vec<String>>,
-    /// All lines that the file ever had.
-    ever: BTreeSet<String>,
     /// The content that each session saw last.
     seen: BTreeMap<String, Option<Vec<String>>>,
-    /// Versions of agents that no commit contains yet.
-    pending: Vec<Pending>,
-}
-
-/// A version whose lines were not judged yet.
-struct Pending {
-    who: Who,
-    lines: Vec<String>,
 }
 
 /// One workspace and what happens in it.
@@ -123,7 +113,6 @@ impl Place {
             let lines: Vec<String> = content.lines().map(|line| format!("{line}\n")).collect();
             let file = File {
                 committed: Some(lines.clone()),
-                ever: lines.iter().cloned().collect(),
                 lines: Some(lines),
                 ..File::default()
             };
@@ -236,20 +225,10 @@ impl Place {
             added: now.difference(&old).count() as u64,
             removed: old.difference(&now).count() as u64,
         });
-        let own: Vec<String> = now.difference(&file.ever).cloned().collect();
-        file.ever.extend(now);
         file.lines = Some(new.to_vec());
-        if let Some(who) = who {
-            // What its command writes, a session has not seen (SEEN-1).
-            if command.is_none() {
-                file.seen.insert(who.session.clone(), file.lines.clone());
-            }
-            if !own.is_empty() {
-                file.pending.push(Pending {
-                    who: who.clone(),
-                    lines: own,
-                });
-            }
+        // What its command writes, a session has not seen (SEEN-1).
+        if let (Some(who), None) = (who, command) {
+            file.seen.insert(who.session.clone(), file.lines.clone());
         }
     }
 
@@ -478,24 +457,8 @@ impl Place {
         git(self.world.workspace(), &["add", "-A"]);
         git(self.world.workspace(), &["commit", "-q", "-m", "next"]);
         for file in self.files.values_mut() {
-            // Nothing of any file is left to commit, so the commit is the next
-            // one of all versions, also in files that it does not change
-            // (SURV-1).
-            let held: BTreeSet<&String> = file.lines.iter().flatten().collect();
-            for pending in file.pending.drain(..) {
-                let alive = pending.lines.iter().filter(|line| held.contains(line));
-                self.ledger.judged.push(Judged {
-                    who: pending.who.clone(),
-                    added: pending.lines.len() as u64,
-                    alive: alive.count() as u64,
-                });
-            }
             file.committed.clone_from(&file.lines);
         }
-        // Git tells the second of a commit. What is written in that second, and
-        // taken back to the committed content later, counts as before it
-        // (SURV-1).
-        user::pause(1_100);
     }
 
     /// The daemon is killed and started again.
@@ -580,11 +543,6 @@ impl Place {
     pub fn telemetry(&mut self) -> Value {
         let status = self.sessions[0].client.ok("status", json!({}));
         status["telemetry"].clone()
-    }
-
-    /// Has the daemon judge the lines of commits.
-    pub fn judge(&mut self) {
-        let _unknown = self.sessions[0].client.call("survival/list", json!({}));
     }
 
     /// Returns the ids of the sessions.

@@ -339,17 +339,17 @@ fn pruning_leaves_what_somebody_may_compare_with() {
 }
 
 #[test]
-fn survival_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
+fn what_the_user_kept_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
     let directory = tempfile::tempdir().unwrap();
     let world = world(directory.path());
     let all = [
         baseline(1, "a"),
         version(2, "a"),
-        survival(3, 2),
+        kept(3),
         version(4, "a"),
-        survival(5, 4),
+        kept(5),
         other(6),
-        survival(7, 4),
+        kept(7),
     ];
     world.store(&all);
     world.opened.store.snapshot(6, vec![]);
@@ -357,8 +357,7 @@ fn survival_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
     let world = super::world(directory.path());
     assert_eq!(numbers(&world.opened.facts), [7]);
     let reader = world.opened.store.readers().open().unwrap();
-    assert_eq!(numbers(&reader.survivals_after(0).unwrap()), [3, 5, 7]);
-    assert_eq!(numbers(&reader.survivals_after(3).unwrap()), [5, 7]);
+    assert_eq!(numbers(&reader.lasting().unwrap()), [3, 5, 7]);
     assert_eq!(
         numbers(&reader.history(&path("a"), None, 9).unwrap()),
         [4, 2, 1]

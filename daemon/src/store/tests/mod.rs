@@ -22,7 +22,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use touchmark_engine::{Fact, Held, Record, VersionFact};
-use touchmark_proto::survival::Horizon;
 use touchmark_proto::{Author, Evidence, Hash, RelPath, SessionId, VersionKind};
 
 use super::*;
@@ -135,17 +134,14 @@ fn other(n: u64) -> Record {
     }
 }
 
-fn survival(n: u64, version: u64) -> Record {
+fn kept(n: u64) -> Record {
     Record {
         n,
         time: n * 10,
-        fact: Fact::Survival {
-            version,
-            session: session(),
-            path: path("a"),
-            horizon: Horizon::Day,
-            added: 2,
-            alive: 1,
+        fact: Fact::Kept {
+            session: None,
+            files: 1,
+            changes: 1,
         },
     }
 }

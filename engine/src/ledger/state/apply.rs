@@ -227,7 +227,7 @@ impl State {
             Fact::Passed { .. }
             | Fact::Undone { .. }
             | Fact::BroughtBack { .. }
-            | Fact::Survival { .. }
+            | Fact::Retired
             | Fact::Kept { .. }
             | Fact::Claimed { .. }
             | Fact::GitBrought { .. }

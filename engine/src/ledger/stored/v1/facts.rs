@@ -1,8 +1,8 @@
 //! The stored form of facts.
 
 use super::leaves::{
-    Author, Carriage, Content, Declared, EditPhase, Evidence, Globs, Horizon, LineRange, Lines,
-    Mode, Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
+    Author, Carriage, Content, Declared, EditPhase, Evidence, Globs, LineRange, Lines, Mode,
+    Passing, Path, Program, Refusal, Session, Source, Verdict, VersionKind,
 };
 use super::session_memory::Note;
 use crate::ledger::record;
@@ -158,14 +158,7 @@ variants! {
             1 path: Path,
             2 version: Option<u64>,
         },
-        33 Survival {
-            0 version: u64,
-            1 session: Session,
-            2 path: Path,
-            3 horizon: Horizon,
-            4 added: u32,
-            5 alive: u32,
-        },
+        33 Retired,
         34 Claimed {
             0 path: Path,
             1 version: u64,

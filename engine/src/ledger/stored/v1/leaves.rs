@@ -203,6 +203,5 @@ names! {
     TaskType = proto::tasks::TaskType { 0 Shell, 1 Process, 2 Agent }
     Refusal = record::Refusal { 0 Stale, 1 NotRead, 2 Conflict }
     Passing = record::Passing { 0 Beside, 1 Unread, 2 Late }
-    Horizon = proto::survival::Horizon { 0 Commit, 1 Day, 2 Week }
     Carriage = record::Carriage { 0 Carried, 1 Wiped, 2 TakenBack, 3 Unclear }
 }
