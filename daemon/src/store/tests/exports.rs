@@ -89,7 +89,10 @@ fn tel_4_what_is_still_to_be_sent_stays_under_a_snapshot() {
 #[test]
 fn tel_4_a_purge_waits_for_nothing_and_counts() {
     let directory = tempfile::tempdir().unwrap();
-    let world = world(directory.path());
+    let world = world_with(&Options {
+        is_exported: |fact| matches!(fact, Fact::Refused { .. }),
+        ..options(directory.path())
+    });
     world.opened.store.exports().unwrap().advance(progress(2));
     world.store(&facts(1..=10));
     world.opened.store.snapshot(9, vec![1]);
