@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use touchmark_daemon::doctor;
-pub(crate) use touchmark_daemon::fleet_limits;
 pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, forget_vanished, kept, stored};
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;

@@ -584,8 +584,7 @@ fn snapshots_of_the_fleet() {
         ("/srv/asleep", DaemonState::Asleep, Value::Null),
         ("/srv/gone", DaemonState::None, Value::Null),
     ]);
-    let limits = (Some(96_268), Some(6_300_000_000));
-    matches("fleet", |view| fleet::lines(&all, limits, view));
+    matches("fleet", |view| fleet::lines(&all, view));
 }
 
 #[test]

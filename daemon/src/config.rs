@@ -153,30 +153,6 @@ impl Durability {
     }
 }
 
-/// A limit that all daemons of a user share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SharedLimit {
-    /// A share of what the machine has.
-    #[default]
-    Auto,
-    /// No limit.
-    Unlimited,
-    /// At most this number, or this number of bytes. It is not 0.
-    Most(u64),
-}
-
-impl SharedLimit {
-    /// Returns the limit; `None` if there is none. `machine` returns the limit
-    /// that `Auto` stands for, `None` if it is unknown.
-    pub fn most(self, machine: impl FnOnce() -> Option<u64>) -> Option<u64> {
-        match self {
-            Self::Auto => machine(),
-            Self::Unlimited => None,
-            Self::Most(most) => Some(most),
-        }
-    }
-}
-
 /// Every key of the configuration, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -191,14 +167,6 @@ pub struct Config {
     /// `idle_exit`: the time without a connection or request after which a
     /// daemon that was started on demand exits. Default: 30 min.
     pub idle_exit: Millis,
-    /// `fleet.watches`: the maximum number of watched directories of all daemons
-    /// of this user together (FLEET-2). Default: half of what the system allows
-    /// the user.
-    pub fleet_watches: SharedLimit,
-    /// `fleet.memory`: the maximum private memory of all daemons of this user
-    /// together, in bytes (FLEET-2). Default: a quarter of the machine's
-    /// memory.
-    pub fleet_memory: SharedLimit,
     /// `marks.edit_ttl`: how long an edit of `edit/begin` stays open by
     /// default. Default: 60 s.
     pub edit_ttl: Millis,
@@ -309,8 +277,6 @@ impl Default for Config {
             durability: Durability::Process,
             watch: Choice::Auto,
             idle_exit: 30 * MINUTE,
-            fleet_watches: SharedLimit::Auto,
-            fleet_memory: SharedLimit::Auto,
             edit_ttl: MINUTE,
             flag_ttl: 10_000,
             hook_ttl: 10 * MINUTE,

@@ -61,6 +61,5 @@ pub mod watch;
 mod worktrees;
 
 pub use error::Error;
-pub use fleet::fleet_limits;
 pub use hooks::{Unanswered, place};
 pub use start::{DaemonOptions, main_daemon};

@@ -1,7 +1,6 @@
 //! FLEET: many daemons of one user on one machine.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -120,74 +119,6 @@ fn fleet1_a_look_is_no_use() {
         fleet.status()["daemons"] == 0
     });
     assert_eq!(fleet.left_behind(), Vec::<String>::new());
-}
-
-#[test]
-fn fleet2_the_daemons_unused_for_longest_end_and_come_back() {
-    if backend() != "inotify" {
-        return;
-    }
-    // Room for six, and for five once more were started.
-    let most = 6 * WATCHES;
-    let fleet = Fleet::of_worktrees(World::asleep(), 12, &format!("fleet.watches = {most}\n"));
-    let edits = &fleet.roots[0];
-    let client = fleet.connect(edits);
-    read_all(&client);
-    begin_edit(&client);
-    // The edit stays open without its connection.
-    drop(client);
-    let connected = fleet.connect(&fleet.roots[1]);
-    read_all(&connected);
-    for root in &fleet.roots[2..] {
-        read_all(&fleet.connect(root));
-        // The checks follow each other as the uses do.
-        until("the limit is not kept", || {
-            fleet.status()["watchedDirectories"].as_u64().unwrap() <= most
-        });
-    }
-    let status = fleet.status();
-    let runs = |root: &Path| row_of(&status, root)["daemon"] == "running";
-    let running: Vec<bool> = fleet.roots.iter().map(|root| runs(root)).collect();
-    assert!(running[0], "an edit is open: {running:?}");
-    assert!(running[1], "a client is connected: {running:?}");
-    let first = running.iter().skip(2).position(|runs| *runs).unwrap() + 2;
-    assert!(first > 2, "the oldest ended: {running:?}");
-    assert!(running[first..].iter().all(|runs| *runs), "{running:?}");
-    assert_eq!(status["watchedDirectoriesLimit"], most, "{status}");
-    // The next client gets it back, with what it knew.
-    let back = fleet.connect(&fleet.roots[2]);
-    let session = Session::open(&back, "s").unwrap();
-    let states = session.status([FILE]).unwrap();
-    assert_eq!(states.len(), 1);
-    assert_eq!(json!(states[0].state), json!("fresh"));
-    connected.call(Status {}).unwrap();
-}
-
-/// Many daemons that start together check together. Each may end only those
-/// that were used before it, one checks after the other, and no more end than
-/// have to.
-#[test]
-fn fleet3_daemons_that_start_together_do_not_end_each_other() {
-    if backend() != "inotify" {
-        return;
-    }
-    let most = 5 * WATCHES;
-    let fleet = Fleet::of_worktrees(World::asleep(), 10, &format!("fleet.watches = {most}\n"));
-    std::thread::scope(|scope| {
-        for root in &fleet.roots {
-            let fleet = &fleet;
-            scope.spawn(move || read_all(&fleet.connect(root)));
-        }
-    });
-    // One more use, since the last check may have come before the last use.
-    let newest = &fleet.roots[0];
-    read_all(&fleet.connect(newest));
-    until("the limit is not kept", || {
-        fleet.status()["watchedDirectories"].as_u64().unwrap() <= most
-    });
-    let status = fleet.status();
-    // 7/8 of the limit are room for four.
-    assert!(status["daemons"].as_u64().unwrap() >= 3, "{status}");
 }
 
 #[test]

@@ -76,14 +76,13 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 
 fn status(context: &Context) -> Outcome {
     let all = look(context);
-    let limits = daemon::fleet_limits(&context.environment.base);
     if context.global.json {
-        return context.json(&json_of(&all, limits));
+        return context.json(&json_of(&all));
     }
     if all.is_empty() {
         return context.say("no workspaces");
     }
-    output::lines(&lines(&all, limits, &View::here()))
+    output::lines(&lines(&all, &View::here()))
 }
 
 /// Whether a workspace has a daemon.
@@ -351,10 +350,6 @@ impl WorkspaceRow {
     }
 }
 
-/// The limits that all daemons share: of watches, and of memory in bytes;
-/// `None` for no limit.
-type Limits = (Option<u64>, Option<u64>);
-
 fn sum(all: &[WorkspaceRow], name: &str) -> u64 {
     all.iter().filter_map(|row| row.number(name)).sum()
 }
@@ -365,34 +360,23 @@ fn running(all: &[WorkspaceRow]) -> u64 {
     all.iter().filter(runs).count() as u64
 }
 
-fn json_of(all: &[WorkspaceRow], (watches, memory): Limits) -> Value {
+fn json_of(all: &[WorkspaceRow]) -> Value {
     json!({
         "workspaces": all.iter().map(WorkspaceRow::json).collect::<Vec<_>>(),
         "daemons": running(all),
         "privateBytes": sum(all, "privateBytes"),
-        "privateBytesLimit": memory,
         "watchedDirectories": sum(all, "watchedDirectories"),
-        "watchedDirectoriesLimit": watches,
     })
 }
 
 /// Returns one text for each workspace, and the sums.
-pub(crate) fn lines(all: &[WorkspaceRow], (watches, memory): Limits, view: &View) -> Vec<String> {
+pub(crate) fn lines(all: &[WorkspaceRow], view: &View) -> Vec<String> {
     let mut lines = TABLE.lines(all.iter().map(WorkspaceRow::cells), view.columns);
     let daemons = running(all);
-    let of = |limit: Option<String>| limit.map_or_else(String::new, |most| format!(" of {most}"));
     let mut sums = vec![
         count(daemons, "daemon"),
-        format!(
-            "{}{} private memory",
-            bytes(sum(all, "privateBytes")),
-            of(memory.map(bytes))
-        ),
-        format!(
-            "{}{} watches",
-            sum(all, "watchedDirectories"),
-            of(watches.map(|most| most.to_string()))
-        ),
+        format!("{} private memory", bytes(sum(all, "privateBytes"))),
+        plural(sum(all, "watchedDirectories"), "watch", "watches"),
     ];
     let others = all.len() as u64 - daemons;
     if others > 0 {

@@ -62,7 +62,6 @@ const OTHERS: &str = r#"
     durability = "power"
     watch = "off"
     idle_exit = 1
-    fleet = { watches = 1, memory = 1 }
     marks = { edit_ttl = 1, flag_ttl = 1, hook_ttl = 1, command_ttl = 1, late = 1 }
     limits = { frame = 65536, connections = 1, read_text = 1 }
     contents = { total = 1, file = 1, exclude = [] }

@@ -5,9 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use touchmark_engine::patterns::{self, Patterns};
 
-use super::units::{
-    Bytes, Connections, FrameBytes, Keep, KeepBytes, Memory, Span, TextBytes, Watches,
-};
+use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
 use super::{Config, Durability, Endpoint, Gate, Headers, Part, Paths, Unsaved, Whose};
 use crate::hooks::Agent;
 use crate::watch::Choice;
@@ -91,12 +89,6 @@ const KEYS: &[Key] = &[
     }),
     users("idle_exit", |config, value| {
         span(&mut config.idle_exit, value)
-    }),
-    users("fleet.watches", |config, value| {
-        put::<Watches, _>(&mut config.fleet_watches, value)
-    }),
-    users("fleet.memory", |config, value| {
-        put::<Memory, _>(&mut config.fleet_memory, value)
     }),
     users("marks.edit_ttl", |config, value| {
         span(&mut config.edit_ttl, value)

@@ -41,8 +41,6 @@ impl Config {
             durability,
             watch,
             idle_exit,
-            fleet_watches,
-            fleet_memory,
             edit_ttl,
             flag_ttl,
             hook_ttl,
@@ -82,8 +80,6 @@ impl Config {
         changes.keep("durability", &self.durability, &durability);
         changes.keep("watch", &self.watch, &watch);
         changes.take("idle_exit", &mut self.idle_exit, idle_exit);
-        changes.take("fleet.watches", &mut self.fleet_watches, fleet_watches);
-        changes.take("fleet.memory", &mut self.fleet_memory, fleet_memory);
         changes.take("marks.edit_ttl", &mut self.edit_ttl, edit_ttl);
         changes.take("marks.flag_ttl", &mut self.flag_ttl, flag_ttl);
         changes.take("marks.hook_ttl", &mut self.hook_ttl, hook_ttl);

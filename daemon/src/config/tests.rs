@@ -37,9 +37,6 @@ fn every_key() {
         exclude = ["*.secret"]
         [scope]
         exclude = ["data"]
-        [fleet]
-        watches = "4,000"
-        memory = "none"
         [guard]
         protect = ["deploy/**"]
         [versions]
@@ -78,8 +75,6 @@ fn every_key() {
             durability: Durability::Power,
             watch: Choice::Off,
             idle_exit: 300_000,
-            fleet_watches: SharedLimit::Most(4_000),
-            fleet_memory: SharedLimit::Unlimited,
             edit_ttl: 90_000,
             flag_ttl: 3_000,
             hook_ttl: 3_600_000,
@@ -148,14 +143,6 @@ fn what_is_wrong_is_named_with_its_line() {
             "c.toml:2: \"-1 MiB\" is not a size",
         ),
         ("[limits]\nframe = -1\n", "c.toml:2: "),
-        (
-            "[fleet]\nwatches = \"many\"\n",
-            "c.toml:2: \"many\" is not \"auto\", \"none\" or a number",
-        ),
-        (
-            "[fleet]\nmemory = \"2 sheep\"\n",
-            "c.toml:2: \"2 sheep\" is not \"auto\", \"none\" or a size",
-        ),
         (
             "[limits]\nframe = \"1 KiB\"\n",
             "c.toml:2: \"1 KiB\" is not a size like \"16 MiB\", from 65536 to",

@@ -5,8 +5,6 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use touchmark_proto::Millis;
 
-use super::SharedLimit;
-
 /// A duration in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span(Millis);
@@ -26,14 +24,6 @@ pub(super) type TextBytes = Size<1, { 1 << 30 }>;
 /// A number of simultaneous connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Connections(u32);
-
-/// A number of watches that all daemons of a user share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Watches(SharedLimit);
-
-/// The memory that all daemons of a user share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Memory(SharedLimit);
 
 /// The maximum duration, in milliseconds; its sum with a current time cannot
 /// overflow.
@@ -70,18 +60,6 @@ impl From<Span> for Millis {
 impl<const LEAST: u64, const MOST: u64> From<Size<LEAST, MOST>> for u64 {
     fn from(size: Size<LEAST, MOST>) -> Self {
         size.0
-    }
-}
-
-impl From<Watches> for SharedLimit {
-    fn from(watches: Watches) -> Self {
-        watches.0
-    }
-}
-
-impl From<Memory> for SharedLimit {
-    fn from(memory: Memory) -> Self {
-        memory.0
     }
 }
 
@@ -138,22 +116,6 @@ fn bytes<const LEAST: u64, const MOST: u64>(text: &str) -> Option<Size<LEAST, MO
         _ => return None,
     };
     Size::new(number.checked_mul(1 << shift)?)
-}
-
-/// Returns the limit that a word or a number stands for; 0 is none.
-fn shared(text: &str, number: impl Fn(&str) -> Option<u64>) -> Option<SharedLimit> {
-    match text.trim() {
-        "auto" => Some(SharedLimit::Auto),
-        "none" => Some(SharedLimit::Unlimited),
-        text => number(text).map(at_most),
-    }
-}
-
-fn at_most(number: u64) -> SharedLimit {
-    match number {
-        0 => SharedLimit::Unlimited,
-        number => SharedLimit::Most(number),
-    }
 }
 
 fn keep(text: &str) -> Option<Keep> {
@@ -234,32 +196,6 @@ impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Size<LEAST, MO
             what: format!("a size like \"16 MiB\", from {LEAST} to {MOST} bytes"),
             text: bytes,
             number: Self::new,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Watches {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Quantity {
-            what: "\"auto\", \"none\" or a number of watches".into(),
-            text: |text| {
-                let number = |text: &str| match split(text)? {
-                    (number, "") => Some(number),
-                    _ => None,
-                };
-                shared(text, number).map(Self)
-            },
-            number: |number| Some(Self(at_most(number))),
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Memory {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Quantity {
-            what: "\"auto\", \"none\" or a size like \"2 GiB\"".into(),
-            text: |text| shared(text, |text| bytes(text).map(|size: Bytes| size.0)).map(Self),
-            number: |number| Bytes::new(number).map(|size| Self(at_most(size.0))),
         })
     }
 }

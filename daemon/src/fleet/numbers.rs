@@ -1,6 +1,6 @@
-//! What a daemon uses, in a file next to its lock. Other daemons of the user
-//! read it; nothing in it is a promise. A daemon that cannot write the file is
-//! left out of the sums.
+//! When a daemon was used and what it has, in a file next to its lock. Other
+//! daemons of the user read it; nothing in it is a promise. A daemon that cannot
+//! write the file is not asked to end.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -15,24 +15,20 @@ pub(crate) const EXTENSION: &str = "use";
 
 /// The length of the file, in bytes. It is always the same, so that one write
 /// replaces everything.
-const LENGTH: usize = 128;
+const LENGTH: usize = 64;
 
 /// The maximum number of bytes that are read of a lock file.
 const LONGEST_LOCK: u64 = 16 << 10;
 
-/// What one daemon uses.
+/// The numbers of one daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// The id of its process.
     pub(crate) pid: u32,
     /// When it was last used, on the clock of the system's uptime.
     pub(crate) used: Millis,
-    /// The number of watched directories.
-    pub(crate) watches: u64,
-    /// Its private memory in bytes; 0 if unknown.
-    pub(crate) memory: u64,
-    /// The number of inotify instances that it has: 0 or 1.
-    pub(crate) instances: u64,
+    /// Whether it has an inotify instance.
+    pub(crate) has_instance: bool,
     /// Whether a client is connected, so that it would refuse to end.
     pub(crate) serves: bool,
 }
@@ -42,13 +38,11 @@ impl Numbers {
         let Self {
             pid,
             used,
-            watches,
-            memory,
-            instances,
+            has_instance,
             serves,
         } = self;
-        let serves = u8::from(*serves);
-        let line = format!("{pid} {used} {watches} {memory} {instances} {serves}");
+        let [has_instance, serves] = [has_instance, serves].map(|flag| u8::from(*flag));
+        let line = format!("{pid} {used} {has_instance} {serves}");
         format!("{line:<width$}\n", width = LENGTH - 1)
     }
 
@@ -59,9 +53,7 @@ impl Numbers {
         Some(Self {
             pid: u32::try_from(next()?).ok()?,
             used: next()?,
-            watches: next()?,
-            memory: next()?,
-            instances: next()?,
+            has_instance: next()? != 0,
             serves: next()? != 0,
         })
     }
@@ -115,7 +107,7 @@ pub(crate) fn remove_stale(lock: &Path) {
 pub(crate) struct Member {
     /// The key of its workspace.
     pub(crate) key: String,
-    /// What it uses.
+    /// Its numbers.
     pub(crate) numbers: Numbers,
 }
 
@@ -174,9 +166,7 @@ mod tests {
         Numbers {
             pid: std::process::id(),
             used: 7,
-            watches: 3,
-            memory: u64::MAX,
-            instances: 1,
+            has_instance: true,
             serves: true,
         }
     }
@@ -186,9 +176,7 @@ mod tests {
         let longest = Numbers {
             pid: u32::MAX,
             used: u64::MAX,
-            watches: u64::MAX,
-            memory: u64::MAX,
-            instances: u64::MAX,
+            has_instance: true,
             serves: true,
         };
         for numbers in [numbers(), Numbers::default(), longest] {
@@ -196,7 +184,7 @@ mod tests {
             assert_eq!(text.len(), LENGTH);
             assert_eq!(Numbers::parse(text.as_bytes()), Some(numbers));
         }
-        for wrong in ["", "1", "1 2 3 4 1 0", "a 2 3 4 1 0\n", "-1 2 3 4 1 0\n"] {
+        for wrong in ["", "1", "1 2 1 0", "a 2 1 0\n", "-1 2 1 0\n"] {
             assert_eq!(Numbers::parse(wrong.as_bytes()), None, "{wrong:?}");
         }
     }
@@ -220,7 +208,7 @@ mod tests {
         };
         let file = NumbersFile::create(&places).unwrap();
         file.write(&Numbers {
-            watches: 999_999,
+            used: u64::MAX,
             ..numbers()
         });
         file.write(&numbers());

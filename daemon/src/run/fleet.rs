@@ -1,6 +1,6 @@
-//! The loop's part in sharing watches and memory with the other daemons of the
-//! user (FLEET-2): its own numbers, when to check, and whether to end for
-//! another daemon. There is no timer: numbers change only in turns.
+//! The loop's part in sharing inotify instances with the other daemons of the
+//! user (FLEET-2): its own numbers, when to ask the others, and whether to end
+//! for another daemon. There is no timer: numbers change only in turns.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -13,15 +13,7 @@ use super::Daemon;
 use super::end::Ending;
 use super::say::Say;
 use crate::event::Event;
-use crate::fleet::{self, Limits, Numbers, NumbersFile, Own};
-use crate::system::proc;
-
-/// The number of watches, and the memory in bytes, by which a daemon grows
-/// until it checks again. It is less where the limit is low.
-const STEPS: (u64, u64) = (256, 8 << 20);
-
-/// The part of a limit that is the most for a step, as its inverse.
-const STEPS_PER_LIMIT: u64 = 32;
+use crate::fleet::{self, Numbers, NumbersFile, Own};
 
 /// The maximum number of looks at degraded places between two requests for an
 /// inotify instance: ten minutes.
@@ -35,18 +27,16 @@ pub(super) struct Fleet {
     file: Option<NumbersFile>,
     /// The numbers in the file.
     written: Numbers,
-    /// The watches and the memory at the last check; `None` before the first.
-    checked: Option<(u64, u64)>,
-    /// By how many watches and bytes the daemon grows until it checks again.
-    steps: (u64, u64),
+    /// Whether the start is over.
+    has_started: bool,
     /// Whether to ask other daemons for an inotify instance.
     lacks_instance: bool,
     /// The number of looks at degraded places until the others are asked for an
     /// instance again, and the number after that. If all of them serve clients,
     /// asking often would only cost time.
     looks: (u32, u32),
-    /// Whether a check is in progress.
-    is_checking: bool,
+    /// Whether the others are being asked.
+    is_asking: bool,
     /// When the daemon was last used, on the clock of the system's uptime.
     used: Millis,
     /// The connections that have sent no request that counts as a use.
@@ -63,11 +53,10 @@ impl Fleet {
         Self {
             file,
             written: Numbers::default(),
-            checked: None,
-            steps: STEPS,
+            has_started: false,
             lacks_instance: false,
             looks: (1, 1),
-            is_checking: false,
+            is_asking: false,
             used: fleet::uptime(),
             lookers: HashSet::new(),
         }
@@ -138,59 +127,32 @@ impl Daemon {
         }
     }
 
-    /// Writes the daemon's numbers if they have changed, and begins a check if
-    /// there is a reason for one. Called at the end of each turn, after the
-    /// answers are sent.
+    /// Writes the daemon's numbers if they have changed, and asks other daemons
+    /// to end if an inotify instance is missing. Called at the end of each turn,
+    /// after the answers are sent.
     pub(super) fn look_at_fleet(&mut self) {
         self.write_numbers();
-        let Numbers {
-            watches, memory, ..
-        } = self.fleet.written;
-        if let Some((before, bytes)) = &mut self.fleet.checked {
-            // What was given back counts as growth when it is taken again.
-            (*before, *bytes) = ((*before).min(watches), (*bytes).min(memory));
+        // A start is over when the first client has its answer.
+        let is_answered = self.clients.requests > 0 && self.clients.asked.is_empty();
+        if !self.fleet.has_started && (is_answered || !self.options.on_demand) {
+            self.fleet.has_started = true;
+            self.fleet.lacks_instance |= self.disk.watcher.lacks_backend();
         }
-        let grown = match self.fleet.checked {
-            // A start is over when the first client has its answer.
-            None => {
-                (self.clients.requests > 0 && self.clients.asked.is_empty())
-                    || !self.options.on_demand
-            }
-            Some((before, bytes)) => {
-                let (step, bytes_step) = self.fleet.steps;
-                watches >= before + step || memory >= bytes + bytes_step
-            }
-        };
-        let lacks_instance = self.fleet.checked.is_none() && self.disk.watcher.lacks_backend();
-        let lacks_instance = lacks_instance || self.fleet.lacks_instance;
-        let ends = self.ending.is_some();
-        if self.fleet.is_checking || ends || !(grown || self.fleet.lacks_instance) {
+        if !self.fleet.lacks_instance || self.fleet.is_asking || self.ending.is_some() {
             return;
         }
         let Some(directory) = self.options.places.lock.parent() else {
             return;
         };
-        self.fleet.checked = Some((watches, memory));
         self.fleet.lacks_instance = false;
-        self.fleet.is_checking = true;
+        self.fleet.is_asking = true;
         let own = Own {
             key: self.options.places.key.clone(),
             directory: directory.to_owned(),
-            lacks_instance,
         };
-        let limits = Limits {
-            watches: self.options.config.fleet_watches,
-            memory: self.options.config.fleet_memory,
-        };
-        let most = limits.most();
-        let step = |most: Option<u64>, usual: u64| match most {
-            Some(most) => (most / STEPS_PER_LIMIT).clamp(1, usual),
-            None => usual,
-        };
-        self.fleet.steps = (step(most.watches, STEPS.0), step(most.memory, STEPS.1));
         let events = self.events.clone();
         tokio::spawn(async move {
-            let ended = fleet::share(own, most).await;
+            let ended = fleet::share(own).await;
             let _loop_has_ended = events.send(Event::Shared { ended });
         });
     }
@@ -198,26 +160,14 @@ impl Daemon {
     fn write_numbers(&mut self) {
         let written = &self.fleet.written;
         let serves = !self.clients.peers.is_empty();
-        let watches = self.disk.watcher.watched() as u64;
-        let instances = u64::from(self.disk.watcher.has_instance());
-        let changed = serves != written.serves
-            || instances != written.instances
-            || watches.abs_diff(written.watches) >= self.fleet.steps.0
-            || written.pid == 0;
-        if !changed {
+        let has_instance = self.disk.watcher.has_instance();
+        if serves == written.serves && has_instance == written.has_instance && written.pid != 0 {
             return;
         }
-        // Before the daemon serves a client, its memory has hardly changed.
-        let memory = match serves && written.pid != 0 {
-            true => written.memory,
-            false => proc::memory().private,
-        };
         self.fleet.written = Numbers {
             pid: std::process::id(),
             used: self.fleet.used,
-            watches,
-            memory,
-            instances,
+            has_instance,
             serves,
         };
         if let Some(file) = &self.fleet.file {
@@ -225,9 +175,9 @@ impl Daemon {
         }
     }
 
-    /// Takes the result of a check.
+    /// Takes note of how many daemons have ended.
     pub(super) fn shared(&mut self, ended: usize) {
-        self.fleet.is_checking = false;
+        self.fleet.is_asking = false;
         if ended > 0 && self.disk.watcher.lacks_backend() {
             self.mend_coverage();
         }

@@ -212,27 +212,6 @@ pub(crate) fn memory() -> Memory {
     }
 }
 
-/// Returns the memory of this machine, or of the container that this process
-/// runs in if that has less, in bytes; `None` if the system does not report it.
-pub(crate) fn memory_of_machine() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    let machine = kilobytes.checked_mul(1024)?;
-    let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let container = container.and_then(|text| text.trim().parse().ok());
-    Some(machine.min(container.unwrap_or(machine)))
-}
-
-/// Returns the number of inotify watches that one user may have; `None` if the
-/// system does not report it (inotify(7)).
-pub(crate) fn most_watches() -> Option<u64> {
-    let text = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
-    text.trim().parse().ok()
-}
-
 /// Returns an id of this run of the machine; `None` if the system does not
 /// report one.
 pub(crate) fn boot() -> Option<String> {

@@ -88,16 +88,6 @@ pub(crate) fn memory() -> Memory {
 }
 
 /// Returns `None`.
-pub(crate) fn memory_of_machine() -> Option<u64> {
-    None
-}
-
-/// Returns `None`.
-pub(crate) fn most_watches() -> Option<u64> {
-    None
-}
-
-/// Returns `None`.
 pub(crate) fn boot() -> Option<String> {
     None
 }
