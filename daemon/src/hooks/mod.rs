@@ -29,7 +29,6 @@ mod patch;
 mod rules;
 mod running;
 mod scopes;
-mod shell;
 mod shell_patch;
 mod shown;
 mod standing;

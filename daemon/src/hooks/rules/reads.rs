@@ -10,13 +10,7 @@ use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Output, Reading};
 use super::super::memory::Before;
-use super::super::shell::{self, Lines};
 use super::{late, remember};
-
-/// The size in bytes up to which a command's output is taken to be complete if
-/// it is not known. An output of a larger file may have been cut without a
-/// report.
-const SMALL: u64 = 8 << 10;
 
 /// Returns the current content of a path, if it is a file that can be read.
 pub(super) async fn look(
@@ -192,42 +186,6 @@ fn same_lines(one: &str, other: &str) -> bool {
     one.lines().eq(other.lines())
 }
 
-/// Records what a command has certainly printed of a file as a read.
-pub(super) async fn after_command(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    before: Before,
-    printed: &shell::Printed,
-    output: &Output,
-) {
-    let text = output.text.as_deref();
-    let there = match text {
-        Some(_) => text_of(daemon, session, &before).await,
-        None => None,
-    };
-    let ranges = match (text, there) {
-        (Some(text), Some(there)) => {
-            let wanted = lines_wanted(&printed.lines, &before, Some(text));
-            printed_of(&wanted, text, &there)
-        }
-        (text, _) => printed_ranges(&printed.lines, &before, text),
-    };
-    for range in ranges {
-        let read = FileRead {
-            range: Some(range).filter(|range| range.start > 1 || range.end < before.lines),
-            hash: Some(before.hash),
-            ..file_read(session, &before.path)
-        };
-        let _not_a_file = daemon.ask(read).await;
-    }
-}
-
-/// Returns the file's text, if its content is the one from before the command.
-async fn text_of(daemon: &DaemonHandle, session: &SessionId, before: &Before) -> Option<String> {
-    let (hash, text) = content(daemon, session, &before.path).await?;
-    (hash == before.hash).then_some(text)
-}
-
 /// Returns a file's content, if it is text and fits one answer.
 pub(super) async fn content(
     daemon: &DaemonHandle,
@@ -242,111 +200,6 @@ pub(super) async fn content(
     read.hash.zip(read.text.filter(|_| is_text))
 }
 
-/// Returns those of the wanted lines that are in the output. Agents cut long
-/// outputs, and what was cut off was not shown.
-fn printed_of(wanted: &[LineRange], output: &str, file: &str) -> Vec<LineRange> {
-    let lines: Vec<&str> = file.lines().collect();
-    let of = |range: &LineRange| {
-        let first = range.start.saturating_sub(1) as usize;
-        lines.get(first..(range.end as usize).min(lines.len()))
-    };
-    let mut printed = output.lines().filter(|line| *line != "--");
-    let mut shown = Vec::new();
-    for range in wanted {
-        let whole = of(range).unwrap_or_default().iter();
-        let count = whole
-            .zip(printed.by_ref())
-            .take_while(|(line, printed)| is_line(printed, line))
-            .count();
-        let Some(last) = u32::try_from(count)
-            .ok()
-            .and_then(|count| count.checked_sub(1))
-        else {
-            break;
-        };
-        let end = range.start.saturating_add(last);
-        shown.push(LineRange {
-            start: range.start,
-            end,
-        });
-        if end < range.end {
-            break;
-        }
-    }
-    // `cat -A` and similar commands change lines but never shorten them. An
-    // output as short as this one has not been cut.
-    if shown.is_empty() && output.len() as u64 <= SMALL {
-        let lines_wanted = wanted.iter().filter_map(of).flatten();
-        let bytes: usize = lines_wanted.map(|line| line.len() + 1).sum();
-        if output.trim_end().len() >= bytes.saturating_sub(trailing(wanted, &lines)) {
-            return wanted.to_vec();
-        }
-    }
-    shown
-}
-
-/// Returns the number of bytes at the end of the last range that are only line
-/// ends and white space, since agents trim outputs.
-fn trailing(wanted: &[LineRange], lines: &[&str]) -> usize {
-    let end = wanted.last().map_or(0, |range| range.end as usize);
-    let tail = lines.get(..end.min(lines.len())).unwrap_or_default();
-    let blank = tail.iter().rev().take_while(|line| line.trim().is_empty());
-    let blank: usize = blank.map(|line| line.len() + 1).sum();
-    let last = tail.iter().rev().find(|line| !line.trim().is_empty());
-    blank + 1 + last.map_or(0, |line| line.len() - line.trim_end().len())
-}
-
-/// Returns whether a line of output is that line of the file, possibly with its
-/// number before it.
-fn is_line(printed: &str, line: &str) -> bool {
-    printed.strip_suffix(line).is_some_and(|before| {
-        before
-            .chars()
-            .all(|letter| letter.is_ascii_digit() || " \t:-".contains(letter))
-    })
-}
-
-/// Returns the lines that a command prints, or those that its output names.
-fn lines_wanted(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
-    let last = before.lines.max(1);
-    let ranges: Vec<(u32, u32)> = match lines {
-        Lines::All => vec![(1, last)],
-        Lines::First(count) => vec![(1, *count)],
-        Lines::Last(0) => Vec::new(),
-        Lines::Last(count) => vec![(last.saturating_sub(*count).saturating_add(1).max(1), last)],
-        Lines::Ranges(ranges) => ranges
-            .iter()
-            .map(|(start, end)| (*start, end.unwrap_or(last)))
-            .collect(),
-        Lines::Numbered => text.and_then(shell::numbers).unwrap_or_default(),
-    };
-    ranges
-        .into_iter()
-        .map(|(start, end)| LineRange {
-            start,
-            end: end.min(last),
-        })
-        .filter(|range| range.is_valid())
-        .collect()
-}
-
-/// Returns the lines that a command prints, without comparing them with the
-/// file: all of them, or none if the output may have been cut.
-fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<LineRange> {
-    let ranges = lines_wanted(lines, before, text);
-    // Agents cut long outputs; then not all of it entered the context.
-    let wanted: usize = ranges
-        .iter()
-        .map(|range| (range.end - range.start) as usize + 1)
-        .sum();
-    let whole = match text {
-        Some(_) if before.size == 0 => true,
-        Some(text) => text.lines().count() >= wanted,
-        None => before.size <= SMALL,
-    };
-    if whole { ranges } else { Vec::new() }
-}
-
 pub(super) fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
     FileRead::new(session.clone(), path.clone())
 }
@@ -354,63 +207,6 @@ pub(super) fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn before(lines: u32, size: u64) -> Before {
-        Before {
-            path: ClientPath::from("a"),
-            hash: Hash::of(b""),
-            lines,
-            size,
-        }
-    }
-
-    fn spans(ranges: Vec<LineRange>) -> Vec<(u32, u32)> {
-        ranges
-            .into_iter()
-            .map(|range| (range.start, range.end))
-            .collect()
-    }
-
-    #[test]
-    fn what_certainly_was_printed() {
-        let of = |lines, text| spans(printed_ranges(&lines, &before(4, 8), text));
-        assert_eq!(of(Lines::All, Some("1\n2\n3\n4\n")), [(1, 4)]);
-        assert_eq!(of(Lines::All, Some("1\n[cut]")), []);
-        assert_eq!(of(Lines::All, None), [(1, 4)]);
-        assert_eq!(of(Lines::First(2), Some("1\n2")), [(1, 2)]);
-        assert_eq!(of(Lines::First(9), Some("1\n2\n3\n4")), [(1, 4)]);
-        assert_eq!(of(Lines::Last(2), Some("3\n4")), [(3, 4)]);
-        assert_eq!(of(Lines::Last(9), Some("1\n2\n3\n4")), [(1, 4)]);
-        assert_eq!(of(Lines::Last(0), Some("")), []);
-        let two = Lines::Ranges(vec![(1, Some(1)), (3, None), (9, Some(12))]);
-        assert_eq!(of(two, Some("1\n3\n4")), [(1, 1), (3, 4)]);
-        assert_eq!(of(Lines::Numbered, Some("2:x\n3-y\n")), [(2, 3)]);
-        assert_eq!(of(Lines::Numbered, None), []);
-        let large = before(4, SMALL + 1);
-        assert_eq!(spans(printed_ranges(&Lines::All, &large, None)), []);
-    }
-
-    #[test]
-    fn what_was_cut_off_was_not_shown() {
-        let file = "one\ntwo\nthree\n\nfive\n";
-        let all = [LineRange { start: 1, end: 5 }];
-        let of = |wanted: &[LineRange], output| spans(printed_of(wanted, output, file));
-        assert_eq!(of(&all, file), [(1, 5)]);
-        assert_eq!(of(&all, file.trim_end()), [(1, 5)], "trimmed");
-        assert_eq!(of(&all, "one\ntwo\nth... [truncated]"), [(1, 2)]);
-        assert_eq!(of(&all, "o[truncated]"), []);
-        assert_eq!(of(&all, "     1\tone\n     2\ttwo\n"), [(1, 2)]);
-        assert_eq!(of(&all, "one$\ntwo$\nthree$\n$\nfive$\n"), [(1, 5)]);
-        let two = [
-            LineRange { start: 1, end: 1 },
-            LineRange { start: 3, end: 5 },
-        ];
-        assert_eq!(of(&two, "1:one\n--\n3:three\n"), [(1, 1), (3, 3)]);
-        let long = "x".repeat(200_000) + "\n";
-        let cut = "x".repeat(30_000) + "... [truncated]";
-        let first = [LineRange { start: 1, end: 1 }];
-        assert_eq!(spans(printed_of(&first, &cut, &long)), []);
-    }
 
     #[test]
     fn the_lines_that_a_tool_showed() {
