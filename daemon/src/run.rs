@@ -267,6 +267,7 @@ impl Daemon {
     }
 
     fn take(&mut self, event: Event) {
+        tracing::trace!("takes {event:?}");
         match event {
             Event::Watch(waiting) => {
                 let raw = self.disk.backlog.take(waiting);

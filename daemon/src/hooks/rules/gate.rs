@@ -156,7 +156,7 @@ struct Seen {
 
 impl File<'_> {
     async fn weigh(&self, change: &Change) -> Option<Found> {
-        let (hash, now) = writes::bytes(self.daemon, self.session, &self.path).await?;
+        let (hash, now) = writes::bytes(self.daemon, &self.path).await?;
         let text = std::str::from_utf8(&now).ok()?;
         let result = match change {
             Change::Delete => Some(Vec::new()),

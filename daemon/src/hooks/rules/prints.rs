@@ -15,7 +15,7 @@ use super::super::happened::Output;
 use super::super::memory::{Before, Call, Noted};
 use super::super::named::{self, Named};
 use super::super::shown::{self, Held, Seen};
-use super::{late, reads, remember};
+use super::{late, reads, remember, writes};
 
 /// The maximum time of a search for the names in a command: the agent waits for
 /// it.
@@ -47,7 +47,7 @@ pub(super) async fn before(
     let began = SystemTime::now();
     let mut noted = Vec::new();
     for named in named(daemon, cwd, command).await {
-        noted.extend(note(daemon, session, cwd, named).await);
+        noted.extend(note(daemon, cwd, named).await);
     }
     remember(daemon, session, call, |known| {
         known.began = Some(began);
@@ -141,7 +141,7 @@ async fn compare(
         found
     });
     for named in found.await.unwrap_or_default() {
-        noted.extend(note(daemon, session, cwd, named).await);
+        noted.extend(note(daemon, cwd, named).await);
     }
     let mut now: Vec<(Before, Arc<str>)> = Vec::new();
     for noted in &noted {
@@ -149,7 +149,7 @@ async fn compare(
         let path = &noted.before.path;
         now.push(match reads::look(daemon, session, path).await {
             Some(found) if found.hash == noted.before.hash => same,
-            Some(_) => content(daemon, session, path).await.unwrap_or(same),
+            Some(_) => content(daemon, path).await.unwrap_or(same),
             None => same,
         });
     }
@@ -218,14 +218,9 @@ async fn look(
     looked.await.ok()
 }
 
-async fn note(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    cwd: Option<&Path>,
-    named: Named,
-) -> Option<Noted> {
+async fn note(daemon: &DaemonHandle, cwd: Option<&Path>, named: Named) -> Option<Noted> {
     let path: ClientPath = daemon.place(cwd, named.path.to_str()?).await?;
-    let (before, text) = content(daemon, session, &path).await?;
+    let (before, text) = content(daemon, &path).await?;
     Some(Noted {
         before,
         text,
@@ -236,10 +231,10 @@ async fn note(
 /// Returns a file's content, if it is text.
 pub(super) async fn content(
     daemon: &DaemonHandle,
-    session: &SessionId,
     path: &ClientPath,
 ) -> Option<(Before, Arc<str>)> {
-    let (hash, text) = reads::content(daemon, session, path).await?;
+    let (hash, bytes) = writes::bytes(daemon, path).await?;
+    let text = String::from_utf8(bytes.to_vec()).ok()?;
     let held = Before {
         path: path.clone(),
         hash,

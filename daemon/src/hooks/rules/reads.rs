@@ -186,20 +186,6 @@ fn same_lines(one: &str, other: &str) -> bool {
     one.lines().eq(other.lines())
 }
 
-/// Returns a file's content, if it is text and fits one answer.
-pub(super) async fn content(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    path: &ClientPath,
-) -> Option<(Hash, String)> {
-    let read = FileReadText::new(session.clone(), path.clone())
-        .force(true)
-        .track(false);
-    let read = daemon.ask(read).await.ok()?;
-    let is_text = read.encoding == TextEncoding::Utf8 && !read.truncated;
-    read.hash.zip(read.text.filter(|_| is_text))
-}
-
 pub(super) fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
     FileRead::new(session.clone(), path.clone())
 }

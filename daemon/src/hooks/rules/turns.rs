@@ -80,7 +80,7 @@ pub(super) async fn mentions(
         if reads::look(daemon, session, &path).await.is_none() {
             continue;
         }
-        if let Some((file, held)) = prints::content(daemon, session, &path).await {
+        if let Some((file, held)) = prints::content(daemon, &path).await {
             let names = [named];
             let file_shown = File {
                 names: &names,
