@@ -57,6 +57,7 @@ pub mod framed;
 pub mod fuse;
 pub mod givenback;
 pub mod hooks;
+pub mod house;
 pub mod http;
 pub mod limits;
 pub mod machine;

@@ -98,6 +98,14 @@ impl DaemonHandle {
         }
     }
 
+    /// Returns the hash and the bytes of a file on disk, unless they are too many
+    /// to be stored.
+    pub(super) async fn bytes(&self, path: &ClientPath) -> Option<(Hash, Arc<[u8]>)> {
+        let (_, hash, bytes, _) = self.cx.on_disk(path).await.ok()?;
+        let is_small = bytes.len() as u64 <= self.cx.config.contents_file;
+        is_small.then_some((hash, bytes))
+    }
+
     pub(super) async fn standing(&self, session: &SessionId) -> Standing {
         let session = session.clone();
         let standing = self

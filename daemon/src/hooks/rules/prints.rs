@@ -15,7 +15,7 @@ use super::super::happened::Output;
 use super::super::memory::{Before, Call, Noted};
 use super::super::named::{self, Named};
 use super::super::shown::{self, Held, Seen};
-use super::{late, reads, remember, writes};
+use super::{late, reads, remember};
 
 /// The maximum time of a search for the names in a command: the agent waits for
 /// it.
@@ -233,7 +233,7 @@ pub(super) async fn content(
     daemon: &DaemonHandle,
     path: &ClientPath,
 ) -> Option<(Before, Arc<str>)> {
-    let (hash, bytes) = writes::bytes(daemon, path).await?;
+    let (hash, bytes) = daemon.bytes(path).await?;
     let text = String::from_utf8(bytes.to_vec()).ok()?;
     let held = Before {
         path: path.clone(),

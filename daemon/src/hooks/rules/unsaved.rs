@@ -6,7 +6,6 @@ use touchmark_proto::{ClientPath, FileState, LineRange, SessionId};
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Change, Verdict};
 use super::super::{destroys, edits, notice};
-use super::writes;
 use crate::config::Unsaved;
 use touchmark_engine::text::lines;
 
@@ -54,7 +53,7 @@ async fn overlaps(
         return true;
     }
     let path = ClientPath::from(&file.path);
-    let Some((_, now)) = writes::bytes(daemon, &path).await else {
+    let Some((_, now)) = daemon.bytes(&path).await else {
         return false;
     };
     let edit = edits::likeliest(change, &now).and_then(|result| lines::places(&now, &result));

@@ -68,7 +68,7 @@ pub(super) async fn begin(
                     _ => Some(place.clone()),
                 };
                 let read = match &from {
-                    Some(from) => bytes(daemon, from).await,
+                    Some(from) => daemon.bytes(from).await,
                     None => None,
                 };
                 base = read
@@ -271,13 +271,6 @@ async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> O
     }
 }
 
-/// Returns the bytes of a file on disk, unless they are too many to be stored.
-pub(super) async fn bytes(daemon: &DaemonHandle, path: &ClientPath) -> Option<(Hash, Arc<[u8]>)> {
-    let (_, hash, bytes, _) = daemon.cx.on_disk(path).await.ok()?;
-    let is_small = bytes.len() as u64 <= daemon.cx.config.contents_file;
-    is_small.then_some((hash, bytes))
-}
-
 /// Ends the mark of a tool that has written.
 pub(super) async fn commit(
     daemon: &DaemonHandle,
@@ -340,7 +333,7 @@ pub(super) async fn commit(
 pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again: bool) {
     for Left { path, written } in daemon.memory.left(session) {
         let Some(words) = written.words else { continue };
-        let Some((hash, bytes)) = bytes(daemon, &path).await else {
+        let Some((hash, bytes)) = daemon.bytes(&path).await else {
             continue;
         };
         if HashOrAbsent::Hash(hash) == written.hash {
