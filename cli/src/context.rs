@@ -129,6 +129,23 @@ impl Context {
         output::line(&output::fitted(text))
     }
 
+    /// Prints what was done: with `--json` as facts, else as a line that is not a
+    /// result.
+    pub(crate) fn tell(&self, facts: &Value, text: &str) -> Outcome {
+        match self.global.json {
+            true => self.json(facts),
+            false => self.say(text),
+        }
+    }
+
+    /// Prints the lines of a list. If it is empty, says so.
+    pub(crate) fn list(&self, lines: &[String], empty: &str) -> Outcome {
+        match lines.is_empty() {
+            true => self.say(empty),
+            false => output::lines(lines),
+        }
+    }
+
     /// Prints a line for the user on standard error, next to the output of a
     /// command that runs. `--quiet` suppresses it.
     pub(crate) fn note(&self, text: &str) {

@@ -80,10 +80,10 @@ fn status(context: &Context) -> Outcome {
     if context.global.json {
         return context.json(&json_of(&all, limits));
     }
-    if all.is_empty() {
-        return context.say("no workspaces");
+    match all.is_empty() {
+        true => context.say("no workspaces"),
+        false => output::lines(&lines(&all, limits, &View::here())),
     }
-    output::lines(&lines(&all, limits, &View::here()))
 }
 
 /// Whether a workspace has a daemon.
