@@ -19,8 +19,8 @@ use crate::style;
 use crate::system::terminal::is_terminal;
 use crate::wire::result_json;
 
-/// How long a daemon that has accepted the connection is waited for. An undo of
-/// large files takes seconds, and who runs a command can interrupt it.
+/// How long a daemon may take for an answer. An undo of large files takes
+/// seconds, and the user can interrupt a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The options of every command, before or after its name.
@@ -138,7 +138,7 @@ impl Context {
         }
     }
 
-    /// Prints the lines of a list. If it is empty, says so.
+    /// Prints the lines of a list, or `empty` if there are none.
     pub(crate) fn list(&self, lines: &[String], empty: &str) -> Outcome {
         match lines.is_empty() {
             true => self.say(empty),

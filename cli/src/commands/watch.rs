@@ -44,7 +44,7 @@ const HEADER: Duration = Duration::from_secs(2);
 /// its duration have passed.
 const REST: u32 = 20;
 
-/// How long to wait for events in a pipe. It has no effect beside waking up.
+/// How long to wait for events in a pipe. Its end has no effect.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// How long a daemon may be away, as in a restart, before the feed ends.
@@ -136,9 +136,9 @@ struct Screen<'a> {
     /// where each line is written once.
     frame: Option<Frame>,
     fold: Fold,
-    /// When the newest event came.
+    /// When the newest event arrived.
     newest: Instant,
-    /// When the oldest event that `fold` holds back came.
+    /// When the oldest event arrived that `fold` has not returned yet.
     held: Option<Instant>,
     /// Events up to this fact were shown as the past.
     shown: u64,

@@ -100,7 +100,7 @@ fn state(row: &WorktreeRow) -> (Style, String) {
     }
 }
 
-/// Returns what is said of an overlapping file, behind its name.
+/// Returns the text after the name of an overlapping file.
 fn said(overlap: &WorktreeOverlap) -> String {
     let there = match overlap.removed {
         Some(true) => "removed there".to_owned(),
