@@ -148,17 +148,8 @@ pub(crate) fn ignored(bytes: &[u8]) {
         list: PathBuf::from("/nonexistent"),
     };
     let ask = SearchGrep {
-        session: None,
-        pattern: "hit".into(),
-        path: None,
         glob: glob.clone(),
-        file_type: None,
-        before_context: None,
-        after_context: None,
-        context: None,
-        case_insensitive: false,
-        multiline: false,
-        max_matches: None,
+        ..SearchGrep::new("hit")
     };
     let stop = Stop::at(Instant::now() + Duration::from_secs(10));
     let found = match search(&tree.0, &ask, 1 << 20, &trust, &stop) {

@@ -235,7 +235,8 @@ fn check(directory: &Path, done: &Done) {
         // A fact that is looked up is the one that was stored, or an error.
         let found = opened
             .store
-            .reader()
+            .readers()
+            .open()
             .and_then(|reader| reader.facts_after(0, 1_000));
         for one in found.into_iter().flatten() {
             assert_eq!(one, record(one.n));

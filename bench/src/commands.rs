@@ -114,17 +114,9 @@ pub(crate) fn git_command(world: &World, arguments: &[&str]) -> Command {
 
 /// Returns the request that opens the window of a session's command.
 pub(crate) fn begin(session: &SessionId) -> CommandBegin {
-    CommandBegin {
-        session: session.clone(),
-        label: Some("sed -i".into()),
-        paths: None,
-        pid: None,
-        bind: false,
-        call_id: None,
-        ttl_ms: None,
-        formatter: false,
-        scope: Some(CommandScope::Workspace),
-    }
+    CommandBegin::new(session.clone())
+        .label("sed -i")
+        .scope(CommandScope::Workspace)
 }
 
 fn commands(options: &Options, world: &World, client: &Client) -> Result<Measured> {
@@ -146,11 +138,7 @@ fn commands(options: &Options, world: &World, client: &Client) -> Result<Measure
         let begun = kept.begin.time(|| client.call(begin(&session)))?;
         write_in_place(file, format!("{round:0>1024}").as_bytes())?;
         let started = std::time::Instant::now();
-        let ended = client.call(CommandEnd {
-            command: Some(begun.command),
-            exit: Some(0),
-            ..CommandEnd::default()
-        })?;
+        let ended = client.call(CommandEnd::new().command(begun.command).exit(0))?;
         let took = started.elapsed();
         kept.end.add(took);
         kept.both.add(took + kept.begin.last());
@@ -204,11 +192,7 @@ fn undos(options: &Options, part: &mut Part, world: &World, client: &Client) -> 
         let mut by_agent = before.clone();
         by_agent[3] = format!("{round} an agent's line\n");
         write_all(files, &by_agent.concat())?;
-        client.call(CommandEnd {
-            command: Some(begun.command.clone()),
-            exit: Some(0),
-            ..CommandEnd::default()
-        })?;
+        client.call(CommandEnd::new().command(begun.command.clone()).exit(0))?;
         let (mut with_users, mut without_agents) = (by_agent, before);
         for text in [&mut with_users, &mut without_agents] {
             text[15] = format!("{round} a user's line\n");
@@ -221,13 +205,13 @@ fn undos(options: &Options, part: &mut Part, world: &World, client: &Client) -> 
         };
         floor.time(|| write_beside(world.tree.beside(), &with_users.concat()))?;
         let undone = undo.time(|| {
-            client.call(Undo {
-                session: Some(session.clone()),
-                command: Some(begun.command),
-                now: true,
-                likely: true,
-                ..Undo::default()
-            })
+            client.call(
+                Undo::new()
+                    .session(session.clone())
+                    .command(begun.command)
+                    .now(true)
+                    .likely(true),
+            )
         })?;
         all_hold(files, &without_agents.concat(), &undone)?;
         let redone = redo.time(|| {

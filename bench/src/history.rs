@@ -105,11 +105,7 @@ fn by_agent(
 ) -> Result<()> {
     let begun = client.call(begin(session))?;
     write()?;
-    client.call(CommandEnd {
-        command: Some(begun.command),
-        exit: Some(0),
-        ..CommandEnd::default()
-    })?;
+    client.call(CommandEnd::new().command(begun.command).exit(0))?;
     Ok(())
 }
 
@@ -305,13 +301,11 @@ fn switched(options: &Options, part: &mut Part) -> Result<()> {
         let switching = started.elapsed();
         client.call(Sync {})?;
         let started = Instant::now();
-        client.call(FileBlame {
-            path: world.tree.names[0].as_str().into(),
-            at: None,
-            range: Some(LineRange { start: 1, end: 1 }),
-            exact: None,
-            commits: Some(false),
-        })?;
+        client.call(
+            FileBlame::new(world.tree.names[0].as_str())
+                .range(LineRange { start: 1, end: 1 })
+                .commits(false),
+        )?;
         if round > 0 {
             switch.add(switching);
             look.add(started.elapsed());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use touchmark_client::hash_of;
-use touchmark_proto::changes::{Ack, ModifiedTake};
+use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::edits::EditMark;
 use touchmark_proto::{AuthorKind, HashOrAbsent, State};
@@ -373,15 +373,7 @@ fn write_status_notify(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
 fn write_take(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     let bytes = stage.contents.next();
     let hash = hash_of(&bytes);
-    let take = ModifiedTake {
-        session: stage.session.clone(),
-        peek: false,
-        ack: Ack::Implicit,
-        paths: Some(vec![stage.name(TAKEN).into()]),
-        sync: None,
-        verify: None,
-        limit: None,
-    };
+    let take = ModifiedTake::new(stage.session.clone()).paths(vec![stage.name(TAKEN).into()]);
     let taken = samples.time(|| -> Result<_> {
         write_in_place(stage.path(TAKEN), &bytes)?;
         Ok(stage.client.call(take)?)
@@ -397,15 +389,8 @@ fn write_take(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
 fn mark_write_status(stage: &mut Stage, samples: &mut Samples) -> Result<()> {
     let bytes = stage.contents.next();
     let hash = hash_of(&bytes);
-    let mark = EditMark {
-        session: stage.session.clone(),
-        path: stage.name(MARKED).into(),
-        expect: Some(HashOrAbsent::Hash(hash)),
-        require_read: false,
-        bind: false,
-        ttl_ms: None,
-        step: None,
-    };
+    let mark =
+        EditMark::new(stage.session.clone(), stage.name(MARKED)).expect(HashOrAbsent::Hash(hash));
     let query = status_of(&stage.session, stage.name(MARKED), true);
     let file = samples.time(|| {
         stage.client.call(mark)?;

@@ -190,30 +190,13 @@ pub(crate) fn session(name: &str) -> Result<SessionId> {
 }
 
 pub(crate) fn read_of(session: &SessionId, name: &str, sync: bool) -> FileRead {
-    FileRead {
-        session: session.clone(),
-        path: name.into(),
-        hash: None,
-        range: None,
-        total_lines: None,
-        text: None,
-        step: None,
-        source: None,
-        sync: Some(sync),
-        verify: None,
-    }
+    FileRead::new(session.clone(), name).sync(sync)
 }
 
 pub(crate) fn status_of(session: &SessionId, name: &str, sync: bool) -> FileStatus {
-    FileStatus {
-        session: session.clone(),
-        paths: Some(vec![ClientPath::from(name)]),
-        state: Vec::new(),
-        sync: Some(sync),
-        verify: None,
-        limit: None,
-        cursor: None,
-    }
+    FileStatus::new(session.clone())
+        .paths(vec![ClientPath::from(name)])
+        .sync(sync)
 }
 
 /// Returns the state of one file.
@@ -230,13 +213,11 @@ pub(crate) fn all_in(client: &Client, session: &SessionId, state: State) -> Resu
     let mut cursor = None;
     loop {
         let page = client.call(FileStatus {
-            session: session.clone(),
-            paths: None,
             state: vec![state],
             sync: Some(cursor.is_none()),
-            verify: None,
             limit: Some(PAGE),
             cursor,
+            ..FileStatus::new(session.clone())
         })?;
         files.extend(page.files);
         cursor = page.more;

@@ -14,12 +14,12 @@ use serde::Serialize;
 use touchmark_client::Error as ClientError;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::history::{Blame, BlameLine, FileBlame};
-use touchmark_client::proto::{At, Author, AuthorKind, ClientPath, Evidence, Hash, RelPath};
+use touchmark_client::proto::{At, Author, AuthorKind, Evidence, Hash, RelPath};
 
-use crate::commands::blame::blamed;
+use crate::blame::{self, blamed};
 use crate::hunks::decoded;
 use crate::output::Outcome;
-use git::{Brought, Commit, Repository};
+use git::{AddedLines, Commit, Repository};
 
 /// A commit, and the authors of the lines that it added.
 #[derive(Debug, Serialize)]
@@ -30,18 +30,18 @@ pub(crate) struct Attested {
     pub(crate) subject: String,
     /// The files, by path. Files that git does not compare by line are left
     /// out.
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<AttestedFile>,
     /// The counts of all files.
     pub(crate) totals: Totals,
 }
 
 /// The lines that a commit added to one file.
 #[derive(Debug, Serialize)]
-pub(crate) struct File {
+pub(crate) struct AttestedFile {
     /// The path in the repository.
     pub(crate) path: RelPath,
     /// The lines, in the order of the file.
-    pub(crate) ranges: Vec<Range>,
+    pub(crate) ranges: Vec<AuthorRange>,
     /// Why some of its lines have no author; `None` if all have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct File {
 
 /// A range of lines with one author.
 #[derive(Debug, Serialize)]
-pub(crate) struct Range {
+pub(crate) struct AuthorRange {
     /// The first line, from 1.
     pub(crate) start: u32,
     /// The last line, inclusive.
@@ -72,7 +72,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, range: &Range) {
+    fn add(&mut self, range: &AuthorRange) {
         let lines = range.end - range.start + 1;
         self.lines += lines;
         *match range.author.kind {
@@ -98,7 +98,7 @@ pub(crate) fn attest(
         files: Vec::new(),
         totals: Totals::default(),
     };
-    for (path, Brought { lines, blob }) in brought {
+    for (path, AddedLines { lines, blob }) in brought {
         let file = repository
             .top()
             .join(&*touchmark_client::proto::native::name(&path));
@@ -143,12 +143,10 @@ fn writers(
     let mut cause = String::new();
     for at in [Some(same), then].into_iter().flatten() {
         let ask = FileBlame {
-            path: ClientPath::from(file),
             at: Some(at),
-            range: None,
-            exact: None,
             // A line that the history does not know has no author here.
             commits: Some(false),
+            ..FileBlame::new(file)
         };
         match blamed(client, &ask) {
             Ok(blame) if blame.lines.iter().all(|line| line.clock.is_none()) => {
@@ -204,12 +202,12 @@ fn without_end(line: &[u8]) -> &[u8] {
 }
 
 /// Returns the lines that a commit added to a file, as ranges by author.
-fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> File {
+fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> AttestedFile {
     let (writers, mut cause) = match known {
         Ok(writers) => (writers, None),
         Err(cause) => (Vec::new(), Some(cause)),
     };
-    let mut ranges: Vec<Range> = Vec::new();
+    let mut ranges: Vec<AuthorRange> = Vec::new();
     for line in lines {
         let writer = writers.get(*line as usize - 1).cloned().flatten();
         if writer.is_none() && cause.is_none() {
@@ -225,7 +223,7 @@ fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> 
             {
                 last.end = *line;
             }
-            _ => ranges.push(Range {
+            _ => ranges.push(AuthorRange {
                 start: *line,
                 end: *line,
                 author,
@@ -233,7 +231,7 @@ fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> 
             }),
         }
     }
-    File {
+    AttestedFile {
         path,
         ranges,
         cause,
@@ -241,20 +239,18 @@ fn of_file(path: RelPath, lines: &[u32], known: Result<Vec<Writer>, String>) -> 
 }
 
 /// Returns the lines of each agent's session in a file, as ranges.
-pub(crate) fn by_session(file: &File) -> BTreeMap<&str, Vec<(u32, u32)>> {
-    let mut sessions: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
+pub(crate) fn by_session(file: &AttestedFile) -> BTreeMap<&str, Vec<(u32, u32)>> {
+    let mut lines: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for range in &file.ranges {
-        let Some(session) = &range.author.session else {
-            continue;
-        };
-        let ranges = sessions.entry(session.as_str()).or_default();
-        match ranges.last_mut() {
-            // The next range has the same author with other evidence.
-            Some(last) if last.1 + 1 == range.start => last.1 = range.end,
-            _ => ranges.push((range.start, range.end)),
+        if let Some(session) = &range.author.session {
+            let own = lines.entry(session.as_str()).or_default();
+            own.extend(range.start..=range.end);
         }
     }
-    sessions
+    let ranges = lines.into_iter();
+    ranges
+        .map(|(session, lines)| (session, blame::ranges(lines)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One file per command.
+//! The command line, and one file for each command.
 
 pub(crate) mod attest;
 pub(crate) mod audit;
@@ -42,30 +42,158 @@ pub(crate) mod uninstall;
 pub(crate) mod watch;
 pub(crate) mod worktrees;
 
-use crate::args::{Arguments, Command};
-use crate::context::Context;
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::context::{Context, Global};
+use crate::help;
 use crate::output::Outcome;
+
+/// Tell coding agents which of their file copies are out of date, and you who changed what.
+///
+/// One daemon per workspace watches the files that agents have read. Commands start it if none
+/// runs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "touchmark",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 the answer is no, 2 wrong use, 3 no daemon and none could be started, 4 the daemon said an error, 5 the command of --check failed."
+)]
+pub(crate) struct Arguments {
+    /// The options of every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands, in the order and the groups of `touchmark help`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    // Connect agents.
+    /// Connect the agents on this machine, or disconnect them
+    Setup(setup::Options),
+    /// Check the system, the daemon and the connected agents
+    Doctor,
+    /// Run a command whose changes are attributed to a session
+    Run(run::Options),
+    /// Install or remove an agent's hooks; also what the hooks run
+    Hook(hook::Options),
+    /// Serve the Model Context Protocol on standard input and output
+    Mcp(mcp::Options),
+    /// Remove touchmark from this machine: settings, services, daemons
+    Uninstall(uninstall::Options),
+    // See who changed what.
+    /// Open a page of who has read and changed what, to review and undo
+    Ui(ui::Options),
+    /// Show a live feed of who reads and changes which files
+    Watch(watch::Options),
+    /// List what was done, and who changed which files, newest first
+    Log(log::Options),
+    /// Show what changed since a prompt, a time or a version
+    Diff(diff::Options),
+    /// Show who wrote each line of a file
+    Blame(blame::Options),
+    /// Show who wrote the lines that a commit added
+    Attest(attest::Options),
+    /// Print a version of a file
+    Show(show::Options),
+    /// List everything recorded about a file, with corrections
+    History(history::Options),
+    /// List prompts, and what was changed after each
+    Checkpoints(checkpoint::ListOptions),
+    /// List the sessions
+    Sessions,
+    /// List the files a session has read, and which copies are stale
+    Files(files::Options),
+    /// List what changed, for a session or since a clock
+    Modified(modified::Options),
+    /// List worktrees, and lines that two of them changed
+    Worktrees,
+    // Get something back.
+    /// Undo one author's changes; all other lines stay
+    Undo(undo::Options),
+    /// Reverse an undo
+    Redo(undo::RedoOptions),
+    /// Undo what agents did since a prompt; other people's lines stay
+    Rewind(undo::RewindOptions),
+    /// Review agents' changes that you have not looked at yet
+    Review(review::Options),
+    /// Say who wrote a change
+    Claim(claim::Options),
+    /// Restore a version of a file
+    Restore(restore::Options),
+    /// List, show, restore or delete contents that lost their file name
+    Recovered(recovered::Options),
+    // The daemon.
+    /// Show the state of the daemon
+    Status,
+    /// Show all workspaces of this user, and what their daemons use
+    Fleet(fleet::Options),
+    /// Start the daemon in the background
+    Start,
+    /// Stop the daemon
+    Stop(stop::Options),
+    /// Stop the daemon and start another; state and open edits survive
+    Restart,
+    /// Install, remove or show this workspace's systemd user units
+    Service(service::Options),
+    /// Show the daemon's log
+    Logs(logs::Options),
+    /// Compare all tracked files with the disk
+    Audit,
+    /// Run the daemon in the foreground
+    Daemon(daemon::Options),
+    /// Print the socket's path, whether or not a daemon runs
+    Socket,
+    // What is stored.
+    /// Show counts of what was refused, repeated and saved
+    Stats(stats::Options),
+    /// Create, list or delete checkpoints; list what changed since one
+    Checkpoint(checkpoint::Options),
+    /// Remove stored state of a session, stored contents, or everything
+    Forget(forget::Options),
+    // Learn, and use in scripts.
+    /// Give a tour in a temporary workspace, with a real daemon
+    Demo(demo::Options),
+    /// Send any request of the protocol; print the result as JSON
+    Call(call::Options),
+    /// Print the completion script of a shell
+    Completions(completions::Options),
+    /// Print the manual page, or write all of them
+    Man(man::Options),
+}
+
+/// Returns the command line's definition, with groups and examples.
+pub(crate) fn definition() -> clap::Command {
+    help::with_examples(Arguments::command())
+}
 
 /// Runs the command of a command line.
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     match arguments.command {
         // These commands need no workspace, and work without a home directory.
         Command::Completions(options) => completions::run(&options),
-        Command::Man(options) => man::run(&options),
+        Command::Man(options) => man::run(&options, definition()),
         Command::Demo(options) => demo::run(&options, &arguments.global),
-        Command::Daemon(options) => daemon::run(options, &arguments.global),
+        Command::Daemon(options) => daemon::run(options, arguments.global),
         Command::Hook(options) => hook::run(&options, arguments.global),
         command => {
             let context = Context::new(arguments.global)?;
             match command {
                 Command::Watch(options) => watch::run(&context, &options),
                 Command::Ui(options) => ui::run(&context, &options),
-                Command::Start(_) => start::run(&context),
+                Command::Start => start::run(&context),
                 Command::Stop(options) => stop::run(&context, &options),
-                Command::Restart(_) => start::restart(&context),
-                Command::Status(options) => status::run(&context, &options),
+                Command::Restart => start::restart(&context),
+                Command::Status => status::run(&context),
                 Command::Fleet(options) => fleet::run(&context, &options),
-                Command::Socket(_) => socket::run(&context),
+                Command::Socket => socket::run(&context),
                 Command::Call(options) => call::run(&context, &options),
                 Command::Modified(options) => modified::run(&context, options),
                 Command::Log(options) => log::run(&context, &options),
@@ -82,8 +210,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Rewind(options) => undo::rewind(&context, &options),
                 Command::Review(options) => review::run(&context, &options),
                 Command::Redo(options) => undo::redo(&context, &options),
-                Command::Sessions(_) => sessions::run(&context),
-                Command::Worktrees(options) => worktrees::run(&context, &options),
+                Command::Sessions => sessions::run(&context),
+                Command::Worktrees => worktrees::run(&context),
                 Command::Stats(options) => stats::run(&context, options),
                 Command::Checkpoints(options) => checkpoint::list(&context, &options),
                 Command::Checkpoint(options) => checkpoint::run(&context, options),
@@ -93,8 +221,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Service(options) => service::run(&context, &options),
                 Command::Setup(options) => setup::run(&context, &options),
                 Command::Uninstall(options) => uninstall::run(&context, &options),
-                Command::Doctor(_) => doctor::run(&context),
-                Command::Audit(_) => audit::run(&context),
+                Command::Doctor => doctor::run(&context),
+                Command::Audit => audit::run(&context),
                 Command::Logs(options) => logs::run(&context, &options),
                 Command::Completions(_)
                 | Command::Man(_)
@@ -103,5 +231,33 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 | Command::Hook(_) => Ok(()),
             }
         }
+    }
+}
+
+/// Returns whether a command line is for `touchmark run`.
+pub(crate) fn is_run(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("run") => return true,
+            // The only option before the command that takes a value.
+            Some("--workspace") => drop(arguments.next()),
+            Some(option) if option.starts_with('-') => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_is_recognised_wherever_it_stands() {
+        let is = |line: &str| is_run(line.split(' ').map(OsString::from));
+        assert!(is("run x"));
+        assert!(is("--quiet --workspace run run x"));
+        assert!(!is("--workspace run status"));
+        assert!(!is("call run"));
     }
 }

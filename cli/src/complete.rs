@@ -5,17 +5,17 @@ use std::ffi::OsStr;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::checkpoints::CheckpointList;
+use touchmark_client::proto::SessionId;
+use touchmark_client::proto::checkpoints::{CheckpointList, CheckpointRow};
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::sessions::{SessionList, SessionRow};
 use touchmark_client::proto::undo::UndoList;
 
-use crate::args::Global;
-use crate::commands::modified::verb;
-use crate::context::{Context, zone};
+use crate::context::Global;
+use crate::context::{Connection, Context};
 use crate::output::Outcome;
-use crate::text::{author, called, escaped};
-use crate::versions::when;
+use crate::text::{author, called, escaped, zone};
+use crate::versions::{verb, when};
 
 /// The maximum number of versions, sessions and checkpoints that are offered.
 /// The newest are offered.
@@ -27,7 +27,7 @@ pub(crate) fn file_and_version(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((file, begun)) = current.to_str().and_then(|text| text.rsplit_once('@')) else {
         return files();
     };
-    let offered = of_file(file).unwrap_or_default().into_iter();
+    let offered = of_file(file).into_iter();
     let all = offered.chain(moments(begun));
     let versions: Vec<_> = all
         .filter(|offered| {
@@ -57,8 +57,7 @@ pub(crate) fn by(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes a session.
 pub(crate) fn session(current: &OsStr) -> Vec<CompletionCandidate> {
-    let sessions = connected().and_then(|(_, client)| sessions(&client));
-    let sessions = sessions.unwrap_or_default();
+    let sessions = connected(|connection| sessions(&connection.client));
     let names = sessions
         .iter()
         .map(|row| CompletionCandidate::new(name(row)));
@@ -74,29 +73,25 @@ pub(crate) fn session_or_version(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes an undo that can be reversed, the newest first.
 pub(crate) fn undo(current: &OsStr) -> Vec<CompletionCandidate> {
-    let undos = connected().and_then(|(_, client)| Ok(client.call(UndoList {})?.undos));
-    let undos = undos.unwrap_or_default().into_iter();
-    let offered = undos.filter(|undo| undo.redo_of.is_none()).map(|undo| {
-        let help = format!("{} {}", when(undo.time, &zone()), escaped(&undo.what, 60));
-        CompletionCandidate::new(undo.undo).help(Some(help.into()))
-    });
+    let undos = connected(|connection| Ok(connection.client.call(UndoList {})?.undos));
+    let offered = undos
+        .into_iter()
+        .filter(|undo| undo.redo_of.is_none())
+        .map(|undo| {
+            let help = format!("{} {}", when(undo.time, &zone()), escaped(&undo.what, 60));
+            CompletionCandidate::new(undo.undo).help(Some(help.into()))
+        });
     begin(offered.take(OFFERED), &current.to_string_lossy())
 }
 
 /// Completes a checkpoint of any session, the newest first.
 pub(crate) fn checkpoint(current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut all = Vec::new();
-    if let Ok((_, client)) = connected() {
-        for row in sessions(&client).unwrap_or_default() {
-            let ask = CheckpointList {
-                session: row.session.clone(),
-                limit: None,
-                cursor: None,
-            };
-            let found = client.call(ask).map(|rows| rows.checkpoints);
-            all.extend(found.unwrap_or_default());
-        }
-    }
+    let mut all: Vec<CheckpointRow> = connected(|connection| {
+        let client = &connection.client;
+        let sessions = sessions(client)?.into_iter();
+        let all = sessions.map(|row| newest_checkpoints(client, row.session));
+        Ok(all.flatten().collect())
+    });
     all.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.clock.n));
     let offered = all.into_iter().take(OFFERED).map(|checkpoint| {
         let text = checkpoint.text.unwrap_or_default();
@@ -108,24 +103,27 @@ pub(crate) fn checkpoint(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn moments(begun: &str) -> Vec<CompletionCandidate> {
     let mut all = vec![CompletionCandidate::new("now")];
-    if let Ok((_, client)) = connected() {
-        for row in sessions(&client).unwrap_or_default() {
-            let (session, name) = (row.session.clone(), name(&row));
+    all.extend(connected(|connection| {
+        let mut all = Vec::new();
+        for row in sessions(&connection.client)? {
+            let name = name(&row);
             all.push(CompletionCandidate::new(format!("seen:{name}")));
-            let ask = CheckpointList {
-                session,
-                limit: None,
-                cursor: None,
-            };
-            let checkpoints = client.call(ask).map(|rows| rows.checkpoints);
-            for checkpoint in checkpoints.unwrap_or_default().iter().rev().take(OFFERED) {
+            let checkpoints = newest_checkpoints(&connection.client, row.session);
+            all.extend(checkpoints.iter().rev().take(OFFERED).map(|checkpoint| {
                 let value = format!("{name}/{}", checkpoint.checkpoint);
                 let help = when(checkpoint.time, &zone());
-                all.push(CompletionCandidate::new(value).help(Some(help.into())));
-            }
+                CompletionCandidate::new(value).help(Some(help.into()))
+            }));
         }
-    }
+        Ok(all)
+    }));
     begin(all, begun)
+}
+
+/// Returns the newest checkpoints of a session, oldest first.
+fn newest_checkpoints(client: &Client, session: SessionId) -> Vec<CheckpointRow> {
+    let found = client.call(CheckpointList::new(session));
+    found.map(|rows| rows.checkpoints).unwrap_or_default()
 }
 
 fn begin(
@@ -140,31 +138,27 @@ fn begin(
 }
 
 /// Returns the newest versions of a file.
-fn of_file(file: &str) -> Outcome<Vec<CompletionCandidate>> {
-    let (context, client) = connected()?;
-    let workspace = context.workspace()?;
-    let log = client.call(FileLog {
-        paths: Some(vec![context.path(&workspace, file.as_ref())?]),
-        limit: u32::try_from(OFFERED).ok(),
-        ..FileLog::default()
-    })?;
-    let zone = zone();
-    let offered = log.entries.iter().map(|entry| {
-        let version = &entry.version;
-        let (time, by) = (when(version.time, &zone), author(&version.author));
-        let help = format!("{time} {by} {}", verb(version.kind));
-        CompletionCandidate::new(version.clock.n.to_string()).help(Some(help.into()))
-    });
-    Ok(offered.collect())
+fn of_file(file: &str) -> Vec<CompletionCandidate> {
+    connected(|connection| {
+        let log = connection.client.call(FileLog {
+            paths: Some(vec![connection.path(file.as_ref())?]),
+            limit: u32::try_from(OFFERED).ok(),
+            ..FileLog::default()
+        })?;
+        let zone = zone();
+        let offered = log.entries.iter().map(|entry| {
+            let version = &entry.version;
+            let (time, by) = (when(version.time, &zone), author(&version.author));
+            let help = format!("{time} {by} {}", verb(version.kind));
+            CompletionCandidate::new(version.clock.n.to_string()).help(Some(help.into()))
+        });
+        Ok(offered.collect())
+    })
 }
 
 /// Returns the sessions that were active last.
 fn sessions(client: &Client) -> Outcome<Vec<SessionRow>> {
-    let answer = client.call(SessionList {
-        limit: None,
-        cursor: None,
-    })?;
-    let mut sessions = answer.sessions;
+    let mut sessions = client.call(SessionList::new())?.sessions;
     sessions.sort_by_key(|row| std::cmp::Reverse(row.last_active));
     sessions.truncate(OFFERED);
     Ok(sessions)
@@ -174,9 +168,9 @@ fn name(row: &SessionRow) -> String {
     called(&row.session, row.label.as_deref())
 }
 
-/// Connects to a running daemon. Completion does not start one.
-fn connected() -> Outcome<(Context, Client)> {
-    let context = Context::new(Global::default())?;
-    let client = context.connect_running(&context.workspace()?)?;
-    Ok((context, client))
+/// Returns what is found with a running daemon. Completion starts none; without
+/// one, and after an error, nothing is offered.
+fn connected<T>(find: impl FnOnce(&Connection<'_>) -> Outcome<Vec<T>>) -> Vec<T> {
+    let found = Context::new(Global::default()).and_then(|context| find(&context.open_running()?));
+    found.unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Asks the user at the terminal.
+//! Questions to the user at the terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use crate::output::{Failure, Outcome};
+use crate::output::{self, Failure, Outcome};
 
 /// Asks a yes-or-no question. Any answer other than yes is no.
 ///
@@ -19,4 +19,28 @@ pub(crate) fn agreed(question: &str, instead: &str) -> Outcome<bool> {
     let mut answer = String::new();
     input.read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}
+
+/// Asks a question until the answer is one of `answers`, each with its letter
+/// and its word. After any other answer `help` is printed. Returns `None` at the
+/// end of the input.
+pub(crate) fn choice<T: Copy>(
+    question: &str,
+    answers: &[(&str, &str, T)],
+    help: &str,
+) -> Outcome<Option<T>> {
+    loop {
+        write!(anstream::stderr(), "{question} ")?;
+        let mut said = String::new();
+        if io::stdin().read_line(&mut said)? == 0 {
+            return Ok(None);
+        }
+        let said = said.trim();
+        let mut meant = answers.iter();
+        match meant.find(|(letter, word, _)| said == *letter || said == *word) {
+            Some((_, _, answer)) => return Ok(Some(*answer)),
+            None if help.is_empty() => {}
+            None => output::line(help)?,
+        }
+    }
 }

@@ -1,25 +1,44 @@
 //! What the commands share: the workspace and a connection to its daemon.
 
-use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
+use clap::Args;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::Method;
+use touchmark_client::proto::Reply;
 use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::sessions::{SessionList, SessionRow};
 use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
-use crate::args::Global;
 use crate::output::{self, Failure, Outcome};
-use crate::style::{self, paint};
+use crate::style;
+use crate::system::terminal::is_terminal;
+use crate::wire::result_json;
 
 /// How long a daemon that has accepted the connection is waited for. An undo of
 /// large files takes seconds, and who runs a command can interrupt it.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The options of every command, before or after its name.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Global {
+    /// The workspace [default: the nearest directory upward with a running daemon, a .touchmark.toml or a .git]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print results as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print only results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Do not start a daemon if none runs
+    #[arg(long, global = true)]
+    pub(crate) no_start: bool,
+}
 
 /// One run of the command.
 pub(crate) struct Context {
@@ -74,11 +93,27 @@ impl Context {
         Start::default()
     }
 
-    /// Returns a file from the command line as a path for the daemon.
-    pub(crate) fn path(&self, workspace: &Workspace, file: &Path) -> Outcome<ClientPath> {
-        Ok(ClientPath::from(
-            spoken(file, &current_directory()?, &workspace.root).as_path(),
-        ))
+    /// Connects to the daemon of the workspace, which it starts unless
+    /// `--no-start` is given.
+    pub(crate) fn open(&self) -> Outcome<Connection<'_>> {
+        let workspace = self.workspace()?;
+        let client = self.connect(&workspace)?;
+        Ok(self.opened(workspace, client))
+    }
+
+    /// Connects to the daemon of the workspace, if one runs.
+    pub(crate) fn open_running(&self) -> Outcome<Connection<'_>> {
+        let workspace = self.workspace()?;
+        let client = self.connect_running(&workspace)?;
+        Ok(self.opened(workspace, client))
+    }
+
+    fn opened(&self, workspace: Workspace, client: Client) -> Connection<'_> {
+        Connection {
+            context: self,
+            workspace,
+            client,
+        }
     }
 
     /// Prints a value as JSON.
@@ -91,17 +126,51 @@ impl Context {
         if self.global.quiet {
             return Ok(());
         }
-        output::line(text)
+        output::line(&output::fitted(text))
     }
 
     /// Prints a line for the user on standard error, next to the output of a
     /// command that runs. `--quiet` suppresses it.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
-            let name = paint(style::DIM, "touchmark:");
-            let text = crate::text::escaped(text, 2000);
-            let _nobody_reads = writeln!(anstream::stderr(), "{name} {text}");
+            let text = output::noted(style::DIM, &crate::text::escaped(text, 2000));
+            let _output_is_closed = writeln!(anstream::stderr(), "{text}");
         }
+    }
+}
+
+/// A connection to the daemon of the workspace.
+pub(crate) struct Connection<'c> {
+    pub(crate) context: &'c Context,
+    pub(crate) workspace: Workspace,
+    pub(crate) client: Client,
+}
+
+impl Connection<'_> {
+    /// Sends a request, and returns its result. With `--json` the result is
+    /// printed, and `None` returned.
+    pub(crate) fn answer<M: Method>(&self, ask: M) -> Outcome<Option<M::Result>> {
+        if self.context.global.json {
+            self.json(self.client.request(ask.into_request())?)?;
+            return Ok(None);
+        }
+        Ok(Some(self.client.call(ask)?))
+    }
+
+    /// Prints the result of a reply as JSON.
+    pub(crate) fn json(&self, reply: Reply) -> Outcome {
+        self.context.json(&result_json(reply, &self.workspace.root))
+    }
+
+    /// Returns a file from the command line as a path for the daemon.
+    pub(crate) fn path(&self, file: &Path) -> Outcome<ClientPath> {
+        let absolute = spoken(file, &current_directory()?, &self.workspace.root);
+        Ok(ClientPath::from(absolute.as_path()))
+    }
+
+    /// Returns the session that a user means; `None` if none was named.
+    pub(crate) fn meant(&self, said: Option<&SessionId>) -> Outcome<Option<SessionId>> {
+        said.map(|said| meant(&self.client, said)).transpose()
     }
 }
 
@@ -170,11 +239,11 @@ pub(crate) fn pages<T>(
 /// Returns all sessions.
 pub(crate) fn all_sessions(client: &Client) -> Outcome<Vec<SessionRow>> {
     pages(|cursor| {
-        let asked = SessionList {
-            limit: None,
+        let ask = SessionList {
             cursor,
+            ..SessionList::new()
         };
-        let answer = client.call(asked)?;
+        let answer = client.call(ask)?;
         Ok((answer.sessions, answer.more))
     })
 }
@@ -218,40 +287,12 @@ pub(crate) fn meant(client: &Client, said: &SessionId) -> Outcome<SessionId> {
     }
 }
 
-/// Returns the user's time zone.
-pub(crate) fn zone() -> TimeZone {
-    TimeZone::system()
-}
-
-/// Returns whether standard output is a terminal.
-pub(crate) fn is_terminal() -> bool {
-    use std::io::IsTerminal as _;
-    std::io::stdout().is_terminal()
-}
-
 /// Returns this command's introduction to the daemon.
 pub(crate) fn hello() -> Hello {
     Hello {
         role: Some(Role::Tool),
         ..Hello::new("touchmark", env!("CARGO_PKG_VERSION"))
     }
-}
-
-/// Returns a directory for display, with `~` for the home directory.
-pub(crate) fn directory(path: &Path) -> String {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let short = home
-        .as_deref()
-        .filter(|home| home.parent().is_some())
-        .and_then(|home| path.strip_prefix(home).ok())
-        .map(|rest| match rest.as_os_str() == OsStr::new("") {
-            true => PathBuf::from("~"),
-            false => Path::new("~").join(rest),
-        });
-    crate::text::escaped(
-        &short.as_deref().unwrap_or(path).to_string_lossy(),
-        crate::text::MAX_NAME,
-    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entry::{Burst, Entry, Note, Verb, Who};
+pub(crate) use entry::{Entry, Note, Verb, Who};
 pub(crate) use fold::Fold;
 pub(crate) use frame::{Frame, Size};
 pub(crate) use header::Header;

@@ -7,8 +7,8 @@
 use touchmark_client::Error;
 use touchmark_client::proto::ErrorCode;
 
-/// What the daemon says, and what a person is told instead. Of two texts that
-/// begin alike, the longer one comes first.
+/// The daemon's text, and the text for a person that replaces it. Of two texts
+/// that begin alike, the longer one is first.
 const TABLE: &[(&str, &str)] = &[
     (" (`file/log`)", ""),
     (" (`touchmark log`)", ""),

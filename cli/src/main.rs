@@ -4,16 +4,20 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
-mod args;
 mod attest;
+mod blame;
+mod checkpoints;
 mod commands;
 mod complete;
 mod confirm;
 mod context;
+mod daemon;
 mod feed;
+mod findings;
 mod help;
 mod hints;
 mod hunks;
+mod likely;
 mod mcp;
 mod output;
 mod pager;
@@ -29,7 +33,9 @@ mod timeline;
 mod tour;
 mod trace;
 mod ui;
+mod undone;
 mod versions;
+mod wire;
 
 fn main() -> ExitCode {
     // Agents run hooks before and after every tool, so this is checked first.
@@ -38,18 +44,18 @@ fn main() -> ExitCode {
     }
     // A shell requests completions with a variable. Without it this does
     // nothing.
-    clap_complete::CompleteEnv::with_factory(help::command).complete();
-    let parsed = help::command().try_get_matches();
-    let arguments = match parsed.and_then(|found| args::Arguments::from_arg_matches(&found)) {
+    clap_complete::CompleteEnv::with_factory(commands::definition).complete();
+    let parsed = commands::definition().try_get_matches();
+    let arguments = match parsed.and_then(|found| commands::Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version exit with 0, wrong use with 2. `run` uses 125,
             // since its exit code is the command's.
             let wrong = error.use_stderr();
-            let _nobody_reads = error.print();
+            let _output_is_closed = error.print();
             return match wrong {
                 false => ExitCode::SUCCESS,
-                true if args::is_run(std::env::args_os().skip(1)) => ExitCode::from(125),
+                true if commands::is_run(std::env::args_os().skip(1)) => ExitCode::from(125),
                 true => ExitCode::from(2),
             };
         }

@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
+use anstyle::Style;
 use serde_json::Value;
 use touchmark_client::Error as ClientError;
 use touchmark_client::proto;
 
 use crate::hints;
 use crate::style::{self, paint};
-use crate::text::{MAX_NAME, escaped, path, without_hidden};
+use crate::system::terminal;
+use crate::text::{MAX_NAME, escaped, path, width, without_hidden, wrapped};
 
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -27,22 +29,15 @@ pub(crate) enum Failure {
     /// has named a method.
     #[error(transparent)]
     Call(ClientError),
-    /// `touchmark daemon` ended with an error.
+    /// An error with its own exit code: of `touchmark daemon`, of systemd,
+    /// of `touchmark run` or of the command of `--check`.
     #[error("{message}")]
-    Daemon {
+    Coded {
         /// The exit code of this process.
         code: u8,
-        /// Why the daemon ended.
+        /// What went wrong.
         message: String,
-        /// What to do.
-        hint: &'static str,
-    },
-    /// systemd returned an error or is not available.
-    #[error("{message}")]
-    Manager {
-        /// What systemd printed, or what is missing.
-        message: String,
-        /// What to do.
+        /// What to do; empty for nothing.
         hint: &'static str,
     },
     /// The command of `touchmark run` failed. It has printed why.
@@ -50,14 +45,6 @@ pub(crate) enum Failure {
     Ended {
         /// The exit code of this process.
         code: u8,
-    },
-    /// The command of `--check` failed, or was stopped.
-    #[error("{message}")]
-    Check {
-        /// The exit code of this process.
-        code: u8,
-        /// Which command, and how it ended.
-        message: String,
     },
     /// The reader has closed the output.
     #[error("the output was closed")]
@@ -78,6 +65,15 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Returns an error with this exit code and without a hint.
+    pub(crate) fn coded(code: u8, message: impl Into<String>) -> Self {
+        Self::Coded {
+            code,
+            message: message.into(),
+            hint: "",
+        }
+    }
+
     /// Returns the exit code: 1 the answer is no, 2 wrong use, 3 no daemon and
     /// none could be started, 4 the daemon returned an error, 5 the command of
     /// `--check` failed.
@@ -87,8 +83,7 @@ impl Failure {
             Self::Closed => 0,
             Self::No(_) | Self::Other(_) => 1,
             Self::Usage(_) => 2,
-            Self::Manager { .. } => 3,
-            Self::Daemon { code, .. } | Self::Ended { code } | Self::Check { code, .. } => *code,
+            Self::Coded { code, .. } | Self::Ended { code } => *code,
             Self::Client(error) | Self::Call(error) => match error {
                 ClientError::Daemon(_) | ClientError::Protocol(_) => 4,
                 ClientError::Place { .. } => 2,
@@ -103,18 +98,20 @@ impl Failure {
             Self::Closed | Self::Ended { .. } => return,
             Self::Client(error) => (Some(error.code()), hints::of(error)),
             Self::Call(error) => (Some(error.code()), error.hint().to_owned()),
-            Self::Daemon { hint, .. } | Self::Manager { hint, .. } => (None, (*hint).to_owned()),
+            Self::Coded { hint, .. } => (None, (*hint).to_owned()),
             _ => (None, String::new()),
         };
-        let mut text = paint(style::WARN, "touchmark:");
         let message = self.to_string();
         // The lines of a message stay, but its characters are not trusted.
-        for (number, line) in message.lines().take(20).enumerate() {
-            let gap = if number == 0 { " " } else { "\n  " };
-            let _ = write!(text, "{gap}{}", escaped(line, 2000));
+        let lines = message.lines().take(20).map(|line| escaped(line, 2000));
+        let mut lines: Vec<String> = lines.collect();
+        if let (Some(name), Some(last)) = (name, lines.last_mut()) {
+            let _ = write!(last, " ({name})");
         }
-        if let Some(name) = name {
-            let _ = write!(text, " ({name})");
+        let (first, rest) = lines.split_first().unwrap_or((&message, &[]));
+        let mut text = noted(style::WARN, first);
+        for line in rest {
+            let _ = write!(text, "\n{}", fitted(&format!("  {line}")));
         }
         if let Self::Client(ClientError::Daemon(error)) | Self::Call(ClientError::Daemon(error)) =
             self
@@ -122,19 +119,32 @@ impl Failure {
             text.push_str(&concerned(error));
         }
         if !hint.is_empty() {
-            let _ = write!(
-                text,
-                "\n  {} {}",
-                paint(style::BOLD, "hint:"),
-                escaped(&hint, 2000)
-            );
+            let hint = fitted(&format!("  hint: {}", escaped(&hint, 2000)));
+            let hint = hint.replacen("hint:", &paint(style::BOLD, "hint:"), 1);
+            let _ = write!(text, "\n{hint}");
         }
         // With a closed standard error the message has no reader.
         let _ = writeln!(anstream::stderr(), "{text}");
     }
 }
 
-/// Returns the files that an error is about, each on a line of its own.
+/// Returns a message in lines that fit the terminal. In a pipe or a file it stays
+/// one line.
+pub(crate) fn fitted(message: &str) -> String {
+    let room = terminal::room();
+    match width(message) <= room {
+        true => message.to_owned(),
+        false => wrapped(message, room, "  ").join("\n"),
+    }
+}
+
+/// Returns a message for standard error, after this program's name.
+pub(crate) fn noted(how: Style, message: &str) -> String {
+    let name = paint(how, "touchmark:");
+    fitted(&format!("touchmark: {message}")).replacen("touchmark:", &name, 1)
+}
+
+/// Returns the files that an error is about, each on a separate line.
 fn concerned(error: &proto::Error) -> String {
     let mut text = String::new();
     for file in error.files.iter().take(20) {
@@ -157,6 +167,11 @@ pub(crate) fn line(text: &str) -> Outcome {
     writeln!(out, "{text}")?;
     out.flush()?;
     Ok(())
+}
+
+/// Prints several lines.
+pub(crate) fn lines(lines: &[String]) -> Outcome {
+    lines.iter().try_for_each(|text| line(text))
 }
 
 /// Prints a value as JSON: on one line, or indented if `wide`.

@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 
-use crate::context::{Context, is_terminal};
+use crate::context::Context;
 use crate::output::Outcome;
+use crate::system::terminal::is_terminal;
 use crate::text::is_hidden;
 
 /// The destination of long output.
@@ -76,7 +77,7 @@ impl Page {
 /// Waits until the user has left the pager.
 impl Drop for Page {
     fn drop(&mut self) {
-        let _nobody_reads = self.out.flush();
+        let _output_is_closed = self.out.flush();
         self.out = Box::new(io::sink());
         if let Some(mut pager) = self.pager.take() {
             let _it_has_ended = pager.wait();

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use touchmark_client::Environment;
 use touchmark_client::proto::{Places, native};
 
-use crate::commands::daemon::doctor::Finding;
+use crate::daemon::doctor::Finding;
 use crate::output::{Failure, Outcome};
 use crate::system::files::private_directory;
 
@@ -130,10 +130,10 @@ impl<'e> Service<'e> {
         for unit in [self.socket(), self.daemon()] {
             let state = manager.property(Some(&unit), "LoadState")?;
             if state != "loaded" {
-                return Err(Failure::Manager {
-                    message: format!("{unit} is {state}: written to {}", self.units().display()),
-                    hint: "the manager may look elsewhere: compare `systemctl --user show --property=UnitPath`",
-                });
+                return Err(manager::failure(
+                    format!("{unit} is {state}: written to {}", self.units().display()),
+                    "the manager may look elsewhere: compare `systemctl --user show --property=UnitPath`",
+                ));
             }
         }
         manager.order(&["enable", &self.socket()])?;

@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use touchmark_client::proto::activity::Activity;
 use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
-use crate::commands::fleet::State;
+use crate::commands::fleet::DaemonState;
 use crate::commands::{
-    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status, undo,
+    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status,
     worktrees,
 };
 use crate::feed::{Header, Layout};
 use crate::hunks;
 use crate::table::View;
 use crate::text::{is_hidden, width};
-use crate::timeline::{self, Row, Timeline};
+use crate::timeline::{self, LogRow, Timeline};
 
 /// The current time: 2026-11-22, 12:00.
 const NOW: u64 = 1_795_348_800_000;
@@ -215,14 +215,14 @@ fn snapshots_of_log() {
         .into_iter()
         .map(|version| of(json!({"version": version, "lines": counts})))
         .collect();
-    let rows = entries.into_iter().map(Row::Version);
-    let rows: Vec<Row> = rows.chain(done()).collect();
+    let rows = entries.into_iter().map(LogRow::Version);
+    let rows: Vec<LogRow> = rows.chain(done()).collect();
     matches("log", |view| timeline::lines(&rows, false, view));
     matches("log-stat", |view| timeline::lines(&rows, true, view));
 }
 
 /// Each kind of thing that was done, as rows of the log.
-fn done() -> Vec<Row> {
+fn done() -> Vec<LogRow> {
     let row = |n: u64, kind: &str, more: Value| {
         let mut row = json!({
             "clock": format!("1795000000000:{n}"), "time": NOW - n * MINUTE, "kind": kind,
@@ -230,7 +230,7 @@ fn done() -> Vec<Row> {
         for (key, value) in more.as_object().unwrap() {
             row[key] = value.clone();
         }
-        Row::Action(of::<Activity>(row).into())
+        LogRow::Action(of::<Activity>(row).into())
     };
     let by_claude = |name: &str, text: &str| json!({"session": CLAUDE, "label": "claude-1", "name": name, "text": text});
     let command =
@@ -314,10 +314,10 @@ fn versions_are_folded_into_what_made_them() {
             vec![by_command(15, "b"), by_command(12, "a"), saved(5, "b")],
         ]
     };
-    let told = |rows: Vec<Row>| -> Vec<String> {
+    let told = |rows: Vec<LogRow>| -> Vec<String> {
         let rows = rows.into_iter().map(|row| match row {
-            Row::Version(entry) => entry.version.clock.n.to_string(),
-            Row::Action(action) => {
+            LogRow::Version(entry) => entry.version.clock.n.to_string(),
+            LogRow::Action(action) => {
                 let name = action.row.name.unwrap();
                 format!("{name}: {:?}", action.files.unwrap())
             }
@@ -545,19 +545,9 @@ fn report(workspace: &str, degraded: Value) -> Value {
 fn snapshots_of_status() {
     let cause = "the limit of watches is reached: raise fs.inotify.max_user_watches";
     let degraded = json!([{"path": path(LONG), "cause": cause}]);
-    let all = [
-        of(report("/srv/shop", json!([]))),
-        of(report(
-            "/srv/projects/with/a/very/long/name/of/a/workspace/shop",
-            degraded,
-        )),
-        of(report(
-            "/srv/文档/设计/导航栏/侧边栏/折叠面板/标题组件的说明文档",
-            json!([]),
-        )),
-    ];
-    matches("status", |view| status::screen(&all[1], view));
-    matches("status-all", |view| status::all_lines(&all, view));
+    let workspace = "/srv/projects/with/a/very/long/name/of/a/workspace/shop";
+    let status = of(report(workspace, degraded));
+    matches("status", |view| status::screen(&status, view));
 }
 
 #[test]
@@ -575,20 +565,24 @@ fn snapshots_of_the_fleet() {
     let long = "/srv/projects/with/a/very/long/name/of/a/workspace/shop";
     let wide = "/srv/文档/设计/导航栏/侧边栏/折叠面板/标题组件的说明文档";
     let all = fleet::rows(vec![
-        (short, State::Running, with(short, idle.clone(), json!([]))),
+        (
+            short,
+            DaemonState::Running,
+            with(short, idle.clone(), json!([])),
+        ),
         (
             long,
-            State::Running,
+            DaemonState::Running,
             with(
                 long,
                 json!({"connections": 3, "startedBy": "socket", "idleExitMs": null}),
                 json!([{"path": null, "cause": cause}]),
             ),
         ),
-        (wide, State::Running, with(wide, idle, json!([]))),
-        ("/srv/hangs", State::Silent, json!({"pid": 4711})),
-        ("/srv/asleep", State::Asleep, Value::Null),
-        ("/srv/gone", State::None, Value::Null),
+        (wide, DaemonState::Running, with(wide, idle, json!([]))),
+        ("/srv/hangs", DaemonState::Silent, json!({"pid": 4711})),
+        ("/srv/asleep", DaemonState::Asleep, Value::Null),
+        ("/srv/gone", DaemonState::None, Value::Null),
     ]);
     let limits = (Some(96_268), Some(6_300_000_000));
     matches("fleet", |view| fleet::lines(&all, limits, view));
@@ -623,7 +617,9 @@ fn snapshots_of_undo() {
         ),
         file(HIDDEN, "conflict", None, None),
     ];
-    matches("undo", |view| undo::lines(&files, false, false, view));
+    matches("undo", |view| {
+        crate::undone::lines(&files, false, false, view)
+    });
 }
 
 #[test]

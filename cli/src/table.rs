@@ -12,11 +12,9 @@ use anstyle::Style;
 use jiff::tz::TimeZone;
 use touchmark_client::proto::Millis;
 
-use crate::context::zone;
-use crate::output::{self, Outcome};
 use crate::style::paint;
 use crate::system::terminal;
-use crate::text::{age, ago, cut, now, start, width, wrapped};
+use crate::text::{age, ago, cut, now, start, width, wrapped, zone};
 
 /// A text of a table, and its style.
 pub(crate) type Cell = (Style, String);
@@ -29,7 +27,7 @@ const GAP: usize = 2;
 const BESIDE: usize = 30;
 
 /// The most room beside a row for which its first column gives way.
-const ASIDE: usize = 40;
+const MOST_BESIDE: usize = 40;
 
 /// How far remarks below a row are indented.
 const BELOW: usize = 4;
@@ -116,7 +114,12 @@ impl Table {
 
     /// Returns one text for each row, without a line break at its end. Each
     /// column is as wide as its widest text. Remarks may add lines.
-    pub(crate) fn lines(self, mut rows: Vec<Vec<Cell>>, columns: Option<usize>) -> Vec<String> {
+    pub(crate) fn lines(
+        self,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+        columns: Option<usize>,
+    ) -> Vec<String> {
+        let mut rows: Vec<Vec<Cell>> = rows.into_iter().collect();
         let remarks: Vec<Option<Cell>> = match self.has_remarks {
             true => rows.iter_mut().map(Vec::pop).collect(),
             false => rows.iter().map(|_| None).collect(),
@@ -142,16 +145,10 @@ impl Table {
         heads.collect()
     }
 
-    /// Prints the rows, as wide as the terminal is.
-    pub(crate) fn print(self, rows: Vec<Vec<Cell>>) -> Outcome {
-        let lines = self.lines(rows, terminal::columns());
-        lines.iter().try_for_each(|line| output::line(line))
-    }
-
     /// Takes the first step already if remarks are beside their rows then.
     fn leave_room(self, rows: &mut [Vec<Cell>], remarks: &[Option<Cell>], columns: usize) {
         let remarks = remarks.iter().flatten().map(|(_, text)| width(text));
-        let remarks = remarks.max().unwrap_or_default().min(ASIDE);
+        let remarks = remarks.max().unwrap_or_default().min(MOST_BESIDE);
         let Some(Step::Middle(column, least)) = self.steps.first().filter(|_| remarks > 0) else {
             return;
         };
@@ -283,7 +280,7 @@ fn line(row: &[Cell], widths: &[usize], remark: Option<Cell>, columns: Option<us
         } else {
             line.push_str(&" ".repeat(gap));
         }
-        // Only a word of its own is wider than the room.
+        // Only a single word is wider than the room.
         line.push_str(&paint(style, &cut(part, room)));
     }
     line
@@ -329,7 +326,7 @@ mod tests {
                 "a              01239999  1 read"
             ]
         );
-        // An id keeps what tells it from the others.
+        // An id keeps what distinguishes it from the others.
         assert_eq!(
             lines(32),
             [

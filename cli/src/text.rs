@@ -1,9 +1,14 @@
 //! Text for people: escaped names (SEC-4), sizes and times.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub(crate) use touchmark_client::proto::quoting::{escaped, is_hidden, without_hidden};
-use touchmark_client::proto::{Author, AuthorKind, Millis, RelPath, SessionId};
+use touchmark_client::proto::{
+    Author, AuthorKind, LineCounts, LineRange, Millis, RelPath, SessionId,
+};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The longest name printed, in characters.
@@ -48,6 +53,23 @@ pub(crate) fn path(path: &RelPath) -> String {
     escaped(&path.to_string_lossy(), MAX_NAME)
 }
 
+/// Returns a directory for display, with `~` for the home directory.
+pub(crate) fn directory(path: &Path) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let short = home
+        .as_deref()
+        .filter(|home| home.parent().is_some())
+        .and_then(|home| path.strip_prefix(home).ok())
+        .map(|rest| match rest.as_os_str() == OsStr::new("") {
+            true => PathBuf::from("~"),
+            false => Path::new("~").join(rest),
+        });
+    escaped(
+        &short.as_deref().unwrap_or(path).to_string_lossy(),
+        MAX_NAME,
+    )
+}
+
 /// Returns a session's id for people.
 pub(crate) fn session(session: &SessionId) -> String {
     escaped(session.as_str(), 60)
@@ -76,7 +98,7 @@ pub(crate) fn authors(authors: &[Author]) -> String {
 }
 
 /// Returns the text in lines of at most so many columns, broken between words.
-/// All but the first begin with `indent`. A wider word has a line of its own.
+/// All but the first begin with `indent`. A wider word is on a separate line.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let start = text.len() - text.trim_start().len();
@@ -147,10 +169,40 @@ pub(crate) fn folded(text: &str, columns: usize, indent: &str) -> Vec<String> {
 
 /// Returns a number of things: `1 file`, `2 files`.
 pub(crate) fn count(number: u64, one: &str) -> String {
-    match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {one}s"),
+    plural(number, one, &format!("{one}s"))
+}
+
+/// Returns a number of things whose plural has another end: `2 copies`.
+pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Returns numbers of things: `1 file, 2 hints`.
+pub(crate) fn list(counts: &[(u64, &str)]) -> String {
+    let counts = counts.iter().map(|(number, one)| count(*number, one));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a range of lines: `5`, `5-7`.
+pub(crate) fn range(lines: LineRange) -> String {
+    match lines.start >= lines.end {
+        true => lines.start.to_string(),
+        false => format!("{}-{}", lines.start, lines.end),
     }
+}
+
+/// Returns a range of lines in words: `line 5`, `lines 5-7`.
+pub(crate) fn lines(lines: LineRange) -> String {
+    let plural = if lines.start >= lines.end { "" } else { "s" };
+    format!("line{plural} {}", range(lines))
+}
+
+/// Returns how many lines were added and removed: `+3 -1`; nothing if that is
+/// not known.
+pub(crate) fn counts(lines: Option<LineCounts>) -> String {
+    lines.map_or_else(String::new, |lines| {
+        format!("+{} -{}", lines.added, lines.removed)
+    })
 }
 
 /// Returns a number of bytes in the largest decimal unit, such as `4.2 MB`.
@@ -223,6 +275,11 @@ fn zoned(time: Millis, zone: &TimeZone, format: &str) -> String {
         .and_then(|time| Timestamp::from_millisecond(time).ok())
         .map(|time| time.to_zoned(zone.clone()).strftime(format).to_string())
         .unwrap_or_else(|| "?".into())
+}
+
+/// Returns the user's time zone.
+pub(crate) fn zone() -> TimeZone {
+    TimeZone::system()
 }
 
 /// Returns the current time.

@@ -4,16 +4,16 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use anstyle::Style;
-use touchmark_client::proto::activity::{Activity, ActivityKind};
+use touchmark_client::blocking::Client;
+use touchmark_client::proto::activity::{Activity, ActivityKind, ActivityList};
 use touchmark_client::proto::history::LogEntry;
-use touchmark_client::proto::{AuthorKind, Evidence, LineCounts, RelPath, Version};
+use touchmark_client::proto::{At, AuthorKind, Evidence, LineCounts, RelPath, Version};
 
-use crate::commands::history::remarks;
-use crate::commands::modified::verb;
+use crate::output::Outcome;
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{MAX_NAME, called, count, cut, escaped, path, phrase, width};
-use crate::versions::{By, WHO, colour, name, who};
+use crate::text::{MAX_NAME, called, count, counts, cut, escaped, path, phrase, width};
+use crate::versions::{By, WHO, colour, name, remarks, verb, who};
 
 /// Name, time, author, what happened, to what, the edit or the number of files,
 /// lines.
@@ -30,18 +30,40 @@ const GAP: usize = 2;
 /// The narrowest that the text of an action becomes. It loses its middle then.
 const NARROWEST: usize = 12;
 
+/// Returns what was done of some kinds since a moment, the newest first.
+pub(crate) fn actions(
+    client: &Client,
+    kinds: &[ActivityKind],
+    since: Option<&At>,
+) -> Outcome<Vec<Activity>> {
+    let mut ask = ActivityList {
+        kinds: Some(kinds.to_vec()),
+        since: since.cloned(),
+        ..ActivityList::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let answer = client.call(ask.clone())?;
+        all.extend(answer.rows);
+        ask.before = answer.more;
+        if ask.before.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
 /// A row of the log.
 #[derive(Debug)]
-pub(crate) enum Row {
+pub(crate) enum LogRow {
     /// A version of a file.
     Version(LogEntry),
     /// Something else that was done.
-    Action(Action),
+    Action(ActionRow),
 }
 
 /// Something that was done, and what it did to files.
 #[derive(Debug)]
-pub(crate) struct Action {
+pub(crate) struct ActionRow {
     /// The daemon's row.
     pub(crate) row: Activity,
     /// The number of files of the versions that it made; `None` if it made none.
@@ -52,7 +74,7 @@ pub(crate) struct Action {
     lines: Option<LineCounts>,
 }
 
-impl From<Activity> for Action {
+impl From<Activity> for ActionRow {
     fn from(row: Activity) -> Self {
         Self {
             row,
@@ -64,7 +86,7 @@ impl From<Activity> for Action {
     }
 }
 
-impl Action {
+impl ActionRow {
     /// Returns whether it made a version.
     fn made(&self, version: &Version) -> bool {
         let row = &self.row;
@@ -98,12 +120,12 @@ impl Action {
     }
 }
 
-impl Row {
+impl LogRow {
     /// Returns whether this author did it.
     pub(crate) fn is_by(&self, by: &By) -> bool {
         match self {
             Self::Version(entry) => by.is(&entry.version.author, entry.version.evidence),
-            Self::Action(Action { row, .. }) => match by {
+            Self::Action(ActionRow { row, .. }) => match by {
                 By::Me => row.session.is_none() && row.doubt != Some(true),
                 By::Command => row.kind == ActivityKind::Command,
                 By::Session(session) => row.session.as_ref() == Some(session),
@@ -116,9 +138,9 @@ impl Row {
 #[derive(Debug)]
 pub(crate) struct Timeline {
     /// What is not among the rows yet, the newest first.
-    actions: VecDeque<Action>,
+    actions: VecDeque<ActionRow>,
     /// The rows that are not complete yet.
-    rows: VecDeque<Row>,
+    rows: VecDeque<LogRow>,
     /// Whether each version is a row, also of those that an action made.
     unfolded: bool,
 }
@@ -127,7 +149,7 @@ impl Timeline {
     /// Returns the timeline of these actions, the newest first.
     pub(crate) fn new(actions: Vec<Activity>, unfolded: bool) -> Self {
         Self {
-            actions: actions.into_iter().map(Action::from).collect(),
+            actions: actions.into_iter().map(ActionRow::from).collect(),
             rows: VecDeque::new(),
             unfolded,
         }
@@ -135,7 +157,7 @@ impl Timeline {
 
     /// Adds the next older versions. Returns the rows that no older version
     /// belongs to, the newest first; all of them if these were the last.
-    pub(crate) fn take(&mut self, entries: Vec<LogEntry>, last: bool) -> Vec<Row> {
+    pub(crate) fn take(&mut self, entries: Vec<LogEntry>, last: bool) -> Vec<LogRow> {
         let oldest = match entries.last() {
             Some(entry) if !last => entry.version.clock.n,
             _ => 0,
@@ -144,8 +166,8 @@ impl Timeline {
             self.advance(entry.version.clock.n);
             let rows = self.rows.iter_mut().rev();
             let shown = rows.filter_map(|row| match row {
-                Row::Action(action) => Some(action),
-                Row::Version(_) => None,
+                LogRow::Action(action) => Some(action),
+                LogRow::Version(_) => None,
             });
             // A command that ended in the same moment may be older in the list.
             let mut all = shown.chain(&mut self.actions);
@@ -154,17 +176,17 @@ impl Timeline {
                 Some(maker) => {
                     maker.count(&entry);
                     match self.unfolded {
-                        true => self.rows.push_back(Row::Version(entry)),
+                        true => self.rows.push_back(LogRow::Version(entry)),
                         false => maker.made.push(entry),
                     }
                 }
-                None => self.rows.push_back(Row::Version(entry)),
+                None => self.rows.push_back(LogRow::Version(entry)),
             }
         }
         self.advance(oldest);
-        let is_complete = |row: &Row| match row {
-            Row::Version(_) => true,
-            Row::Action(action) => action.row.begun.is_none_or(|begun| begun.n >= oldest),
+        let is_complete = |row: &LogRow| match row {
+            LogRow::Version(_) => true,
+            LogRow::Action(action) => action.row.begun.is_none_or(|begun| begun.n >= oldest),
         };
         let complete = self.rows.iter().take_while(|row| last || is_complete(row));
         let complete = complete.count();
@@ -174,14 +196,14 @@ impl Timeline {
     /// Makes rows of the actions that are newer than the version `n`.
     fn advance(&mut self, n: u64) {
         while let Some(action) = self.actions.pop_front_if(|action| action.row.clock.n >= n) {
-            self.rows.push_back(Row::Action(action));
+            self.rows.push_back(LogRow::Action(action));
         }
     }
 }
 
 /// Returns one text for each row. With `stat` it has the number of lines that
 /// changed, and how the author is known.
-pub(crate) fn lines(rows: &[Row], stat: bool, view: &View) -> Vec<String> {
+pub(crate) fn lines(rows: &[LogRow], stat: bool, view: &View) -> Vec<String> {
     let mut cells: Vec<Vec<Cell>> = rows.iter().map(|row| row.cells(stat, view)).collect();
     if let Some(columns) = view.columns {
         shorten(rows, &mut cells, stat, columns);
@@ -192,7 +214,7 @@ pub(crate) fn lines(rows: &[Row], stat: bool, view: &View) -> Vec<String> {
 
 /// Shortens the texts of actions between words, as far as that makes their rows
 /// fit.
-fn shorten(rows: &[Row], cells: &mut [Vec<Cell>], stat: bool, columns: usize) {
+fn shorten(rows: &[LogRow], cells: &mut [Vec<Cell>], stat: bool, columns: usize) {
     let besides = if stat { 7 } else { 6 };
     let widest = |column: usize| {
         let texts = cells.iter().filter_map(|row| row.get(column));
@@ -205,7 +227,7 @@ fn shorten(rows: &[Row], cells: &mut [Vec<Cell>], stat: bool, columns: usize) {
         .sum();
     let room = columns.saturating_sub(taken).max(NARROWEST);
     for (row, cells) in rows.iter().zip(cells) {
-        if let (Row::Action(_), Some((_, text))) = (row, cells.get_mut(4)) {
+        if let (LogRow::Action(_), Some((_, text))) = (row, cells.get_mut(4)) {
             *text = phrase(text, room);
         }
     }
@@ -218,7 +240,7 @@ fn likely_who(version: &Version) -> String {
     format!("{}{mark}", who(&version.author))
 }
 
-impl Row {
+impl LogRow {
     fn cells(&self, stat: bool, view: &View) -> Vec<Cell> {
         let (mut row, lines, remarks) = match self {
             Self::Version(LogEntry { version, lines }) => {
@@ -235,17 +257,14 @@ impl Row {
             Self::Action(action) => (action.cells(view), action.lines, String::new()),
         };
         if stat {
-            let lines = lines.map_or_else(String::new, |lines| {
-                format!("+{} -{}", lines.added, lines.removed)
-            });
-            row.push((Style::new(), lines));
+            row.push((Style::new(), counts(lines)));
             row.push((style::DIM, remarks));
         }
         row
     }
 }
 
-impl Action {
+impl ActionRow {
     fn cells(&self, view: &View) -> Vec<Cell> {
         let row = &self.row;
         let (whose, by) = match (&row.session, row.doubt) {

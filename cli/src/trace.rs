@@ -8,11 +8,13 @@ use touchmark_client::proto::history::{Blame, BlameLine};
 use touchmark_client::proto::models::ModelList;
 use touchmark_client::proto::{Author, AuthorKind, Hash, SessionId};
 
-use crate::commands::daemon::WorkTree;
+use crate::blame;
+use crate::context::{Connection, pages};
+use crate::daemon::WorkTree;
 use crate::output::Outcome;
 
 /// Returns the record of one file.
-pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> Outcome<Value> {
+pub(crate) fn record(connection: &Connection<'_>, blame: &Blame) -> Outcome<Value> {
     let mut authors: Vec<&Author> = Vec::new();
     for line in &blame.lines {
         if !authors.contains(&&line.author) {
@@ -21,7 +23,7 @@ pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> O
     }
     let conversations: Vec<Value> = authors
         .into_iter()
-        .map(|author| conversation(client, blame, author))
+        .map(|author| conversation(&connection.client, blame, author))
         .collect();
     let mut record = json!({
         "version": "0.1.0",
@@ -34,7 +36,7 @@ pub(crate) fn record(client: &Client, workspace: &Workspace, blame: &Blame) -> O
             "contentHash": format!("sha256:{}", blame.hash),
         }},
     });
-    if let Some(revision) = revision(workspace) {
+    if let Some(revision) = revision(&connection.workspace) {
         record["vcs"] = json!({"type": "git", "revision": revision});
     }
     Ok(record)
@@ -65,40 +67,22 @@ fn conversation(client: &Client, blame: &Blame, author: &Author) -> Value {
 
 /// Returns a session's last model, as `provider/model`.
 pub(crate) fn model(client: &Client, session: &SessionId) -> Option<String> {
-    let mut cursor = None;
-    let mut last = None;
-    loop {
-        let session = session.clone();
-        let page = client
-            .call(ModelList {
-                session,
-                limit: None,
-                cursor,
-            })
-            .ok()?;
-        last = page.entries.into_iter().next_back().or(last);
-        cursor = page.more;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    let entry = last?;
+    let entries = pages(|cursor| {
+        let page = client.call(ModelList {
+            cursor,
+            ..ModelList::new(session.clone())
+        })?;
+        Ok((page.entries, page.more))
+    });
+    let entry = entries.ok()?.pop()?;
     Some(format!("{}/{}", entry.provider_id, entry.model_id))
 }
 
 /// Returns the ranges of consecutive lines of one author.
 fn ranges(lines: &[BlameLine], start: u32, author: &Author) -> Vec<Value> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for (line, number) in lines.iter().zip(start..) {
-        if line.author != *author {
-            continue;
-        }
-        match ranges.last_mut() {
-            Some(last) if last.1 + 1 == number => last.1 = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let told = ranges.into_iter();
+    let own = lines.iter().zip(start..);
+    let own = own.filter_map(|(line, number)| (line.author == *author).then_some(number));
+    let told = blame::ranges(own).into_iter();
     told.map(|(start, end)| json!({"start_line": start, "end_line": end}))
         .collect()
 }

@@ -8,7 +8,8 @@
 //! - `gate`: token, cookie, `Host` and origin of each request.
 //! - `assets`: the files of the page, which are built into the program.
 //! - `calls`: the daemon's methods that the page may call.
-//! - `events`: the daemon's events as server-sent events.
+//! - `events`: the daemon's events as server-sent events; `stream`: the body
+//!   with them.
 //! - `answer`: responses and their headers.
 //! - `browser`: opens the page.
 
@@ -21,5 +22,6 @@ mod gate;
 #[cfg_attr(not(target_os = "linux"), path = "ui/peer/fallback.rs")]
 mod peer;
 mod serve;
+mod stream;
 
 pub(crate) use serve::{End, serve};

@@ -5,43 +5,54 @@ use std::path::{Path, PathBuf};
 use anstyle::Style;
 use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
-use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::checkpoints::{CheckpointList, CheckpointRow};
 use touchmark_client::proto::{
-    At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, native,
+    At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, Version, VersionKind,
+    native,
 };
 
-use crate::context::{self, Context, all_sessions, pages, zone};
+use crate::checkpoints::labelled;
+use crate::context::{self, Connection};
 use crate::output::{Failure, Outcome};
 use crate::style;
-use crate::text::{MAX_NAME, author, called, cut, date, escaped, now, time_of_day};
+use crate::text::{author, cut, date, now, path, time_of_day, zone};
 
 /// The longest name of an author in a column, in characters.
 pub(crate) const WHO: usize = 16;
 
+/// How versions are named, for the help of each command that takes one.
+pub(crate) const NAMES: &str = "Versions (V):
+  17, 1795468026370:17  a clock, as `touchmark log` prints it; the long one names the epoch
+  9f86d081              at least 6 digits of the content's hash
+  @10m @2h @3d          so long ago
+  @14:30 @2026-11-22    then, in your time zone
+  k3, claude-1/k3       at that checkpoint
+  before-lunch          at the checkpoint with that label
+  seen:claude-1         what that session saw last
+  now                   the file's current content";
+
 /// A version as it was named on the command line.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub(crate) enum VersionName {
     /// In a form that the daemon takes.
     At(At),
     /// By the label of a checkpoint, or by `SESSION/LABEL`.
     Label(String),
 }
 
-/// Reads a version that stands alone, as in `--from V`. A time of day is in the
+/// Parses a version without a file, as in `--from V`. A time of day is in the
 /// time zone of the user.
 ///
 /// # Errors
 /// None: a text in no other form may be the label of a checkpoint.
-pub(crate) fn version(text: &str) -> Result<Said, String> {
+pub(crate) fn version(text: &str) -> Result<VersionName, String> {
     Ok(match text.parse::<At>() {
-        Ok(at) => Said::At(at.exact(now(), &zone())),
-        Err(_) => Said::Label(text.to_owned()),
+        Ok(at) => VersionName::At(at.exact(now(), &zone())),
+        Err(_) => VersionName::Label(text.to_owned()),
     })
 }
 
-impl Said {
+impl VersionName {
     /// Returns the version in a form that the daemon takes; `None` if none was
     /// named.
     pub(crate) fn resolved(said: Option<&Self>, client: &Client) -> Outcome<Option<At>> {
@@ -53,76 +64,22 @@ impl Said {
     }
 }
 
-/// Returns the moment of the checkpoint with a label.
-///
-/// # Errors
-/// If no checkpoint has that label, or several have it.
-fn labelled(client: &Client, text: &str) -> Outcome<At> {
-    let mut found: Vec<(String, Clock)> = Vec::new();
-    for row in all_sessions(client)? {
-        let name = called(&row.session, row.label.as_deref());
-        let of_session = text.strip_prefix(name.as_str());
-        let label = of_session.and_then(|rest| rest.strip_prefix('/'));
-        for checkpoint in checkpoints(client, &row.session)? {
-            let own = checkpoint.label.as_deref();
-            if own == Some(text) || (own.is_some() && own == label) {
-                let id = escaped(&checkpoint.checkpoint, MAX_NAME);
-                found.push((format!("{name}/{id}"), checkpoint.clock));
-            }
-        }
-    }
-    let said = escaped(text, MAX_NAME);
-    match found.as_slice() {
-        [(_, clock)] => Ok(At::Clock {
-            epoch: Some(clock.epoch),
-            n: clock.n,
-        }),
-        [] => {
-            let wrong = text.parse::<At>().err();
-            let wrong = wrong.map_or_else(String::new, |error| format!(": {error}"));
-            Err(Failure::Usage(format!(
-                "{said} names no version, and is no label of a checkpoint{wrong}"
-            )))
-        }
-        several => {
-            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-            Err(Failure::Usage(format!(
-                "several checkpoints have the label {said}: {}",
-                names.join(", ")
-            )))
-        }
-    }
-}
-
-/// Returns all checkpoints of a session, oldest first.
-pub(crate) fn checkpoints(client: &Client, session: &SessionId) -> Outcome<Vec<CheckpointRow>> {
-    pages(|cursor| {
-        let answer = client.call(CheckpointList {
-            session: session.clone(),
-            limit: None,
-            cursor,
-        })?;
-        Ok((answer.checkpoints, answer.more))
-    })
-}
-
 /// Returns a file and which version of it: `PATH@V`, or `PATH` and the version
 /// `at`.
 pub(crate) fn file_and_version(
-    context: &Context,
-    workspace: &Workspace,
-    client: &Client,
+    connection: &Connection<'_>,
     said: &Path,
-    at: Option<&Said>,
+    at: Option<&VersionName>,
 ) -> Outcome<(ClientPath, Option<At>)> {
     let text = said.to_str();
-    let at = Said::resolved(at, client)?;
+    let client = &connection.client;
+    let at = VersionName::resolved(at, client)?;
     let parted = text.filter(|_| at.is_none()).and_then(At::split);
     match parted {
         // A file whose name has an `@` is meant.
-        Some(_) if said.symlink_metadata().is_ok() => Ok((context.path(workspace, said)?, None)),
+        Some(_) if said.symlink_metadata().is_ok() => Ok((connection.path(said)?, None)),
         Some((path, at)) => {
-            let path = context.path(workspace, Path::new(path))?;
+            let path = connection.path(Path::new(path))?;
             Ok((path, Some(at.exact(now(), &zone()))))
         }
         None => {
@@ -134,9 +91,9 @@ pub(crate) fn file_and_version(
                 && Path::new(file).symlink_metadata().is_ok()
             {
                 let at = labelled(client, version)?;
-                return Ok((context.path(workspace, Path::new(file))?, Some(at)));
+                return Ok((connection.path(Path::new(file))?, Some(at)));
             }
-            Ok((context.path(workspace, said)?, at))
+            Ok((connection.path(said)?, at))
         }
     }
 }
@@ -144,21 +101,16 @@ pub(crate) fn file_and_version(
 /// Returns files and directories as paths for the daemon; `None` for the whole
 /// workspace.
 pub(crate) fn files(
-    context: &Context,
-    workspace: &Workspace,
+    connection: &Connection<'_>,
     said: &[PathBuf],
 ) -> Outcome<Option<Vec<ClientPath>>> {
-    let here: Vec<PathBuf> = said
-        .iter()
-        .map(|path| match path.as_os_str() == "." {
-            true => std::env::current_dir().unwrap_or_default(),
-            false => path.clone(),
-        })
-        .collect();
-    let root = native::bytes(&workspace.root);
+    let root = native::bytes(&connection.workspace.root);
     let mut paths = Vec::new();
-    for path in here {
-        let path = context.path(workspace, &path)?;
+    for path in said {
+        let path = match path.as_os_str() == "." {
+            true => connection.path(&std::env::current_dir().unwrap_or_default())?,
+            false => connection.path(path)?,
+        };
         // The root directory selects all files.
         if path.as_bytes() == &*root {
             return Ok(None);
@@ -230,5 +182,53 @@ pub(crate) fn when(time: Millis, zone: &TimeZone) -> String {
     match i64::try_from(time).is_ok_and(|time| time > yesterday) {
         true => time_of_day(time, zone),
         false => date(time, zone).chars().take(16).collect(),
+    }
+}
+
+/// Returns what happened to a file, in one word.
+pub(crate) fn verb(kind: VersionKind) -> &'static str {
+    match kind {
+        VersionKind::Created => "created",
+        VersionKind::Modified => "edited",
+        VersionKind::Deleted => "deleted",
+        VersionKind::Renamed => "renamed",
+    }
+}
+
+/// Returns what there is to say about a version beside its author.
+pub(crate) fn remarks(version: &Version) -> String {
+    let mut remarks = vec![evidence(version.evidence).to_owned()];
+    if let Some(from) = &version.from {
+        remarks.push(format!("from {}", path(from)));
+    }
+    if let Some(amended) = version.amends {
+        remarks.push(format!("corrects {amended}"));
+    }
+    for (said, remark) in [
+        (version.late, "late"),
+        (version.provisional, "its edit is open"),
+        (version.overwritten, "replaced unseen"),
+        (version.unobserved, "never seen on disk"),
+        (version.formatted, "by a formatter"),
+    ] {
+        if said == Some(true) {
+            remarks.push(remark.into());
+        }
+    }
+    remarks.join(", ")
+}
+
+/// Returns how the author of a version is known.
+pub(crate) fn evidence(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::Declared => "declared",
+        Evidence::Marked => "marked",
+        Evidence::Command => "by a command",
+        Evidence::Editor => "saved in an editor",
+        Evidence::Process => "seen by the kernel",
+        Evidence::Unmarked => "unmarked",
+        Evidence::Gap => "while not watched",
+        Evidence::Claimed => "you said so",
+        Evidence::Commit => "in a commit",
     }
 }

@@ -57,7 +57,7 @@ mod tools;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -71,14 +71,12 @@ use crate::blocking::wrong_reply;
 use crate::dial::{AGAIN, is_full, refused, try_dial};
 use crate::error::{Error, Result};
 use crate::local::{AsyncStream, OwnedReadHalf, OwnedWriteHalf};
-use crate::wire::{self, Inbox, Incoming};
+use crate::wire::{self, Inbox, Received};
 use crate::{Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
 pub use start::{connect, connect_or_start};
 pub use tools::{Tool, Tools};
-
-type Answer = Result<Reply>;
 
 /// Writes a file in place, on a thread that may block.
 async fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -102,33 +100,31 @@ pub type Events = mpsc::Receiver<Event>;
 
 #[derive(Debug)]
 struct Shared {
-    server: Mutex<Option<Initialized>>,
-    state: Mutex<State>,
+    server: OnceLock<Initialized>,
+    calls: Mutex<Calls>,
     next_id: AtomicU64,
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     deadline: Duration,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: HashMap<u64, oneshot::Sender<Answer>>,
+struct Calls {
+    waiting: HashMap<u64, oneshot::Sender<Result<Reply>>>,
     events: Option<mpsc::Sender<Event>>,
     /// Why the connection ended; `None` while it is open.
     ended: Option<String>,
     lagged: bool,
 }
 
-/// Aborts the connection's tasks when its last clone is dropped.
+/// Aborts the connection's reading task when its last clone is dropped.
 #[derive(Debug)]
-struct Closer(Vec<AbortHandle>);
+struct Closer(AbortHandle);
 
 impl Drop for Closer {
     fn drop(&mut self) {
         // The writing task ends when its channel is closed, so that queued
         // bytes (the abort of an edit) are still sent.
-        for task in &self.0 {
-            task.abort();
-        }
+        self.0.abort();
     }
 }
 
@@ -137,7 +133,7 @@ struct Waiting<'a>(&'a Shared, u64);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.state().waiting.remove(&self.1);
+        self.0.calls().waiting.remove(&self.1);
     }
 }
 
@@ -152,8 +148,8 @@ impl Client {
         let (reader, writer) = stream.into_split();
         let (outgoing, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            server: Mutex::default(),
-            state: Mutex::default(),
+            server: OnceLock::new(),
+            calls: Mutex::default(),
             next_id: AtomicU64::new(1),
             outgoing,
             deadline: hello.deadline,
@@ -161,18 +157,18 @@ impl Client {
         tokio::spawn(write(writer, queue, hello.deadline));
         let reading = tokio::spawn(read(reader, Arc::downgrade(&shared)));
         let client = Self {
-            closer: Arc::new(Closer(vec![reading.abort_handle()])),
+            closer: Arc::new(Closer(reading.abort_handle())),
             shared,
         };
         client.queue(wire::PREFACE.to_vec())?;
         let server = client.call(Initialize::from(hello)).await?;
-        *lock(&client.shared.server) = Some(server);
+        let _ = client.shared.server.set(server);
         Ok(client)
     }
 
     /// Returns what the daemon answered to `initialize`.
     pub fn server(&self) -> Option<Initialized> {
-        lock(&self.shared.server).clone()
+        self.shared.server.get().cloned()
     }
 
     /// Sends a request and waits for its answer, at most for the connection's
@@ -234,7 +230,7 @@ impl Client {
         let (sender, events) = mpsc::channel(MAX_WAITING_EVENTS);
         // This is set before the request, since the first event may directly
         // follow the answer.
-        self.shared.state().events = Some(sender);
+        self.shared.calls().events = Some(sender);
         let answer = self.call(subscribe).await?;
         Ok((answer.subscription, events))
     }
@@ -243,17 +239,17 @@ impl Client {
         &self,
         request: Request,
         deadline: Option<Duration>,
-        answer: Option<oneshot::Sender<Answer>>,
+        answer: Option<oneshot::Sender<Result<Reply>>>,
     ) -> Result<u64> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let frame = wire::encode(id, deadline, request)?;
         if let Some(answer) = answer {
-            let mut state = self.shared.state();
-            if state.ended.is_some() || state.lagged {
-                drop(state);
+            let mut calls = self.shared.calls();
+            if calls.ended.is_some() || calls.lagged {
+                drop(calls);
                 return Err(self.ended());
             }
-            state.waiting.insert(id, answer);
+            calls.waiting.insert(id, answer);
         }
         self.queue(frame)?;
         Ok(id)
@@ -264,14 +260,14 @@ impl Client {
     }
 
     fn ended(&self) -> Error {
-        let state = self.shared.state();
-        if state.lagged {
+        let calls = self.shared.calls();
+        if calls.lagged {
             return Error::Lagged {
                 kept: MAX_WAITING_EVENTS,
             };
         }
         Error::Gone {
-            reason: state.ended.clone().unwrap_or_default(),
+            reason: calls.ended.clone().unwrap_or_default(),
         }
     }
 
@@ -283,26 +279,22 @@ impl Client {
     /// Returns whether the daemon has closed the connection.
     pub fn is_closed(&self) -> bool {
         // This is the only use of `closer` other than dropping it.
-        self.closer.0.iter().any(AbortHandle::is_finished)
+        self.closer.0.is_finished()
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, reason: String) {
-        let mut state = self.state();
-        state.ended = Some(reason);
+        let mut calls = self.calls();
+        calls.ended = Some(reason);
         // Dropping the senders wakes the callers that wait for them.
-        state.waiting.clear();
-        state.events = None;
+        calls.waiting.clear();
+        calls.events = None;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Connects without blocking, so that it can run on the runtime's thread.
@@ -360,20 +352,20 @@ async fn read(mut stream: OwnedReadHalf, shared: std::sync::Weak<Shared>) {
 
 fn dispatch(inbox: &mut Inbox, shared: &Shared) -> Result<()> {
     while let Some(message) = inbox.next()? {
-        let mut state = shared.state();
+        let mut calls = shared.calls();
         match message {
-            Incoming::Answer { id, result } => {
-                if let Some(caller) = state.waiting.remove(&id) {
+            Received::Answer { id, result } => {
+                if let Some(caller) = calls.waiting.remove(&id) {
                     // The caller may have stopped waiting; then the answer is
                     // dropped.
                     let _ = caller.send(result.map_err(Error::Daemon));
                 }
             }
-            Incoming::Event(event) => {
-                if let Some(sender) = &state.events
+            Received::Event(event) => {
+                if let Some(sender) = &calls.events
                     && let Err(mpsc::error::TrySendError::Full(_)) = sender.try_send(event)
                 {
-                    state.lagged = true;
+                    calls.lagged = true;
                     return Err(Error::Lagged {
                         kept: MAX_WAITING_EVENTS,
                     });

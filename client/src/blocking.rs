@@ -49,7 +49,7 @@ mod requests;
 #[path = "session.rs"]
 mod session;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -63,7 +63,7 @@ use touchmark_proto::{Method, Reply, Request};
 use crate::dial::dial;
 use crate::error::{Error, Result};
 use crate::local::{Stream, send_at_once};
-use crate::wire::{self, Inbox, Incoming};
+use crate::wire::{self, Inbox, Received};
 use crate::{DEFAULT_DEADLINE, Hello, MAX_WAITING_EVENTS};
 
 pub use session::{Edit, Session};
@@ -103,11 +103,10 @@ struct Shared {
 struct Connection {
     stream: Stream,
     inbox: Inbox,
-    /// Answers that were received while a caller waited for another one.
-    answers: HashMap<u64, Result<Reply>>,
-    /// Ids of requests that a caller still waits for. Answers to other ids are
-    /// late.
-    waiting: HashSet<u64>,
+    /// The requests that a caller still waits for, each with its answer if that
+    /// was received while the caller waited for another one. Answers to other
+    /// ids are late.
+    open: HashMap<u64, Option<Result<Reply>>>,
     events: VecDeque<Event>,
     next_id: u64,
     deadline: Duration,
@@ -239,8 +238,8 @@ impl Client {
         let until = Instant::now() + wait;
         loop {
             match connection.receive(until)? {
-                Some(Incoming::Event(event)) => return Ok(Some(event)),
-                Some(Incoming::Answer { id, result }) => connection.keep(id, result),
+                Some(Received::Event(event)) => return Ok(Some(event)),
+                Some(Received::Answer { id, result }) => connection.keep(id, result),
                 None => return Ok(None),
             }
         }
@@ -272,8 +271,7 @@ impl Connection {
         let mut connection = Self {
             stream,
             inbox: Inbox::default(),
-            answers: HashMap::new(),
-            waiting: HashSet::new(),
+            open: HashMap::new(),
             events: VecDeque::new(),
             next_id: 1,
             deadline,
@@ -320,20 +318,20 @@ impl Connection {
         let method = request.method();
         let frame = wire::encode(id, Some(deadline), request)?;
         self.write(&frame, Instant::now() + deadline, method)?;
-        self.waiting.insert(id);
+        self.open.insert(id, None);
         Ok(id)
     }
 
     fn answer(&mut self, id: u64, method: &'static str, deadline: Duration) -> Result<Reply> {
         let until = Instant::now() + deadline;
         loop {
-            if let Some(result) = self.answers.remove(&id) {
-                self.waiting.remove(&id);
+            if let Some(result) = self.open.get_mut(&id).and_then(Option::take) {
+                self.open.remove(&id);
                 return result;
             }
             match self.receive(until)? {
-                Some(Incoming::Answer { id, result }) => self.keep(id, result),
-                Some(Incoming::Event(event)) => {
+                Some(Received::Answer { id, result }) => self.keep(id, result),
+                Some(Received::Event(event)) => {
                     if self.events.len() >= MAX_WAITING_EVENTS {
                         self.broken = true;
                         return Err(Error::Lagged {
@@ -343,7 +341,7 @@ impl Connection {
                     self.events.push_back(event);
                 }
                 None => {
-                    self.waiting.remove(&id);
+                    self.open.remove(&id);
                     return Err(Error::Deadline {
                         method,
                         after: deadline,
@@ -355,13 +353,13 @@ impl Connection {
 
     /// Stores an answer until its caller takes it. A late answer is dropped.
     fn keep(&mut self, id: u64, result: Result<Reply, touchmark_proto::Error>) {
-        if self.waiting.contains(&id) {
-            self.answers.insert(id, result.map_err(Error::Daemon));
+        if let Some(answer) = self.open.get_mut(&id) {
+            *answer = Some(result.map_err(Error::Daemon));
         }
     }
 
     /// Returns the next message, or `None` if there is none until `until`.
-    fn receive(&mut self, until: Instant) -> Result<Option<Incoming>> {
+    fn receive(&mut self, until: Instant) -> Result<Option<Received>> {
         loop {
             if let Some(message) = self.inbox.next()? {
                 return Ok(Some(message));

@@ -203,8 +203,8 @@ impl Workspace {
         !self.is_asleep() && listens(&self.socket())
     }
 
-    /// Returns whether a daemon that was told to shut down still runs: until it
-    /// has the lock no more, its state may not be changed. Where systemd
+    /// Returns whether a daemon still runs after a `shutdown`: while it has the
+    /// lock, its state may not be changed. Where systemd
     /// listens, the socket is not asked, since connecting would start another
     /// daemon.
     pub(crate) fn is_there(&self) -> bool {
@@ -244,7 +244,7 @@ const MARKS: [&str; 2] = [".touchmark.toml", ".git"];
 fn is_marked(directory: &Path, trust: &Trust) -> bool {
     MARKS.iter().any(|name| {
         fs::symlink_metadata(directory.join(name))
-            .is_ok_and(|mark| trust.takes(directory, &mark).is_ok())
+            .is_ok_and(|mark| trust.check(directory, &mark).is_ok())
     })
 }
 
@@ -259,7 +259,7 @@ pub fn passed_over(directory: &Path, environment: &Environment) -> Option<(PathB
         .flat_map(|at| MARKS.map(|name| (at, at.join(name))))
         .find_map(|(at, path)| {
             let mark = fs::symlink_metadata(&path).ok()?;
-            Some((path, trust.takes(at, &mark).err()?))
+            Some((path, trust.check(at, &mark).err()?))
         })
 }
 
@@ -334,25 +334,31 @@ pub fn listens(socket: &Path) -> bool {
         }
 }
 
+/// Returns the contents of all lock files of this user.
+pub(crate) fn holders(base: &BaseDirectories) -> impl Iterator<Item = Holder> {
+    named(base.state_directory(), "lock").filter_map(|lock| holder(&lock))
+}
+
+/// Returns the files in a directory whose names have this extension.
+fn named(directory: PathBuf, extension: &'static str) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(move |path| path.extension() == Some(OsStr::new(extension)))
+}
+
 /// Returns all sockets of this user's daemons, wherever they were started,
 /// including those of daemons that have exited. Sockets on which only systemd
 /// listens are left out.
 pub fn sockets(environment: &Environment) -> Vec<PathBuf> {
-    let named = |directory: &Path, extension: &'static str| {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries
-            .map(|entry| entry.path())
-            .filter(move |path| path.extension() == Some(OsStr::new(extension)))
-    };
     let base = &environment.base;
     let asleep = |socket: &PathBuf| {
         let key = socket.file_stem().and_then(OsStr::to_str);
         key.is_some_and(|key| is_asleep(&Places::of_key(base, key)))
     };
-    let locks = named(&base.state_directory(), "lock");
-    let mut found: Vec<PathBuf> = locks
-        .filter_map(|lock| holder(&lock)?.socket)
-        .chain(named(&base.runtime_directory(), "sock"))
+    let mut found: Vec<PathBuf> = holders(base)
+        .filter_map(|holder| holder.socket)
+        .chain(named(base.runtime_directory(), "sock"))
         .filter(|socket| !asleep(socket))
         .collect();
     found.sort();

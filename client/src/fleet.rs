@@ -1,7 +1,6 @@
 //! All daemons of this user, and what each reports of itself (FLEET-1).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use touchmark_proto::Holder;
 
 use crate::dial::{is_full, refused, try_dial};
 use crate::error::Error;
-use crate::find::{Environment, holder, sockets};
+use crate::find::{Environment, holders, sockets};
 use crate::local::Stream;
 
 /// The number of daemons that are asked at the same time. Each needs a
@@ -52,12 +51,14 @@ pub enum Answer {
     Failed(String),
 }
 
-/// Asks all running daemons of this user for their status, all at once.
+/// Requests the status of all running daemons of this user at the same time.
 /// Returns those that run, by the paths of their sockets. A daemon that does
 /// not answer within `limit` is `Silent`. What killed daemons have left is not
 /// in the list, and daemons that systemd would start are not started.
 pub fn ask_all(environment: &Environment, limit: Duration) -> Vec<Member> {
-    let mut holders = holders(&environment.base.state_directory());
+    let mut holders: BTreeMap<PathBuf, Holder> = holders(&environment.base)
+        .filter_map(|holder| Some((holder.socket.clone()?, holder)))
+        .collect();
     let sockets = sockets(environment);
     let mut members = Vec::new();
     for some in sockets.chunks(AT_ONCE) {
@@ -78,19 +79,6 @@ pub fn ask_all(environment: &Environment, limit: Duration) -> Vec<Member> {
         }
     }
     members
-}
-
-/// Returns what the lock files contain, by the sockets that they name.
-fn holders(directory: &Path) -> BTreeMap<PathBuf, Holder> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let locks = entries.map(|entry| entry.path()).filter(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "lock")
-    });
-    let holders = locks.filter_map(|lock| holder(&lock));
-    holders
-        .filter_map(|holder| Some((holder.socket.clone()?, holder)))
-        .collect()
 }
 
 /// Connects and sends the request. `Err(None)` if no daemon listens.

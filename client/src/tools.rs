@@ -160,7 +160,7 @@ struct Link {
     /// When the connection was lost, or the last attempt to connect failed.
     lost: Option<Instant>,
     /// Whether the missing daemon was already reported.
-    told: bool,
+    reported: bool,
 }
 
 impl fmt::Debug for Tools {
@@ -240,15 +240,10 @@ impl Tools {
             true => session.read_text(path.clone()),
             false => session.read_text_again(path.clone()),
         });
-        match read {
-            Ok(read) => Ok(told(read)),
-            Err(NoResult::Refused(error)) => Err(error),
-            Err(NoResult::Daemon(notice)) => {
-                let bytes = self.without(&path, |file| fs::read(file))?;
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                Ok(Answer::new(text.into(), notice))
-            }
-        }
+        self.or_without(read.map(of_read), &path, |file| {
+            let bytes = fs::read(file)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned().into())
+        })
     }
 
     /// Writes a file as a tool, declared as the session's write. The session's
@@ -263,14 +258,11 @@ impl Tools {
             String::from_utf8_lossy(path.as_bytes())
         ));
         let written = self.ask(|session| session.write(path.clone(), bytes));
-        match written {
-            Ok(_) => Ok(Answer::new(done, None)),
-            Err(NoResult::Refused(error)) => Err(error),
-            Err(NoResult::Daemon(notice)) => {
-                self.without(&path, |file| fs::write(file, bytes))?;
-                Ok(Answer::new(done, notice))
-            }
-        }
+        let written = written.map(|_| Answer::new(done.clone(), None));
+        self.or_without(written, &path, |file| {
+            fs::write(file, bytes)?;
+            Ok(done)
+        })
     }
 
     /// Edits a file as a tool: `change` computes the new text from the old one.
@@ -304,30 +296,35 @@ impl Tools {
                 // if the session has not read that content.
             }
         });
-        match edited {
-            Ok(_) => Ok(Answer::new(done, None)),
-            Err(NoResult::Refused(error)) => Err(error),
-            Err(NoResult::Daemon(notice)) => {
-                self.without(&path, |file| {
-                    fs::write(file, change(&fs::read_to_string(file)?))
-                })?;
-                Ok(Answer::new(done, notice))
-            }
-        }
+        let edited = edited.map(|_| Answer::new(done.clone(), None));
+        self.or_without(edited, &path, |file| {
+            fs::write(file, change(&fs::read_to_string(file)?))?;
+            Ok(done)
+        })
     }
 
-    /// Accesses a file without a daemon.
-    fn without<T>(
+    /// Returns the answer. If no daemon can be reached, returns the result of
+    /// `act`, which accesses the file itself.
+    fn or_without(
         &self,
+        answer: std::result::Result<Answer, NoResult>,
         path: &ClientPath,
-        act: impl FnOnce(&Path) -> std::io::Result<T>,
-    ) -> Result<T> {
+        act: impl FnOnce(&Path) -> std::io::Result<Value>,
+    ) -> Result<Answer> {
+        let notice = match answer {
+            Ok(answer) => return Ok(answer),
+            Err(NoResult::Refused(error)) => return Err(error),
+            Err(NoResult::Daemon(notice)) => notice,
+        };
         let name = native::name(path.as_bytes());
         let file = match &self.shared.root {
             Some(root) => root.join(name),
             None => PathBuf::from(name.into_owned()),
         };
-        act(&file).map_err(|error| Error::io(file.display().to_string(), error))
+        match act(&file) {
+            Ok(result) => Ok(Answer::new(result, notice)),
+            Err(error) => Err(Error::io(file.display().to_string(), error)),
+        }
     }
 
     /// Sends a request to the daemon. Reconnects if the connection was lost.
@@ -337,13 +334,8 @@ impl Tools {
             let session = self.session()?;
             match ask(&session) {
                 Ok(answer) => return Ok(answer),
-                Err(Error::Daemon(error))
-                    if error.code != touchmark_proto::ErrorCode::ShuttingDown =>
-                {
-                    return Err(NoResult::Refused(Error::Daemon(error)));
-                }
-                Err(Error::Io { doing, source }) => {
-                    return Err(NoResult::Refused(Error::Io { doing, source }));
+                Err(error @ (Error::Daemon(_) | Error::Io { .. })) if !error.is_disconnected() => {
+                    return Err(NoResult::Refused(error));
                 }
                 Err(error) => {
                     let lost = self.lose(&error, again);
@@ -369,7 +361,7 @@ impl Tools {
                 *link = Link {
                     session: Some(session.clone()),
                     lost: None,
-                    told: false,
+                    reported: false,
                 };
                 Ok(session)
             }
@@ -400,8 +392,8 @@ impl Tools {
 impl Link {
     fn lose(&mut self, error: &Error) -> NoResult {
         self.lost = Some(Instant::now());
-        let told = std::mem::replace(&mut self.told, true);
-        NoResult::Daemon((!told).then(|| unwatched(error)))
+        let reported = std::mem::replace(&mut self.reported, true);
+        NoResult::Daemon((!reported).then(|| unwatched(error)))
     }
 }
 
@@ -414,6 +406,16 @@ enum NoResult {
     Refused(Error),
 }
 
+impl NoResult {
+    /// Returns the text that reports it; `None` if it was already reported.
+    fn notice(self) -> Option<String> {
+        match self {
+            Self::Daemon(notice) => notice,
+            Self::Refused(error) => Some(unwatched(&error)),
+        }
+    }
+}
+
 /// Returns the sentence which reports that tools run as if they were not
 /// wrapped.
 pub(crate) fn unwatched(error: &Error) -> String {
@@ -421,7 +423,7 @@ pub(crate) fn unwatched(error: &Error) -> String {
 }
 
 /// Returns the answer for a read.
-fn told(read: FileText) -> Answer {
+fn of_read(read: FileText) -> Answer {
     let cut = read.truncated.then(|| {
         let end = read.range.map_or(0, |range| range.end);
         format!(
@@ -453,13 +455,13 @@ fn told(read: FileText) -> Answer {
 }
 
 /// A wrapped tool.
-pub struct Tool<T> {
-    tools: Tools,
-    name: String,
-    tool: T,
+pub struct Tool<T, S = Tools> {
+    pub(crate) tools: S,
+    pub(crate) name: String,
+    pub(crate) tool: T,
 }
 
-impl<T> fmt::Debug for Tool<T> {
+impl<T, S> fmt::Debug for Tool<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tool")
             .field("name", &self.name)
@@ -484,25 +486,19 @@ impl<T> Tool<T> {
             .tools
             .ask(|session| session.call_check(&self.name, args.clone()));
         let mut notice = None;
-        match checked {
-            Ok(checked) => {
-                if let Some(answer) = self.tools.rules.serve(checked) {
-                    return Ok(answer);
-                }
-            }
-            Err(NoResult::Daemon(said)) => notice = said,
-            // An error of the daemon must not make the tool's call fail.
-            Err(NoResult::Refused(error)) => notice = Some(unwatched(&error)),
+        // An error of the daemon must not make the tool's call fail.
+        match checked.map(|checked| self.tools.rules.serve(checked)) {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(none) => notice = none.notice(),
         }
         let output = (self.tool)(args)?;
         let recorded = self.tools.ask(|session| {
             let paths = Some(output.paths.clone()).filter(|paths| !paths.is_empty());
             session.call_record(&self.name, args.clone(), output.result.clone(), paths)
         });
-        match recorded {
-            Err(NoResult::Daemon(Some(said))) => notice = Some(said),
-            Err(NoResult::Refused(error)) => notice = Some(unwatched(&error)),
-            Ok(_) | Err(NoResult::Daemon(None)) => {}
+        if let Err(none) = recorded {
+            notice = none.notice().or(notice);
         }
         Ok(Answer::new(output.result, notice))
     }

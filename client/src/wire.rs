@@ -17,7 +17,7 @@ pub(crate) const PREFACE: &[u8] = &frames::PREFACE;
 #[allow(clippy::large_enum_variant)] // few of them exist at the same time
 /// A message from the daemon.
 #[derive(Debug)]
-pub(crate) enum Incoming {
+pub(crate) enum Received {
     /// The answer to a request.
     Answer {
         /// The id of the request.
@@ -46,18 +46,18 @@ impl Inbox {
     }
 
     /// Returns the next complete message, or `None` if there is none yet.
-    pub(crate) fn next(&mut self) -> Result<Option<Incoming>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Received>> {
         let message = self
             .0
             .next(|_| None)
             .map_err(|error| Error::Protocol(error.to_string()))?;
         Ok(match message {
             None => None,
-            Some(ServerMessage::Event(event)) => Some(Incoming::Event(event)),
+            Some(ServerMessage::Event(event)) => Some(Received::Event(event)),
             Some(ServerMessage::Reply {
                 id: MessageId::Number(id),
                 outcome,
-            }) => Some(Incoming::Answer {
+            }) => Some(Received::Answer {
                 id,
                 result: outcome,
             }),

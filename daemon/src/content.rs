@@ -102,6 +102,10 @@ impl From<Found> for Looked {
     }
 }
 
+/// The hash of a content that was met, with its bytes if they are to be stored;
+/// `None` if they must not be stored (SEC-3).
+pub type Met = (Hash, Option<Arc<[u8]>>);
+
 /// The result of reading and hashing bytes.
 struct Hashed {
     hash: Hash,

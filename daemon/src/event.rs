@@ -1,14 +1,14 @@
 //! All inputs of the daemon's event loop, as one closed enum.
 
-use tokio::sync::oneshot;
-use touchmark_engine::{Learned, WriteOutcome};
-use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId, SessionId};
+use std::fmt;
 
-use crate::content::Report;
-use crate::hooks::Consult;
-use crate::run::Waiting;
+use tokio::sync::oneshot;
+use touchmark_engine::{Input, State, WriteOutcome};
+use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
+
+use crate::content::{Met, Report};
 use crate::store::StoreEvent;
-use crate::telemetry::Described;
+use crate::watch::Waiting;
 
 /// A read that is done.
 #[derive(Debug)]
@@ -21,10 +21,19 @@ pub struct Reading {
     pub report: Box<Report>,
 }
 
+/// A question that only the engine's state answers. It must not take long,
+/// since the loop waits for it.
+pub struct Look(pub Box<dyn FnOnce(&State) + Send>);
+
+impl fmt::Debug for Look {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Look")
+    }
+}
+
 /// An input of the loop in [`crate::run`], which takes inputs one by one.
 /// Deadlines and new connections are no events: the loop waits for them itself.
 #[derive(Debug)]
-#[allow(private_interfaces)] // hooks and telemetry send requests only to the loop
 pub enum Event {
     /// The watcher has reported changes.
     Watch(Waiting),
@@ -57,44 +66,36 @@ pub enum Event {
     },
     /// Files that lost their name to a guarded write were checked again.
     Kept,
-    /// A request that was processed outside of the loop has an answer.
+    /// A task has answered a request.
     Answered {
         /// The request.
         request: RequestId,
         /// The answer.
         outcome: Result<Reply, Error>,
-    },
-    /// A question that the engine had about a request is answered.
-    Learned {
-        /// The request that the question is about.
-        request: RequestId,
-        /// What was found.
-        learned: Result<Learned, Error>,
-    },
-    /// A look at the workspace met contents of untracked files: their hashes,
-    /// with the bytes if they may be stored.
-    Met(Vec<crate::scope::Met>),
-    /// The store has committed facts or has failed to.
-    Store(StoreEvent),
-    /// A task wants to know what the state has of a session.
-    Describe {
-        /// The session.
-        session: SessionId,
-        /// Where the answer goes; `None` if the session is not known.
-        answer: oneshot::Sender<Option<Described>>,
-    },
-    /// A hook's task has a question to the loop.
-    Consult(Consult),
-    /// A hook's task has an answer for its agent.
-    Hooked {
-        /// The request that it answers.
-        request: RequestId,
-        /// The answer.
-        outcome: Result<Reply, Error>,
-        /// The requests that revert what was begun, if the agent no longer
+        /// The requests that revert what was begun, if the client no longer
         /// waits for the answer (ATTR-9).
         undo: Vec<Request>,
     },
+    /// A task makes a request, as a client would.
+    Call {
+        /// The connection on whose behalf it is made.
+        connection: ConnectionId,
+        /// The request.
+        ask: Request,
+        /// The time after which the answer is not needed; `None`: never.
+        until: Option<Millis>,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Result<Reply, Error>>,
+    },
+    /// A task has an input for the engine.
+    Feed(Input),
+    /// A task looks something up in the engine's state.
+    Look(Look),
+    /// A look at the workspace met contents of untracked files: their hashes,
+    /// with the bytes if they may be stored.
+    Met(Vec<Met>),
+    /// The store has committed facts or has failed to.
+    Store(StoreEvent),
     /// A connection has ended.
     Disconnected(ConnectionId),
     /// A process that the engine observes has ended, or its end cannot be

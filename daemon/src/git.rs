@@ -16,6 +16,7 @@ pub(crate) mod index;
 mod neutral;
 mod objects;
 mod program;
+pub(crate) mod reflog;
 pub(crate) mod waiting;
 
 use std::io;
@@ -141,7 +142,7 @@ impl WorkTree {
 pub(crate) fn found(inside: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf, PathBuf)> {
     let marked = |top: &&Path| {
         let mark = top.join(GIT).symlink_metadata();
-        mark.is_ok_and(|mark| trust.takes(top, &mark).is_ok())
+        mark.is_ok_and(|mark| trust.check(top, &mark).is_ok())
     };
     let top = inside.ancestors().find(marked)?;
     let (own, common) = directories(top, trust)?;
@@ -151,12 +152,12 @@ pub(crate) fn found(inside: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf, P
 /// Returns the two directories of the repository with this top directory.
 fn directories(top: &Path, trust: &Trust) -> Option<(PathBuf, PathBuf)> {
     let mark = top.join(GIT).symlink_metadata().ok()?;
-    trust.takes(top, &mark).ok()?;
+    trust.check(top, &mark).ok()?;
     let own = pointed(top)?;
     let common = common_directory(&own).canonicalize().ok()?;
     for directory in [&own, &common] {
         let found = directory.metadata().ok()?;
-        trust.takes(directory.parent()?, &found).ok()?;
+        trust.check(directory.parent()?, &found).ok()?;
     }
     Some((own, common))
 }

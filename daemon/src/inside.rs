@@ -1,20 +1,13 @@
 //! Requests that the daemon's own tasks send to the event loop, as clients
 //! would.
 
-use std::time::Duration;
-
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
-use touchmark_engine::Fact;
 use touchmark_engine::session_memory::Note;
-use touchmark_proto::daemon::Ping;
+use touchmark_engine::{Fact, Input, State};
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Request, SessionId};
 
-use crate::event::Event;
-use crate::hooks::Consult;
-
-/// How long an answer waits for the looks at versions that git may have brought.
-const LOOKING: Duration = Duration::from_secs(10);
+use crate::event::{Event, Look};
 
 /// A client of the event loop inside the daemon.
 #[derive(Clone, Debug)]
@@ -42,14 +35,8 @@ impl Inside {
 
     /// Sends a request of any method and waits for the answer.
     pub(crate) async fn ask_any(&self, ask: Request) -> Result<Reply, Error> {
-        self.consult(|answer| Consult::Ask {
-            connection: self.connection,
-            ask,
-            until: self.until,
-            answer,
-        })
-        .await
-        .unwrap_or_else(|| {
+        let answer = self.call(ask);
+        answer.await.unwrap_or_else(|_| {
             Err(Error::new(
                 ErrorCode::ShuttingDown,
                 "the daemon is shutting down",
@@ -60,52 +47,61 @@ impl Inside {
     /// As [`ask`](Self::ask), but does not wait. The next request takes effect
     /// after this one.
     pub(crate) fn tell<M: Method>(&self, ask: M) {
-        let (answer, _nobody_waits) = oneshot::channel();
-        let consult = Consult::Ask {
+        let _answer = self.call(ask.into_request());
+    }
+
+    fn call(&self, ask: Request) -> oneshot::Receiver<Result<Reply, Error>> {
+        let (answer, receiver) = oneshot::channel();
+        let _loop_has_ended = self.events.send(Event::Call {
             connection: self.connection,
-            ask: ask.into_request(),
+            ask,
             until: self.until,
             answer,
-        };
-        let _loop_has_ended = self.events.send(Event::Consult(consult));
+        });
+        receiver
+    }
+
+    /// Passes an input to the engine, without waiting.
+    pub(crate) fn feed(&self, input: Input) {
+        let _loop_has_ended = self.events.send(Event::Feed(input));
     }
 
     /// Stores a note for a session, in addition to what it knows of files. It
     /// survives restarts.
     pub(crate) fn note(&self, session: &SessionId, note: Note) {
-        let consult = Consult::Noted(session.clone(), note);
-        let _loop_has_ended = self.events.send(Event::Consult(consult));
+        self.feed(Input::Noted {
+            session: session.clone(),
+            note,
+        });
     }
 
     /// Records results ([`Fact::is_outcome`]). An answer that is sent later
     /// waits until they are committed.
     pub(crate) fn record(&self, facts: Vec<Fact>) {
         if !facts.is_empty() {
-            let consult = Consult::Outcome(facts);
-            let _loop_has_ended = self.events.send(Event::Consult(consult));
+            self.feed(Input::Outcome(facts));
         }
     }
 
-    /// Waits until it is known of all recorded versions whether git brought them
-    /// (HIST-8), and these results are recorded. Not longer than [`LOOKING`]:
-    /// a version on a mount that hangs then counts as its author's.
-    ///
-    /// # Errors
-    /// `shuttingDown`.
-    pub(crate) async fn looked(&self) -> Result<(), Error> {
-        let looked = self.consult(|answer| Consult::Looked { answer });
-        let _or_too_late = tokio::time::timeout(LOOKING, looked).await;
-        self.ask(Ping {}).await.map(drop)
-    }
-
-    /// Asks the loop a question and waits for the answer; `None` once the loop
-    /// has ended.
-    pub(crate) async fn consult<T>(
+    /// Returns what `look` finds in the engine's state; `None` once the loop has
+    /// ended.
+    pub(crate) async fn look<T: Send + 'static>(
         &self,
-        consult: impl FnOnce(oneshot::Sender<T>) -> Consult,
+        look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Option<T> {
-        let (sender, receiver) = oneshot::channel();
-        self.events.send(Event::Consult(consult(sender))).ok()?;
-        receiver.await.ok()
+        look_from(&self.events, look).await
     }
+}
+
+/// As [`Inside::look`], for a task that makes no requests.
+pub(crate) async fn look_from<T: Send + 'static>(
+    events: &UnboundedSender<Event>,
+    look: impl FnOnce(&State) -> T + Send + 'static,
+) -> Option<T> {
+    let (answer, receiver) = oneshot::channel();
+    let look = Look(Box::new(move |state| {
+        let _nobody_waits = answer.send(look(state));
+    }));
+    events.send(Event::Look(look)).ok()?;
+    receiver.await.ok()
 }

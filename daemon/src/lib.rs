@@ -8,6 +8,9 @@
 //!   disk.
 //! - [`guard`]: writes that destroy nothing.
 //! - [`git`]: starts git safely.
+//! - `answers`, `context`: requests that are answered in tasks, and what these
+//!   tasks get.
+//! - `fill`: line counts and previews in answers.
 //! - `hooks`: the events of agents' hooks, and the answers to them.
 //! - `scope`: what commands do to untracked files.
 //! - [`tools`], [`time`]: searches; the time of day.
@@ -23,12 +26,15 @@
 //! - [`doctor`]: problems in the daemon's surroundings.
 //! - [`error`]: errors that end the daemon.
 
+mod answers;
 pub mod config;
 pub mod content;
+mod context;
 pub mod doctor;
 pub mod error;
 pub mod event;
 mod failpoint;
+mod fill;
 mod fleet;
 pub mod git;
 pub mod guard;

@@ -129,7 +129,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
         let options = Options {
             workspace,
             places,
-            config,
+            config: std::sync::Arc::new(config),
             refused,
             user_is_wrong,
             user_config,

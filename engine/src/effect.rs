@@ -7,9 +7,10 @@ use touchmark_proto::{
     Author, Clock, ConnectionId, Error, Hash, LineRange, Millis, RelPath, Reply, RequestId,
 };
 
-use crate::input::Stamp;
+use crate::disk::Stamp;
 use crate::ledger::record::Record;
-use crate::requests::ForShell;
+use crate::requests::table::ForShell;
+use crate::text::lines::TextPair;
 
 /// An order to the shell. The shell carries out effects in their order.
 /// [`Reply`](Effect::Reply) and [`Publish`](Effect::Publish) leave the process
@@ -265,15 +266,6 @@ pub struct LinesOrder {
     /// The maximum number of bytes to return. If there are more, one more byte
     /// is returned.
     pub most: u64,
-}
-
-/// An older and a newer content of one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextPair {
-    /// The older content.
-    pub old: Hash,
-    /// The newer content.
-    pub new: Hash,
 }
 
 /// A moment in the log.

@@ -10,10 +10,13 @@
 #![warn(clippy::iter_over_hash_type)]
 
 pub mod attribution;
+mod base;
 pub mod by_name;
 mod by_path;
 pub mod config;
+mod counts;
 mod cursor;
+pub mod disk;
 pub mod effect;
 mod engine;
 pub mod globs;
@@ -21,30 +24,34 @@ mod handlers;
 pub mod history;
 pub mod input;
 pub mod ledger;
+mod observe;
+mod parts;
 pub mod patterns;
 pub mod ranges;
 pub mod requests;
 mod small_set;
 pub mod text;
+mod timers;
 mod tracker;
+mod unsaved;
 mod view;
 
 pub use config::Config;
+pub use counts::Counts;
+pub use disk::{Content, Found, Hint, Object, ReadOutcome, Stamp};
 pub use effect::{
     Answer, Comparison, Effect, LinesOrder, LinesWanted, Marks, Moment, Notice, Question,
-    ReadOrder, Recall, TextPair, WriteOrder,
+    ReadOrder, Recall, WriteOrder,
 };
-pub use engine::{Counts, Engine, Saved};
-pub use input::{
-    Content, Edited, Found, Hint, Input, Learned, Object, ReadOutcome, Stamp, Swept, SweptFile,
-    WriteOutcome,
-};
+pub use engine::Engine;
+pub use input::{Edited, Input, Learned, Swept, SweptFile, WriteOutcome};
 pub use ledger::record::{
     Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal,
     VersionFact,
 };
 pub use ledger::state::State;
+pub use ledger::stored::Saved;
 pub use ledger::{recall, session_memory};
-pub use tracker::carry::{Difference, Hunk};
+pub use text::lines::{Difference, Hunk, TextPair};
 pub use tracker::files::Files;
 pub use tracker::resolve::within;

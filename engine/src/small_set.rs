@@ -1,6 +1,10 @@
 //! Lists and sets that mostly have one element. There are as many of them as
 //! files, so they take as little memory as possible.
 
+use std::ops::Deref;
+
+use smallvec::SmallVec;
+
 /// Appends an element. Allocates memory for this element only, if the list has
 /// at most one.
 pub(crate) fn push<T>(list: &mut Vec<T>, element: T) {
@@ -18,109 +22,52 @@ fn more(count: usize) -> usize {
 
 /// A small sorted set. A single element needs no separate allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SmallSet<T> {
-    /// One element, or none.
-    One(Option<T>),
-    /// Several elements.
-    Many(Vec<T>),
-}
+pub struct SmallSet<T>(SmallVec<[T; 1]>);
 
 impl<T> Default for SmallSet<T> {
     fn default() -> Self {
-        Self::One(None)
+        Self(SmallVec::new())
     }
 }
 
 impl<T: Ord> SmallSet<T> {
     /// Adds an element, unless it is in the set.
     pub fn insert(&mut self, element: T) {
-        match self {
-            Self::One(one) => match one.take() {
-                Some(other) if other != element => {
-                    let mut both = vec![other, element];
-                    both.sort_unstable();
-                    *self = Self::Many(both);
-                }
-                _ => *one = Some(element),
-            },
-            Self::Many(many) => {
-                if let Err(place) = many.binary_search(&element) {
-                    many.reserve_exact(1);
-                    many.insert(place, element);
-                }
-            }
+        if let Err(place) = self.0.binary_search(&element) {
+            self.0.reserve_exact(1);
+            self.0.insert(place, element);
         }
     }
 
     /// Removes an element, if it is in the set.
     pub fn remove(&mut self, element: &T) {
-        match self {
-            Self::One(one) => drop(one.take_if(|one| one == element)),
-            Self::Many(many) => {
-                many.retain(|other| other != element);
-                if many.len() < 2 {
-                    *self = Self::One(many.pop());
-                }
-            }
-        }
+        self.0.retain(|other| other != element);
+        self.0.shrink_to_fit();
     }
+}
 
-    /// Replaces each element for which `equal` returns an equal one.
-    pub(crate) fn replace_all(&mut self, equal: impl Fn(&T) -> Option<T>) {
-        let all = match self {
-            Self::One(one) => one.as_mut_slice(),
-            Self::Many(many) => many,
-        };
-        for element in all {
-            if let Some(equal) = equal(element) {
-                *element = equal;
-            }
-        }
-    }
+impl<T> Deref for SmallSet<T> {
+    type Target = [T];
 
-    /// Returns whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        matches!(self, Self::One(None))
-    }
-
-    /// Iterates over the elements, in order.
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
-        match self {
-            Self::One(one) => one.as_slice().iter(),
-            Self::Many(many) => many.iter(),
-        }
+    fn deref(&self) -> &[T] {
+        &self.0
     }
 }
 
 impl<T: Ord> FromIterator<T> for SmallSet<T> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         let mut all = Self::default();
-        for element in elements {
-            all.insert(element);
-        }
+        elements.into_iter().for_each(|element| all.insert(element));
         all
     }
 }
 
 impl<T> IntoIterator for SmallSet<T> {
     type Item = T;
-    type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;
+    type IntoIter = smallvec::IntoIter<[T; 1]>;
 
     fn into_iter(self) -> Self::IntoIter {
-        let (one, many) = match self {
-            Self::One(one) => (one, Vec::new()),
-            Self::Many(many) => (None, many),
-        };
-        one.into_iter().chain(many)
-    }
-}
-
-impl<'a, T: Ord> IntoIterator for &'a SmallSet<T> {
-    type Item = &'a T;
-    type IntoIter = std::slice::Iter<'a, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
+        self.0.into_iter()
     }
 }
 

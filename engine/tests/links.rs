@@ -170,18 +170,10 @@ impl Stage {
     }
 
     fn ask_read(&mut self, name: &str) {
-        self.ask(Request::FileRead(FileRead {
-            session: SessionId::new("A").unwrap(),
-            path: ClientPath::new(name.as_bytes()),
-            hash: None,
-            range: None,
-            total_lines: None,
-            text: None,
-            step: None,
-            source: None,
-            sync: None,
-            verify: None,
-        }));
+        self.ask(Request::FileRead(FileRead::new(
+            SessionId::new("A").unwrap(),
+            ClientPath::new(name.as_bytes()),
+        )));
     }
 
     fn read(&mut self, name: &str) {
@@ -196,13 +188,9 @@ impl Stage {
     fn ask_verified(&mut self, names: &[&str], verify: Option<bool>) {
         let paths = names.iter().map(|name| ClientPath::new(name.as_bytes()));
         self.ask(Request::FileStatus(FileStatus {
-            session: SessionId::new("A").unwrap(),
             paths: Some(paths.collect()),
-            state: Vec::new(),
-            sync: None,
             verify,
-            limit: None,
-            cursor: None,
+            ..FileStatus::new(SessionId::new("A").unwrap())
         }));
     }
 

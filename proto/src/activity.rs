@@ -1,19 +1,12 @@
 //! What sessions did, over time.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::at::At;
 use crate::files::Verdict;
 use crate::{Clock, Millis, RelPath, SessionId};
 
 /// Lists what was done that is no version (HIST-7). Newest first. The versions
 /// themselves are in `file/log`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ActivityList {
     /// Only this session, by its id or label, or the beginning of either;
     /// `None` means all.
@@ -32,10 +25,7 @@ pub struct ActivityList {
 }
 
 /// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum ActivityKind {
     /// The session read a file.
     Read,
@@ -90,10 +80,7 @@ impl ActivityKind {
 }
 
 /// One thing that was done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Activity {
     /// The clock of the fact. Of what took longer, the clock at its end; of what
     /// is no fact, that of the fact before it.
@@ -134,10 +121,7 @@ pub struct Activity {
 }
 
 /// A list of what was done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Activities {
     /// The rows, newest first.
     pub rows: Vec<Activity>,

@@ -6,9 +6,6 @@ use std::str::FromStr;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Millis, SessionId};
 
@@ -247,28 +244,9 @@ impl fmt::Display for At {
     }
 }
 
-impl Serialize for At {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+text!(At as String: |at| at.to_string(), |text| text.parse());
 
-impl<'de> Deserialize<'de> for At {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for At {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "At".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "minLength": 1, "examples": ["now"]})
-    }
-}
+schema!(At: {"type": "string", "minLength": 1, "examples": ["now"]});
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -1,17 +1,10 @@
 //! Requests about tool calls that repeat earlier ones.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::free::FreeJson;
 use crate::{ClientPath, SessionId};
 
 /// Checks whether a tool call repeats an earlier call of the session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CallCheck {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -29,10 +22,7 @@ pub struct CallCheck {
 }
 
 /// How similar a call is to an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Duplicate {
     /// There is no such call, or its result is no longer valid.
     None,
@@ -44,10 +34,7 @@ pub enum Duplicate {
 }
 
 /// How it is known that a stored result is still valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Validity {
     /// Every file that the result depends on has the same content as then.
     Verified,
@@ -56,10 +43,7 @@ pub enum Validity {
 }
 
 /// The result of `call/check`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CallChecked {
     /// How similar the call is to an earlier one.
     pub duplicate: Duplicate,
@@ -79,11 +63,7 @@ pub struct CallChecked {
 }
 
 /// Stores a tool call and its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CallRecord {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -102,10 +82,7 @@ pub struct CallRecord {
 }
 
 /// The result of `call/record`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CallRecorded {
     /// The id of the stored call. `None` if it was not stored: calls of the
     /// tool are never stored (`calls.never`), or the call names a file whose
@@ -114,21 +91,15 @@ pub struct CallRecorded {
 }
 
 /// Requests counts of stored calls and of checks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CallStats {
     /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
 }
 
 /// Counts of stored calls and of checks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy, Default)]
 pub struct CallCounts {
     /// The number of calls that are stored now.
     pub calls: u64,
@@ -145,11 +116,7 @@ pub struct CallCounts {
 }
 
 /// Removes the stored calls of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CallClear {
     /// The session, by its id or label.
     pub session: SessionId,

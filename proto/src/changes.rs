@@ -1,16 +1,9 @@
 //! Requests about changes by others.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Change, ClientPath, Clock, RelPath, SessionId};
 
 /// Lists changes and does not mark them as delivered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ModifiedList {
     /// The session for which changes are listed (MOD-1); `None` lists the
     /// changes by all authors.
@@ -31,10 +24,7 @@ pub struct ModifiedList {
 }
 
 /// A list of changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Changes {
     /// One change per path.
     pub changes: Vec<Change>,
@@ -49,10 +39,8 @@ pub struct Changes {
 }
 
 /// When a delivery of changes takes effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(Default)]
 pub enum Ack {
     /// When the answer is sent.
     #[default]
@@ -63,11 +51,7 @@ pub enum Ack {
 
 /// Lists the changes by others since the last time, and marks them as delivered
 /// (MOD-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ModifiedTake {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -92,10 +76,7 @@ pub struct ModifiedTake {
 }
 
 /// The result of `modified/take`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ModifiedTaken {
     /// One change per path.
     pub changes: Vec<Change>,
@@ -112,11 +93,7 @@ pub struct ModifiedTaken {
 }
 
 /// Confirms that all changes up to a cursor have arrived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ModifiedAck {
     /// The session, by its id or label.
     pub session: SessionId,

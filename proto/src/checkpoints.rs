@@ -1,18 +1,11 @@
 //! Requests about checkpoints, and about the warnings that result from them
 //! (CHK).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::sessions::Warning;
 use crate::{Author, ClientPath, Clock, Millis, RelPath, SessionId};
 
 /// Creates a checkpoint at the current moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CheckpointCreate {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -30,10 +23,7 @@ pub struct CheckpointCreate {
 }
 
 /// A checkpoint that was created.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CheckpointCreated {
     /// The checkpoint's id, such as `k3`.
     pub checkpoint: String,
@@ -44,11 +34,7 @@ pub struct CheckpointCreated {
 }
 
 /// Lists the checkpoints of a session, oldest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CheckpointList {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -60,10 +46,7 @@ pub struct CheckpointList {
 }
 
 /// A checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CheckpointRow {
     /// The checkpoint's id, such as `k3`.
     pub checkpoint: String,
@@ -85,10 +68,7 @@ pub struct CheckpointRow {
 }
 
 /// A list of checkpoints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CheckpointRows {
     /// The checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointRow>,
@@ -97,11 +77,7 @@ pub struct CheckpointRows {
 }
 
 /// Deletes a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CheckpointDelete {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -111,11 +87,7 @@ pub struct CheckpointDelete {
 
 /// A file operation of a message that was deleted when the agent went back to a
 /// checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct DeletedOperation {
     /// The file.
     pub path: ClientPath,
@@ -128,11 +100,7 @@ pub struct DeletedOperation {
 
 /// Lists the files that were edited after a moment (CHK-1). Exactly one of
 /// `checkpoint`, `clock` and `time` names the moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CheckpointDetect {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -166,10 +134,7 @@ pub struct CheckpointDetect {
 }
 
 /// A file that was edited after a moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct EditedFile {
     /// The file.
     pub path: RelPath,
@@ -190,10 +155,7 @@ pub struct EditedFile {
 }
 
 /// The files that were edited after a moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CheckpointDetected {
     /// One row per path, sorted by path.
     pub files: Vec<EditedFile>,
@@ -204,11 +166,7 @@ pub struct CheckpointDetected {
 }
 
 /// Stores a warning for a session. It replaces an earlier one (CHK-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct WarningStore {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -219,32 +177,21 @@ pub struct WarningStore {
 }
 
 /// Returns a session's warning and removes it (CHK-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct WarningTake {
     /// The session, by its id or label.
     pub session: SessionId,
 }
 
 /// The result of `warning/take`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct WarningTaken {
     /// The warning; `null` if there was none.
     pub warning: Option<Warning>,
 }
 
 /// Removes the warnings of all sessions that are not live (CHK-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct WarningCleanup {
     /// The sessions that are live.
     pub live: Vec<SessionId>,

@@ -3,10 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// A moment in milliseconds since the Unix epoch, or a length of time in
 /// milliseconds.
 pub type Millis = u64;
@@ -44,34 +40,6 @@ impl FromStr for Clock {
     }
 }
 
-impl Serialize for Clock {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() {
-            serializer.collect_str(self)
-        } else {
-            (self.epoch, self.n).serialize(serializer)
-        }
-    }
-}
+text!(Clock as (u64, u64): |clock| (clock.epoch, clock.n), |(epoch, n)| Ok(Self { epoch, n }));
 
-impl<'de> Deserialize<'de> for Clock {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            let text = String::deserialize(deserializer)?;
-            text.parse().map_err(de::Error::custom)
-        } else {
-            let (epoch, n) = Deserialize::deserialize(deserializer)?;
-            Ok(Self { epoch, n })
-        }
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for Clock {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Clock".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9]+:[0-9]+$"})
-    }
-}
+schema!(Clock: {"type": "string", "pattern": "^[0-9]+:[0-9]+$"});

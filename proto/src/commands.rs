@@ -1,18 +1,11 @@
 //! Requests about commands: windows of time in which a session runs something
 //! that may write any file (ATTR-6).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Change, Clock, Millis, SessionId};
 
 /// Opens a command window. A change in the window belongs to the session,
 /// unless better evidence names another author (ATTR-6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CommandBegin {
     /// The session that runs the command, by its id or label.
     pub session: SessionId,
@@ -44,10 +37,7 @@ pub struct CommandBegin {
 }
 
 /// The files that a command window covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum CommandScope {
     /// The tracked files.
     Tracked,
@@ -57,10 +47,7 @@ pub enum CommandScope {
 }
 
 /// A command window that was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CommandBegun {
     /// The command's id, such as `c5`.
     pub command: String,
@@ -72,11 +59,7 @@ pub struct CommandBegun {
 }
 
 /// Ends a command window.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CommandEnd {
     /// The command's id. Without it, `session` names the window, with `callId`
     /// if it has one.
@@ -91,9 +74,7 @@ pub struct CommandEnd {
 }
 
 /// The changes that a command made to files that its session tracks (MOD-1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CommandEnded {
     /// One change per path. `modified/take` does not return them again.
     pub changes: Vec<Change>,
@@ -108,11 +89,7 @@ pub struct CommandEnded {
 }
 
 /// Lists the newest commands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CommandList {
     /// Only this session's commands; `None` means all.
     pub session: Option<SessionId>,
@@ -121,20 +98,14 @@ pub struct CommandList {
 }
 
 /// A list of commands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CommandRows {
     /// The commands, newest first. The newest 1,000 are kept.
     pub commands: Vec<CommandRow>,
 }
 
 /// A command of a session, running or ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CommandRow {
     /// The command's id, such as `c5`.
     pub command: String,

@@ -1,16 +1,9 @@
 //! Requests about the daemon itself.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Clock, Hash, Millis, RelPath, SessionId};
 
 /// A program's name and version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Program {
     /// The program's name.
     pub name: String,
@@ -19,10 +12,7 @@ pub struct Program {
 }
 
 /// The kind of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Role {
     /// An agent.
     Agent,
@@ -33,11 +23,7 @@ pub enum Role {
 }
 
 /// Identifies the client to the daemon. Calling it is optional.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Initialize {
     /// The client's name and version.
     pub client: Program,
@@ -51,10 +37,7 @@ pub struct Initialize {
 }
 
 /// Identifies the daemon to the client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Initialized {
     /// The daemon's name and version.
     pub server: Program,
@@ -69,32 +52,21 @@ pub struct Initialized {
 }
 
 /// Checks that the daemon answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Ping {}
 
 /// An empty result: the request was carried out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct Done {}
 
 /// Requests the daemon's condition.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Status {}
 
 /// Counts since the daemon started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy, Default)]
 pub struct Counters {
     /// The number of hints from the watcher.
     pub events: u64,
@@ -112,10 +84,7 @@ pub struct Counters {
 }
 
 /// A place where touchmark sees less than it should, with the cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Degraded {
     /// The file or directory that is affected; `None` means everything.
     pub path: Option<RelPath>,
@@ -130,10 +99,7 @@ impl Degraded {
 }
 
 /// The file in which the state is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct StoreStatus {
     /// The absolute path of the store's file.
     pub path: String,
@@ -147,10 +113,8 @@ pub struct StoreStatus {
 }
 
 /// How much of files' contents is stored (KEEP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct KeptContents {
     /// Bytes in the store, after compression; `contents.total` limits this.
     pub bytes: u64,
@@ -166,10 +130,8 @@ pub struct KeptContents {
 }
 
 /// What the configuration's files say that is not in effect.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct Configuration {
     /// The entries that are ignored, each with file, line and reason: keys that
     /// are wrong, unknown, or not for a repository to set (SEC-5). As of the
@@ -180,10 +142,7 @@ pub struct Configuration {
 }
 
 /// The events of one agent's hooks since the daemon started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct AgentHeard {
     /// The agent's name, as in `touchmark hook AGENT`.
     pub agent: String,
@@ -198,10 +157,7 @@ pub struct AgentHeard {
 }
 
 /// The export of records to a collector (TEL).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct TelemetryStatus {
     /// The address to which records are sent. `None` if a setting is wrong, so
     /// that nothing is sent.
@@ -223,10 +179,7 @@ pub struct TelemetryStatus {
 }
 
 /// What started the daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum StartedBy {
     /// A client that found no daemon. The daemon exits when idle (LIFE-1).
     Client,
@@ -238,10 +191,7 @@ pub enum StartedBy {
 }
 
 /// The daemon's condition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct StatusReport {
     /// The id of the daemon's process.
     pub pid: u32,
@@ -302,17 +252,11 @@ pub struct StatusReport {
 }
 
 /// Waits until everything that was written before this request has been read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Sync {}
 
 /// The clock after a fence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Synced {
     /// The current clock: the number of the newest fact.
     pub clock: Clock,
@@ -323,18 +267,11 @@ pub struct Synced {
 }
 
 /// Compares everything on record with the disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Audit {}
 
 /// The content of a path, on disk or on record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Holds {
     /// A regular file with this content.
     File(Hash),
@@ -345,9 +282,7 @@ pub enum Holds {
 }
 
 /// A path whose content on disk differs from the one on record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Difference {
     /// The file.
     pub path: RelPath,
@@ -359,9 +294,7 @@ pub struct Difference {
 
 /// The result of comparing the record with the disk. What was found on disk is
 /// on record from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Audited {
     /// The number of paths compared: all that are tracked.
     pub checked: u64,
@@ -375,27 +308,15 @@ pub struct Audited {
 
 /// Removes every content that is stored for line counts and previews. Facts
 /// stay, and so does what guarded writes have kept for recovery.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ContentsForget {}
 
 /// Ends the daemon cleanly.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Shutdown {}
 
 /// Subscribes to events.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Subscribe {
     /// Only events that concern this session; `None` means all.
     pub session: Option<SessionId>,
@@ -408,41 +329,29 @@ pub struct Subscribe {
 }
 
 /// The number of a subscription.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Subscribed {
     /// The number. Each event of the subscription carries it.
     pub subscription: u64,
 }
 
 /// Ends a subscription.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Unsubscribe {
     /// The number that `subscribe` returned.
     pub subscription: u64,
 }
 
 /// Requests how much work touchmark has saved.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Stats {
     /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
 }
 
 /// The work that was saved. All numbers are counted, none is estimated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy, Default)]
 pub struct Savings {
     /// Reads whose lines were already in the context (SEEN-4).
     pub repeats: u64,

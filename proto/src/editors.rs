@@ -1,38 +1,23 @@
 //! Requests from editors.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{ClientPath, Hash, LineRange, Millis};
 
 /// Reports that an editor has opened a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditorDidOpen {
     /// The file.
     pub path: ClientPath,
 }
 
 /// Reports that an editor has closed a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditorDidClose {
     /// The file.
     pub path: ClientPath,
 }
 
 /// Reports whether an editor has unsaved changes of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditorDirty {
     /// The file.
     pub path: ClientPath,
@@ -47,11 +32,7 @@ pub struct EditorDirty {
 }
 
 /// Reports that an editor saved a file (ATTR-2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditorDidSave {
     /// The file.
     pub path: ClientPath,

@@ -1,18 +1,11 @@
 //! Requests about edits: the mark before a write, and its end.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{
     Change, ClientPath, FileState, Hash, HashOrAbsent, Millis, RelPath, SessionId, Version,
 };
 
 /// One file of an edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditFile {
     /// The file that will be written.
     pub path: ClientPath,
@@ -26,11 +19,7 @@ pub struct EditFile {
 
 /// Begins an edit: marks one or more paths as about to be written. Either all
 /// paths are marked or none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditBegin {
     /// The session that writes, by its id or label.
     pub session: SessionId,
@@ -61,10 +50,7 @@ pub struct EditBegin {
 }
 
 /// An edit that has begun.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct EditBegun {
     /// The edit's id, such as `e7`.
     pub edit: String,
@@ -75,11 +61,7 @@ pub struct EditBegun {
 }
 
 /// One file of a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct CommitFile {
     /// The file that was written.
     pub path: ClientPath,
@@ -89,11 +71,7 @@ pub struct CommitFile {
 }
 
 /// Commits an edit: the writes are done.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditCommit {
     /// The edit's id. Without it, `session` names the edit, with `callId` if it
     /// has one.
@@ -108,10 +86,7 @@ pub struct EditCommit {
 }
 
 /// The result of a declared write (ATTR-10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Outcome {
     /// The content was written.
     Applied,
@@ -126,10 +101,7 @@ pub enum Outcome {
 }
 
 /// One committed file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct CommittedFile {
     /// The file.
     pub path: RelPath,
@@ -143,10 +115,7 @@ pub struct CommittedFile {
 }
 
 /// The result of a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct EditCommitted {
     /// One row per file.
     pub files: Vec<CommittedFile>,
@@ -155,11 +124,7 @@ pub struct EditCommitted {
 }
 
 /// Aborts an edit: none of its writes is the session's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditAbort {
     /// The edit's id. Without it, `session` and `callId` name the edit.
     pub edit: Option<String>,
@@ -171,11 +136,7 @@ pub struct EditAbort {
 
 /// Sets a one-call mark: the next closed change of the path is the session's
 /// (ATTR-8).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct EditMark {
     /// The session that writes, by its id or label.
     pub session: SessionId,
@@ -200,10 +161,7 @@ pub struct EditMark {
 }
 
 /// A mark that has been set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct EditMarked {
     /// The edit's id; null if the mark came after the write.
     pub edit: Option<String>,

@@ -8,11 +8,8 @@ use crate::{Author, Clock, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $hint:literal;)*) => {
         /// The codes of all errors that the daemon returns (docs/protocol.md).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[derive(Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "camelCase")]
-        #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+        #[apply(choice!)]
+        #[derive(Hash)]
         pub enum ErrorCode { $($(#[$doc])* $variant,)* }
 
         impl ErrorCode {
@@ -99,11 +96,10 @@ codes! {
 
 /// The fields that errors may have. Each error has those that docs/protocol.md
 /// lists for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
+#[apply(answer!)]
+#[derive(Default)]
+#[serde(default)]
 #[allow(missing_docs)] // each is described in the protocol's table of errors
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
 pub struct ErrorData {
     pub path: Option<RelPath>,
     /// The path as the client sent it, if it is not a path inside the

@@ -1,16 +1,11 @@
 //! Notifications to subscribers.
 
-use serde::{Deserialize, Serialize};
-
 use crate::commands::CommandRow;
 use crate::files::Verdict;
 use crate::{Clock, FileState, LineCounts, LineRange, RelPath, SessionId, Version};
 
 /// The state of an edit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum EditPhase {
     /// The edit began.
     Begun,
@@ -23,10 +18,7 @@ pub enum EditPhase {
 }
 
 /// The state of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum SessionPhase {
     /// The session was opened or reopened.
     Opened,
@@ -38,10 +30,8 @@ pub enum SessionPhase {
 
 /// An event. In JSON the variant is the field `type`, and the variant's fields
 /// are next to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[serde(rename_all_fields = "camelCase")]
 pub enum Happening {
     /// A file has a new version, or an earlier one was corrected.
     #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
@@ -160,10 +150,7 @@ impl Happening {
 
 /// A notification of one subscription. In JSON: `{"jsonrpc": "2.0", "method":
 /// "event", "params": {subscription, clock, type, ...}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Event {
     /// The number of the subscription, as `subscribe` returned it.
     pub subscription: u64,

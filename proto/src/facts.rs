@@ -26,10 +26,8 @@ impl PartialEq for Author {
 }
 
 /// The kinds of authors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum AuthorKind {
     /// A declared agent session.
     Agent,
@@ -44,30 +42,25 @@ pub enum AuthorKind {
 
 impl Author {
     /// A writer that is no declared agent.
-    pub const USER: Self = Self {
-        kind: AuthorKind::User,
-        session: None,
-        label: None,
-    };
+    pub const USER: Self = Self::of(AuthorKind::User);
     /// The author of a change that the daemon was not able to watch.
-    pub const UNKNOWN: Self = Self {
-        kind: AuthorKind::Unknown,
-        session: None,
-        label: None,
-    };
-    /// Whoever made a commit of the repository.
-    pub const COMMITTED: Self = Self {
-        kind: AuthorKind::Committed,
-        session: None,
-        label: None,
-    };
+    pub const UNKNOWN: Self = Self::of(AuthorKind::Unknown);
+    /// The author of a commit of the repository.
+    pub const COMMITTED: Self = Self::of(AuthorKind::Committed);
 
-    /// Returns the author that stands for this agent session.
+    const fn of(kind: AuthorKind) -> Self {
+        Self {
+            kind,
+            session: None,
+            label: None,
+        }
+    }
+
+    /// Returns this agent session as an author.
     pub fn agent(session: SessionId) -> Self {
         Self {
-            kind: AuthorKind::Agent,
             session: Some(session),
-            label: None,
+            ..Self::of(AuthorKind::Agent)
         }
     }
 
@@ -78,10 +71,8 @@ impl Author {
 }
 
 /// The evidence that an attribution rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum Evidence {
     /// The content is the one that its writer declared (ATTR-1).
     Declared,
@@ -106,10 +97,8 @@ pub enum Evidence {
 }
 
 /// What happened to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum VersionKind {
     /// The file did not exist before.
     Created,
@@ -122,10 +111,7 @@ pub enum VersionKind {
 }
 
 /// One content state of one path, with its author.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Version {
     /// The version's clock: its place in the order of all facts.
     pub clock: Clock,
@@ -194,17 +180,15 @@ impl Version {
 impl Evidence {
     /// Returns whether an author with this evidence is only likely.
     /// `in_command`: whether the version names a command. A formatter's change
-    /// that was told by its words names none (ATTR-17).
+    /// that was recognised by its text names none (ATTR-17).
     pub fn is_likely(self, in_command: bool) -> bool {
         self == Self::Command && in_command
     }
 }
 
 /// Numbers of lines that differ between two texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct LineCounts {
     /// The number of lines that are only in the newer text.
     pub added: u32,
@@ -213,10 +197,7 @@ pub struct LineCounts {
 }
 
 /// Several versions of one path, folded into one change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Change {
     /// The file's path.
     pub path: RelPath,
@@ -253,10 +234,8 @@ pub struct Change {
 }
 
 /// The state of a session's copy of a file (SEEN-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum State {
     /// The session never saw the file.
     Unread,
@@ -274,10 +253,7 @@ pub enum State {
 }
 
 /// The state of a file for one session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileState {
     /// The file's path.
     pub path: RelPath,

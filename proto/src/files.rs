@@ -1,6 +1,5 @@
 //! Requests about what sessions have read.
 
-use macro_rules_attribute::macro_rules_derive;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -27,11 +26,7 @@ pub enum Source {
 }
 
 /// Records a read, and checks whether it repeats an earlier one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileRead {
     /// The session that reads, by its id or label.
     pub session: SessionId,
@@ -60,10 +55,7 @@ pub struct FileRead {
 }
 
 /// How a read relates to the session's earlier reads (SEEN-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Verdict {
     /// The session had not read the file.
     First,
@@ -77,10 +69,7 @@ pub enum Verdict {
 }
 
 /// A read, as it was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileReadResult {
     /// How the read relates to earlier ones.
     pub verdict: Verdict,
@@ -102,11 +91,7 @@ pub struct FileReadResult {
 }
 
 /// Reads a file for a session and records what it returns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileReadText {
     /// The session that reads, by its id or label.
     pub session: SessionId,
@@ -131,10 +116,7 @@ pub struct FileReadText {
 }
 
 /// How bytes are encoded as a string in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum TextEncoding {
     /// As they are: the bytes are UTF-8.
     Utf8,
@@ -143,10 +125,7 @@ pub enum TextEncoding {
 }
 
 /// A file's text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileText {
     /// How the read relates to earlier ones.
     pub verdict: Verdict,
@@ -169,11 +148,7 @@ pub struct FileText {
 }
 
 /// Records that a message named a file. The file is tracked from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileMention {
     /// The session whose context it is, by its id or label.
     pub session: SessionId,
@@ -196,11 +171,7 @@ pub struct FileMention {
 
 /// Forgets what a session has read: its next read is `first` and returns the
 /// full text. The session may still edit the file (SEEN-1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileInvalidate {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -209,11 +180,7 @@ pub struct FileInvalidate {
 }
 
 /// Requests the state of a session's copies of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileStatus {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -237,10 +204,7 @@ pub struct FileStatus {
 }
 
 /// The states of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileStates {
     /// One row per file, in the order of the request, or by path.
     pub files: Vec<FileState>,
@@ -253,11 +217,7 @@ pub struct FileStates {
 }
 
 /// Lists a session's records of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileList {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -278,10 +238,8 @@ pub struct FileList {
 }
 
 /// Whether a record is the newest of its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum RecordState {
     /// The newest record of its path.
     Active,
@@ -290,10 +248,7 @@ pub enum RecordState {
 }
 
 /// One record of one file in one session's context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileRecord {
     /// The file's path.
     pub path: RelPath,
@@ -323,10 +278,7 @@ pub struct FileRecord {
 }
 
 /// A list of records of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileRecords {
     /// The records; one active record per path.
     pub files: Vec<FileRecord>,
@@ -338,11 +290,7 @@ pub struct FileRecords {
 }
 
 /// Lists all versions of one path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileHistory {
     /// The file.
     pub path: ClientPath,
@@ -359,10 +307,7 @@ pub struct FileHistory {
 }
 
 /// A list of versions of one path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Versions {
     /// The versions, newest first; the baseline is last. Corrections are rows
     /// of their own.
@@ -373,11 +318,7 @@ pub struct Versions {
 }
 
 /// Stops tracking a path for a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileUntrack {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -386,11 +327,7 @@ pub struct FileUntrack {
 }
 
 /// Lists the files that a session accessed recently, counted in its steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileRecent {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -413,11 +350,7 @@ pub struct FileRecent {
 
 /// Checks whether a session last accessed a file too many steps ago. This does
 /// not depend on the file's content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileIsStale {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -430,10 +363,8 @@ pub struct FileIsStale {
 }
 
 /// The number of steps since a file was accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct FileAge {
     /// Whether the last access was more than `max_age` steps ago, or there was
     /// none.
@@ -444,21 +375,14 @@ pub struct FileAge {
 }
 
 /// Returns the current state of a file, to compare with later.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileSnapshot {
     /// The file.
     pub path: ClientPath,
 }
 
 /// The state of a file at one moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Snapshot {
     /// The file.
     pub path: ClientPath,
@@ -471,21 +395,15 @@ pub struct Snapshot {
 }
 
 /// Compares a file with a snapshot of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileDetect {
     /// The snapshot, as `file/snapshot` returned it.
     pub snapshot: Snapshot,
 }
 
 /// Which properties differ from a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct SnapshotChanges {
     /// Whether the modification time differs.
     pub mtime_changed: bool,
@@ -496,10 +414,8 @@ pub struct SnapshotChanges {
 }
 
 /// The result of comparing a file with a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct SnapshotCompared {
     /// Whether the content differs. Neither the modification time nor the size
     /// decides it.

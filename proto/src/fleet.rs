@@ -1,26 +1,17 @@
-//! What daemons of one user ask each other: to end, so that others get their
-//! watches and their memory (FLEET-2).
-
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
+//! The request by which a daemon makes another daemon of the same user end, to
+//! get its watches and its memory (FLEET-2).
 
 /// Ends the daemon if nothing needs it (FLEET-3). A daemon sends this to
 /// another one that was not used for longer, when both use more than the user
 /// allows. It does not count as a use.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FleetYield {
     /// The time for which the daemon must not have been used, in milliseconds.
     pub idle_ms: u64,
 }
 
 /// Whether the daemon ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FleetYielded {
     /// Whether the daemon ends. The next client starts it again.
     pub ends: bool,

@@ -3,10 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// The SHA-256 hash of a file's bytes. It is 64 lower-case hex digits in JSON
 /// and 32 bytes on the binary wire. SHA-256 is used because every client
 /// language has it without a dependency.
@@ -46,12 +42,28 @@ impl From<Option<Hash>> for HashOrAbsent {
     }
 }
 
+/// The text is not a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a hash is SHA-256 as 64 hex digits, of the file's bytes")]
+pub struct HashError;
+
 impl FromStr for Hash {
-    type Err = hex::FromHexError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    type Err = HashError;
+    fn from_str(text: &str) -> Result<Self, HashError> {
         let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes)?;
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| HashError)?;
         Ok(Self(bytes))
+    }
+}
+
+impl FromStr for HashOrAbsent {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "absent" {
+            return Ok(Self::Absent);
+        }
+        let hash = text.parse().map(Self::Hash);
+        hash.map_err(|_| "expected \"absent\" or SHA-256 as 64 hex digits")
     }
 }
 
@@ -61,91 +73,27 @@ impl fmt::Display for Hash {
     }
 }
 
+impl fmt::Display for HashOrAbsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("absent"),
+            Self::Hash(hash) => hash.fmt(f),
+        }
+    }
+}
+
 impl fmt::Debug for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(&self.0[..4]))
     }
 }
 
-impl Serialize for Hash {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() {
-            serializer.collect_str(self)
-        } else {
-            self.0.serialize(serializer)
-        }
-    }
-}
+text!(Hash as [u8; 32]: |hash| hash.0, |bytes| Ok(Self(bytes)));
 
-impl<'de> Deserialize<'de> for Hash {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            let text = String::deserialize(deserializer)?;
-            text.parse().map_err(|_| {
-                de::Error::custom("a hash is SHA-256 as 64 hex digits, of the file's bytes")
-            })
-        } else {
-            <[u8; 32]>::deserialize(deserializer).map(Self)
-        }
-    }
-}
+text!(HashOrAbsent as Option<Hash>: |content| content.hash(), |hash| Ok(hash.into()));
 
-/// The form of [`HashOrAbsent`] on the binary wire, where enum variants have
-/// numbers.
-#[derive(Serialize, Deserialize)]
-enum Tagged {
-    Absent,
-    Hash(Hash),
-}
+schema!(Hash: {"type": "string", "pattern": "^[0-9a-f]{64}$",
+    "description": "SHA-256 of the file's bytes, lower-case hex"});
 
-impl Serialize for HashOrAbsent {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (serializer.is_human_readable(), self) {
-            (true, Self::Absent) => serializer.serialize_str("absent"),
-            (true, Self::Hash(hash)) => hash.serialize(serializer),
-            (false, Self::Absent) => Tagged::Absent.serialize(serializer),
-            (false, Self::Hash(hash)) => Tagged::Hash(*hash).serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for HashOrAbsent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            let text = String::deserialize(deserializer)?;
-            if text == "absent" {
-                return Ok(Self::Absent);
-            }
-            text.parse()
-                .map(Self::Hash)
-                .map_err(|_| de::Error::custom("expected \"absent\" or SHA-256 as 64 hex digits"))
-        } else {
-            Ok(match Tagged::deserialize(deserializer)? {
-                Tagged::Absent => Self::Absent,
-                Tagged::Hash(hash) => Self::Hash(hash),
-            })
-        }
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for Hash {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Hash".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9a-f]{64}$",
-            "description": "SHA-256 of the file's bytes, lower-case hex"})
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for HashOrAbsent {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "HashOrAbsent".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^([0-9a-f]{64}|absent)$",
-            "description": "SHA-256 of the file's bytes in lower-case hex, or \"absent\""})
-    }
-}
+schema!(HashOrAbsent: {"type": "string", "pattern": "^([0-9a-f]{64}|absent)$",
+    "description": "SHA-256 of the file's bytes in lower-case hex, or \"absent\""});

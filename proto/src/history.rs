@@ -1,8 +1,5 @@
 //! Requests that show a file as it was, or restore it (HIST).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::at::At;
 use crate::files::TextEncoding;
 use crate::{
@@ -11,11 +8,7 @@ use crate::{
 };
 
 /// Requests the content of a file at a version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileContent {
     /// The file.
     pub path: ClientPath,
@@ -24,10 +17,7 @@ pub struct FileContent {
 }
 
 /// The content of a file at a version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ContentAt {
     /// The file.
     pub path: RelPath,
@@ -45,11 +35,7 @@ pub struct ContentAt {
 }
 
 /// Requests the differences between two versions, of one file or of several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileDiff {
     /// One file, whose hunks are returned in the answer's `hunks`. Not allowed
     /// together with `paths`.
@@ -72,10 +58,7 @@ pub struct FileDiff {
 }
 
 /// Which of two versions have a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum LineKind {
     /// The line is in both versions.
     Context,
@@ -86,10 +69,7 @@ pub enum LineKind {
 }
 
 /// A line of a difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct DiffLine {
     /// Which of the two versions have the line.
     pub kind: LineKind,
@@ -111,10 +91,7 @@ pub struct DiffLine {
 }
 
 /// A group of changed lines with the unchanged lines around them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct DiffHunk {
     /// The number of the hunk's first line in the older version. If the hunk
     /// has no line there: the number of the line before it.
@@ -132,10 +109,7 @@ pub struct DiffHunk {
 }
 
 /// The changes in one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileDifference {
     /// The file.
     pub path: RelPath,
@@ -163,10 +137,7 @@ pub struct FileDifference {
 }
 
 /// The differences between two versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileDiffs {
     /// Each file that differs, by path.
     pub files: Vec<FileDifference>,
@@ -178,11 +149,7 @@ pub struct FileDiffs {
 }
 
 /// Requests the author of each line of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileBlame {
     /// The file.
     pub path: ClientPath,
@@ -199,10 +166,7 @@ pub struct FileBlame {
 }
 
 /// The commit that a line belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct LineCommit {
     /// The commit's full id, in hex digits.
     pub id: String,
@@ -213,10 +177,7 @@ pub struct LineCommit {
 }
 
 /// A line with its author.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct BlameLine {
     /// The line without its line feed. Bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -248,10 +209,7 @@ pub struct BlameLine {
 }
 
 /// The authors of a file's lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Blame {
     /// The file.
     pub path: RelPath,
@@ -270,11 +228,7 @@ pub struct Blame {
 }
 
 /// Lists versions of all files, or of some, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileLog {
     /// Files, and directories for all files below them; `None` means all files.
     #[serde(default)]
@@ -294,10 +248,7 @@ pub struct FileLog {
 }
 
 /// A version in the list of versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct LogEntry {
     /// The version, with the author that its newest correction names.
     pub version: Version,
@@ -306,10 +257,7 @@ pub struct LogEntry {
 }
 
 /// A list of versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct LogEntries {
     /// The versions, newest first, without baselines.
     pub entries: Vec<LogEntry>,
@@ -320,11 +268,7 @@ pub struct LogEntries {
 
 /// Restores a file to a version. Its current content is kept first. The
 /// restored content is a version of the user's (HIST-4).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileRestore {
     /// The file.
     pub path: ClientPath,
@@ -337,10 +281,7 @@ pub struct FileRestore {
 }
 
 /// The result of restoring a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Restoration {
     /// The file has the content of the requested version again.
     Restored,
@@ -351,10 +292,7 @@ pub enum Restoration {
 }
 
 /// A file that was restored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RestoredFile {
     /// The file.
     pub path: RelPath,
@@ -371,10 +309,7 @@ pub struct RestoredFile {
 }
 
 /// The result of `file/restore`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Restored {
     /// The file that was restored; always one.
     pub files: Vec<RestoredFile>,

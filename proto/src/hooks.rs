@@ -1,19 +1,12 @@
 //! Requests from agents' hooks. They carry the agent's own JSON in, and the
 //! text that the hook prints out. The daemon decides what the JSON means.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{FreeJson, SessionId};
 
 macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-        #[macro_rules_derive(New!)]
+        #[apply(request!)]
         pub struct $name {
             /// The JSON that the agent passed to its hook, unchanged.
             pub input: FreeJson,
@@ -36,11 +29,7 @@ hooks! {
 }
 
 /// An event of a hook of any agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct HookEvent {
     /// The agent's name, as in `touchmark hook AGENT`; `invalid` for an unknown
     /// agent.
@@ -50,10 +39,7 @@ pub struct HookEvent {
 }
 
 /// What the hook prints, and its exit code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct HookPrinted {
     /// What the hook prints to standard output: one JSON object in the agent's
     /// schema. `{}` has no effect.
@@ -68,11 +54,7 @@ pub struct HookPrinted {
 }
 
 /// Confirms that the output of a hook was delivered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct HookAck {
     /// The value from the hook's answer.
     pub ack: String,
@@ -80,11 +62,7 @@ pub struct HookAck {
 
 /// Requests the session that a tool call of an MCP client belongs to: the
 /// session that the hooks of the same agent name, if there were any (HOOK-9).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct HookJoin {
     /// The MCP server's own session. What it knows moves to the session that is
     /// found.
@@ -100,10 +78,7 @@ pub struct HookJoin {
 }
 
 /// The result of `hook/join`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct HookJoined {
     /// The session that the hooks name; `None` if no hook event of that agent
     /// is known.

@@ -1,11 +1,8 @@
 //! Ids of sessions, connections and requests.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
-
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The length in bytes of the longest id that is accepted from a client.
 pub const MAX_ID_BYTES: usize = 256;
@@ -49,28 +46,16 @@ impl fmt::Display for SessionId {
     }
 }
 
-impl Serialize for SessionId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+impl FromStr for SessionId {
+    type Err = SessionIdError;
+    fn from_str(text: &str) -> Result<Self, SessionIdError> {
+        Self::new(text)
     }
 }
 
-impl<'de> Deserialize<'de> for SessionId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::new(&text).map_err(de::Error::custom)
-    }
-}
+text!(SessionId as Arc<str>: |id| id.0.clone(), |text| text.parse());
 
-#[cfg(feature = "schema")]
-impl JsonSchema for SessionId {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SessionId".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "minLength": 1, "maxLength": MAX_ID_BYTES})
-    }
-}
+schema!(SessionId: {"type": "string", "minLength": 1, "maxLength": MAX_ID_BYTES});
 
 /// A connection to the daemon, numbered by it from 1 and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -56,8 +56,15 @@
 #[cfg(not(unix))]
 compile_error!("touchmark runs on Linux; on Windows, build and run it in WSL");
 
+#[macro_use(apply)]
+extern crate macro_rules_attribute;
+
 #[macro_use]
 mod new;
+#[macro_use]
+mod attributes;
+#[macro_use]
+mod text;
 
 pub mod activity;
 pub mod at;

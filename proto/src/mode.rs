@@ -1,14 +1,10 @@
-//! What kind of thing a name stands for, and who may use it.
+//! The kind and the permissions of a file.
 
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-/// The bits that say what kind it is.
+/// The bits of the kind.
 const KIND: u16 = 0o170_000;
 const FILE: u16 = 0o100_000;
 const LINK: u16 = 0o120_000;
@@ -20,7 +16,8 @@ const LINK: u16 = 0o120_000;
 pub struct FileMode(NonZeroU16);
 
 impl FileMode {
-    /// Of a stat's `st_mode`; `None` where that says no kind.
+    /// Returns the mode with these bits, as in `st_mode`; `None` if they name no
+    /// kind.
     pub fn new(bits: u32) -> Option<Self> {
         let bits = u16::try_from(bits).ok()?;
         NonZeroU16::new(bits)
@@ -28,22 +25,23 @@ impl FileMode {
             .map(Self)
     }
 
-    /// All bits.
+    /// Returns all bits.
     pub fn bits(self) -> u32 {
         self.0.get().into()
     }
 
-    /// The permissions alone.
+    /// Returns the permissions without the kind.
     pub fn permissions(self) -> u32 {
         self.bits() & 0o7777
     }
 
-    /// Whether it is a regular file.
+    /// Returns whether the mode is a regular file's.
     pub fn is_file(self) -> bool {
         self.0.get() & KIND == FILE
     }
 
-    /// Whether it is a symlink. Its content is the name that it leads to.
+    /// Returns whether the mode is a symlink's. The content of a symlink is the
+    /// name that it resolves to.
     pub fn is_link(self) -> bool {
         self.0.get() & KIND == LINK
     }
@@ -70,33 +68,7 @@ impl FromStr for FileMode {
     }
 }
 
-impl Serialize for FileMode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() {
-            true => serializer.collect_str(self),
-            false => self.0.serialize(serializer),
-        }
-    }
-}
+text!(FileMode as u16: |mode| mode.0.get(), |bits| Self::new(bits.into()).ok_or("no mode"));
 
-impl<'de> Deserialize<'de> for FileMode {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            let text = String::deserialize(deserializer)?;
-            return text.parse().map_err(de::Error::custom);
-        }
-        let bits = u16::deserialize(deserializer)?;
-        Self::new(bits.into()).ok_or_else(|| de::Error::custom("no mode"))
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for FileMode {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "FileMode".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-7]{6}$",
-            "description": "Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink"})
-    }
-}
+schema!(FileMode: {"type": "string", "pattern": "^[0-7]{6}$",
+    "description": "Kind and permissions as the system and git number them: 100644 a file, 100755 one that may be run, 120777 a symlink"});

@@ -1,16 +1,9 @@
 //! Requests about the models that a session used.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Millis, SessionId};
 
 /// Records the model that answers from now on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ModelRecord {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -26,10 +19,8 @@ pub struct ModelRecord {
 }
 
 /// The result of `model/record`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct ModelRecorded {
     /// Whether an entry was added. False if it repeats the last entry, or is
     /// for a message that is already recorded.
@@ -37,11 +28,7 @@ pub struct ModelRecorded {
 }
 
 /// Lists the models of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ModelList {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -53,10 +40,7 @@ pub struct ModelList {
 }
 
 /// A model that a session used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ModelEntry {
     /// When the session began to use the model.
     pub time: Millis,
@@ -69,10 +53,7 @@ pub struct ModelEntry {
 }
 
 /// A list of models.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ModelEntries {
     /// The entries, oldest first.
     pub entries: Vec<ModelEntry>,

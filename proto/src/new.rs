@@ -1,9 +1,11 @@
 //! `New!`: constructors for the values that clients send.
 //!
 //! Those types are `#[non_exhaustive]` in other crates, so that a new optional
-//! field breaks no client. `#[macro_rules_derive(New!)]` gives such a type
+//! field breaks no client. `#[apply(request!)]` applies `New!` to such a type,
+//! which gives it
 //!
-//! - `new`, whose arguments are the required fields, in their order;
+//! - `new`, whose arguments are the required fields, in their order, and
+//!   `Default` if there are none;
 //! - for each optional field a method of the same name that sets it. A field
 //!   is optional if it is an `Option` or has `#[serde(default)]`, as in the
 //!   schema.
@@ -17,9 +19,8 @@ macro_rules! New {
     };
 }
 
-/// Sorts the fields of a struct into required and optional ones, then
-/// implements the functions. `as`: the type of the argument. `by`: what makes
-/// the field's value of it.
+/// Sorts the fields of a struct into required and optional ones. After `as`:
+/// the type of the argument. After `=>`: what makes the field's value of it.
 macro_rules! fields {
     // Optional, and absent in most requests.
     ($name:ident [$($required:tt)*] [$($optional:tt)*]
@@ -71,6 +72,22 @@ macro_rules! fields {
             [$($required)* { $field as $type => std::convert::identity }] [$($optional)*] $($rest)* }
     };
     // All are sorted.
+    ($name:ident [] [$($optional:tt)*]) => {
+        impl Default for $name {
+            #[inline]
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+        $crate::new::functions! { $name [] [$($optional)*] }
+    };
+    ($name:ident [$($required:tt)*] [$($optional:tt)*]) => {
+        $crate::new::functions! { $name [$($required)*] [$($optional)*] }
+    };
+}
+
+/// Implements the functions for sorted fields.
+macro_rules! functions {
     ($name:ident
         [$({ $required:ident as $argument:ty => $make:expr })*]
         [$({ $(#[doc = $doc:expr])* $optional:ident as $value:ty => $set:expr })*]
@@ -79,7 +96,7 @@ macro_rules! fields {
             /// Returns a value with these required fields, and the default of
             /// each optional field.
             #[inline]
-            #[allow(clippy::new_without_default, clippy::too_many_arguments)]
+            #[allow(clippy::too_many_arguments)]
             pub fn new($($required: $argument),*) -> Self {
                 Self {
                     $($required: ($make)($required),)*
@@ -107,7 +124,7 @@ macro_rules! fields {
     };
 }
 
-pub(crate) use fields;
+pub(crate) use {fields, functions};
 
 /// Returns the value of an optional field from what a setter takes.
 pub(crate) fn some_into<T>(value: impl Into<T>) -> Option<T> {
@@ -118,7 +135,7 @@ pub(crate) fn some_into<T>(value: impl Into<T>) -> Option<T> {
 #[cfg(feature = "schema")]
 #[diagnostic::on_unimplemented(
     message = "clients of other crates cannot build the request `{Self}`",
-    note = "add `#[macro_rules_derive(New!)]` to it (proto/src/new.rs)"
+    note = "it needs `#[apply(request!)]` (proto/src/attributes.rs)"
 )]
 pub(crate) trait HasNew {
     /// The names of the required fields, in their order.

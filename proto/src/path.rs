@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The length in bytes of the longest path that is accepted from a client
@@ -14,6 +13,15 @@ pub const MAX_PATH_BYTES: usize = 4096;
 /// Marks a name that is not UTF-8 inside a JSON string, until the codec has
 /// turned it into a `uri`. No path contains NUL, so the mark is unambiguous.
 pub(crate) const RAW_MARK: char = '\0';
+
+/// The characters that are percent-encoded in a `file://` URI: all except the
+/// unreserved characters of RFC 3986 and the slash.
+pub(crate) const URI_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
 
 /// A path as a client sent it: relative to the workspace or absolute, not yet
 /// normalised or checked. It is bytes, since names need not be UTF-8.
@@ -235,10 +243,9 @@ fn serialize_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, 
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => serializer.serialize_str(text),
-        Err(_) => serializer.serialize_str(&format!(
-            "{RAW_MARK}{}",
-            percent_encoding::percent_encode(bytes, crate::codec::URI_ESCAPES)
-        )),
+        Err(_) => {
+            serializer.serialize_str(&format!("{RAW_MARK}{}", percent_encode(bytes, URI_ESCAPES)))
+        }
     }
 }
 
@@ -255,7 +262,7 @@ fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u
                 .strip_prefix(RAW_MARK)
                 .or_else(|| text.strip_prefix("file://"));
             Ok(match encoded {
-                Some(encoded) => percent_encoding::percent_decode_str(encoded).collect(),
+                Some(encoded) => percent_decode_str(encoded).collect(),
                 None => text.as_bytes().to_vec(),
             })
         }
@@ -298,29 +305,9 @@ impl<'de> Deserialize<'de> for RelPath {
     }
 }
 
-macro_rules! path_schema {
-    ($type:ty, $name:literal, $text:literal) => {
-        #[cfg(feature = "schema")]
-        impl JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $name.into()
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "description": $text})
-            }
-        }
-    };
-}
-path_schema!(
-    ClientPath,
-    "ClientPath",
-    "A path relative to the workspace, or absolute inside it. A name that is not UTF-8 travels in a field `uri` instead, as a percent-encoded file:// URI."
-);
-path_schema!(
-    RelPath,
-    "RelPath",
-    "A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy and a field `uri` stands beside it."
-);
+schema!(ClientPath: {"type": "string", "description": "A path relative to the workspace, or absolute inside it. A name that is not UTF-8 travels in a field `uri` instead, as a percent-encoded file:// URI."});
+
+schema!(RelPath: {"type": "string", "description": "A path relative to the workspace, /-separated. Where the name is not UTF-8 it is lossy and a field `uri` stands beside it."});
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

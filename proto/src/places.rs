@@ -65,7 +65,7 @@ impl BaseDirectories {
 /// The places where the daemon of one workspace keeps its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The workspace's [`key`], which is part of the names of the others.
+    /// The workspace's [`key`], which is part of the names of its files.
     pub key: String,
     /// The directory of the socket; its mode is 0700.
     pub runtime: PathBuf,

@@ -1,16 +1,9 @@
 //! The request that ranks which tool results may be removed from a context.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{ClientPath, SessionId};
 
 /// Ranks tool results by how much they are worth keeping in a context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct RetentionRank {
     /// The session whose context it is, by its id or label.
     pub session: SessionId,
@@ -24,11 +17,7 @@ pub struct RetentionRank {
 }
 
 /// A tool result in a context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct RetentionItem {
     /// The agent's id for the result.
     pub id: String,
@@ -46,10 +35,8 @@ pub struct RetentionItem {
 }
 
 /// How much a result is worth. The variants are in ascending order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord)]
 pub enum Priority {
     /// The result can be obtained again by running its tool.
     Rerunnable,
@@ -65,10 +52,7 @@ pub enum Priority {
 }
 
 /// What the agent should do with a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum RetentionAction {
     /// Keep the result.
     Keep,
@@ -77,10 +61,7 @@ pub enum RetentionAction {
 }
 
 /// A tool result with its rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RankedItem {
     /// The agent's id for the result.
     pub id: String,
@@ -98,10 +79,7 @@ pub struct RankedItem {
 }
 
 /// The result of `retention/rank`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RetentionRanked {
     /// The results, in the order of the request.
     pub items: Vec<RankedItem>,

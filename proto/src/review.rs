@@ -1,16 +1,9 @@
 //! Requests about agents' changes that have not been reviewed (REV).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Author, ClientPath, FileMode, LineRange, Millis, RelPath, SessionId};
 
 /// Lists agents' changes that have been neither kept nor undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ReviewList {
     /// Only changes by this session and its sub-agents; `None` means all
     /// agents' changes.
@@ -26,10 +19,8 @@ pub struct ReviewList {
 }
 
 /// The review queue, sorted by file and line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct ReviewHunks {
     /// The changes.
     pub hunks: Vec<ReviewHunk>,
@@ -42,10 +33,7 @@ pub struct ReviewHunks {
 
 /// A change of a file's mode by agents, or of a symlink: created, removed,
 /// retargeted, or put in the place of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ReviewFile {
     /// The change's id.
     pub id: String,
@@ -71,10 +59,7 @@ pub struct ReviewFile {
 }
 
 /// A group of adjacent lines that agents have changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ReviewHunk {
     /// The change's id. It stays the same when other lines of the file change.
     pub id: String,
@@ -104,11 +89,7 @@ pub struct ReviewHunk {
 }
 
 /// The name of a change in the review queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ReviewNamed {
     /// The file.
     pub path: ClientPath,
@@ -117,32 +98,21 @@ pub struct ReviewNamed {
 }
 
 /// Accepts changes: they stay in their files and leave the review queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ReviewKeep {
     /// The changes.
     pub hunks: Vec<ReviewNamed>,
 }
 
 /// The result of `review/keep`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct ReviewKept {
     /// The number of changes that were accepted.
     pub kept: u32,
 }
 
 /// Undoes changes. They are in `undo/list` from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct ReviewUndo {
     /// The changes.
     pub hunks: Vec<ReviewNamed>,

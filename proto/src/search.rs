@@ -1,16 +1,10 @@
 //! The request that searches the workspace's files.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{ClientPath, RelPath, SessionId};
 
 /// Searches files for a regular expression, as `rg` does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
+#[derive(Default)]
 pub struct SearchGrep {
     /// The session that searches; used only in the log.
     pub session: Option<SessionId>,
@@ -42,10 +36,7 @@ pub struct SearchGrep {
 }
 
 /// A match of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Match {
     /// The path of the file, with symlinks resolved.
     pub path: RelPath,
@@ -63,10 +54,7 @@ pub struct Match {
 }
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Matches {
     /// The matches, sorted by path, component by component, and then by line.
     pub matches: Vec<Match>,

@@ -1,17 +1,10 @@
 //! Requests about sessions.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::daemon::Program;
 use crate::{Change, ClientPath, Clock, LineRange, Millis, RelPath, SessionId};
 
 /// Opens a session, or reopens it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct SessionOpen {
     /// The session's id; a label is not accepted here.
     pub session: SessionId,
@@ -24,10 +17,7 @@ pub struct SessionOpen {
 }
 
 /// A warning that is stored for a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Warning {
     /// The files that the warning is about.
     pub files: Vec<crate::RelPath>,
@@ -38,10 +28,7 @@ pub struct Warning {
 }
 
 /// The state of a session when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct SessionOpened {
     /// The session's id.
     pub session: SessionId,
@@ -62,11 +49,7 @@ pub struct SessionOpened {
 }
 
 /// Closes a session. Its open edits and commands are aborted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct SessionClose {
     /// The session's id or label.
     pub session: SessionId,
@@ -77,11 +60,7 @@ pub struct SessionClose {
 }
 
 /// Lists all sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct SessionList {
     /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
@@ -91,10 +70,7 @@ pub struct SessionList {
 }
 
 /// A row of the list of sessions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct SessionRow {
     /// The session's id.
     pub session: SessionId,
@@ -123,10 +99,7 @@ pub struct SessionRow {
 }
 
 /// A list of sessions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct SessionRows {
     /// The sessions, sorted by id.
     pub sessions: Vec<SessionRow>,
@@ -136,11 +109,7 @@ pub struct SessionRows {
 
 /// Reports that the session's context was compacted: what it read is no longer
 /// resident, except for the files in `keep`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct SessionCompacted {
     /// The session's id or label.
     pub session: SessionId,
@@ -150,11 +119,7 @@ pub struct SessionCompacted {
 }
 
 /// Reports that parts of the session's context were cut.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct SessionTruncated {
     /// The session's id or label.
     pub session: SessionId,
@@ -163,11 +128,7 @@ pub struct SessionTruncated {
 }
 
 /// A file whose text was cut from the context.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Truncated {
     /// The file whose text was cut.
     pub path: ClientPath,
@@ -176,10 +137,7 @@ pub struct Truncated {
 }
 
 /// The result of a compaction or truncation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct Evicted {
     /// The number of files that are no longer resident.
     pub evicted: u64,

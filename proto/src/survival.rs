@@ -1,15 +1,10 @@
 //! How many of the lines that agents wrote are still in the files (SURV).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::SessionId;
 
 /// A moment after a version at which its lines are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
+#[derive(PartialOrd, Ord, Hash)]
 pub enum Horizon {
     /// The next commit with the file.
     Commit,
@@ -21,21 +16,15 @@ pub enum Horizon {
 
 /// Lists how many of the lines that agents wrote are still in the files. What
 /// can be judged by now and was not yet is judged first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct SurvivalList {
     /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
 }
 
 /// How many lines are left at one kind of moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy, Default)]
 pub struct Survived {
     /// The number of lines that the judged versions added.
     pub added: u64,
@@ -47,10 +36,8 @@ pub struct Survived {
 }
 
 /// The lines of one agent and model.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct SurvivalRow {
     /// The agent's program; `None` if it was not named, or its session is
     /// forgotten.
@@ -70,10 +57,7 @@ pub struct SurvivalRow {
 }
 
 /// The lines of all agents and models.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct SurvivalRows {
     /// One row for each agent and model, the one with the most lines first.
     pub rows: Vec<SurvivalRow>,

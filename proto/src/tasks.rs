@@ -1,15 +1,9 @@
 //! Requests about background tasks.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Millis, SessionId};
 
 /// The kind of a background task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum TaskType {
     /// A shell command.
     Shell,
@@ -20,11 +14,7 @@ pub enum TaskType {
 }
 
 /// A background task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Task {
     /// The agent's id for the task, unique in its session.
     pub id: String,
@@ -43,11 +33,7 @@ pub struct Task {
 }
 
 /// Stores a task. It replaces a task with the same id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct TaskSave {
     /// The session, by its id or label.
     pub session: SessionId,
@@ -56,11 +42,7 @@ pub struct TaskSave {
 }
 
 /// Lists the stored tasks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct TaskList {
     /// Only this session, by its id or label; `None` means all sessions.
     pub session: Option<SessionId>,
@@ -72,10 +54,7 @@ pub struct TaskList {
 }
 
 /// A stored task with its current state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct TaskRow {
     /// The task's session.
     pub session: SessionId,
@@ -100,10 +79,7 @@ pub struct TaskRow {
 }
 
 /// A list of tasks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct TaskRows {
     /// The tasks, sorted by session and id.
     pub tasks: Vec<TaskRow>,
@@ -112,11 +88,7 @@ pub struct TaskRows {
 }
 
 /// Removes a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct TaskRemove {
     /// The task's id.
     pub id: String,
@@ -126,18 +98,13 @@ pub struct TaskRemove {
 }
 
 /// Removes the tasks whose process no longer exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
+#[derive(Copy)]
 pub struct TaskCleanup {}
 
 /// The number of items that a request removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Copy)]
 pub struct Removed {
     /// The number of removed items.
     pub removed: u64,

@@ -70,7 +70,7 @@ impl Me {
     ///
     /// # Errors
     /// The reason why it is not trusted, as text.
-    pub fn takes(self, directory: Owned, file: Owned) -> Result<(), String> {
+    pub fn check_file(self, directory: Owned, file: Owned) -> Result<(), String> {
         if !self.trusts(file.uid) {
             return Err(format!("it belongs to user {}", file.uid));
         }
@@ -88,7 +88,7 @@ impl Me {
     ///
     /// # Errors
     /// The reason why it may not, as text.
-    pub fn hears(self, peer: u32) -> Result<(), String> {
+    pub fn check_peer(self, peer: u32) -> Result<(), String> {
         if peer == self.uid || peer == 0 {
             return Ok(());
         }
@@ -102,8 +102,8 @@ impl Me {
     ///
     /// # Errors
     /// The reason why it may not, as text.
-    pub fn dials(self, directory: Owned, socket: Owned) -> Result<(), String> {
-        self.hears(socket.uid)?;
+    pub fn check_socket(self, directory: Owned, socket: Owned) -> Result<(), String> {
+        self.check_peer(socket.uid)?;
         if directory.uid != self.uid && directory.uid != 0 {
             return Err(format!("its directory belongs to user {}", directory.uid));
         }
@@ -131,10 +131,10 @@ impl Trust {
     ///
     /// # Errors
     /// The reason why it is not trusted, as text.
-    pub fn takes(&self, directory: &Path, file: &Metadata) -> Result<(), String> {
+    pub fn check(&self, directory: &Path, file: &Metadata) -> Result<(), String> {
         let around = fs::symlink_metadata(directory).map_err(|error| error.to_string())?;
         self.me
-            .takes(Owned::from(&around), Owned::from(file))
+            .check_file(Owned::from(&around), Owned::from(file))
             .or_else(|why| match self.is_listed(directory) {
                 true => Ok(()),
                 false => Err(why),

@@ -1,8 +1,5 @@
 //! Requests that undo changes by their author, and redo them.
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::commands::CommandRow;
 use crate::{Author, ClientPath, FileMode, Hash, LineRange, Millis, RelPath, SessionId};
 
@@ -10,11 +7,7 @@ use crate::{Author, ClientPath, FileMode, Hash, LineRange, Millis, RelPath, Sess
 /// (UNDO-1). The changes are those of `session`, or the part of them that
 /// `prompt`, `since`, `command`, `edit` or `last` selects; or the one version that
 /// `path` and `at` name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Undo {
     /// The session whose changes are undone, together with its sub-agents.
     /// `None` if `since`, `command`, `edit` or `last` selects among all agents'
@@ -72,10 +65,7 @@ pub struct Undo {
 }
 
 /// How to treat a change whose lines another author has changed since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Conflicts {
     /// The change stays as it is.
     Keep,
@@ -84,11 +74,7 @@ pub enum Conflicts {
 }
 
 /// Redoes what an undo has undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct Redo {
     /// The id of the undo (`u2`); default: the newest.
     pub undo: Option<String>,
@@ -102,28 +88,19 @@ pub struct Redo {
 }
 
 /// Lists the undos that can be redone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct UndoList {}
 
 /// A list of undos, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct UndoRows {
     /// The undos.
     pub undos: Vec<UndoRow>,
 }
 
 /// An undo or a redo that was carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoRow {
     /// The id of the undo or redo, such as `u2`.
     pub undo: String,
@@ -138,10 +115,8 @@ pub struct UndoRow {
 }
 
 /// The result of an undo or a redo, or of a dry run of one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct Undone {
     /// The id of the undo, for `redo`; `None` if nothing was written.
     pub undo: Option<String>,
@@ -165,10 +140,7 @@ pub struct Undone {
 }
 
 /// The result of an undo in one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoneFile {
     /// The file.
     pub path: RelPath,
@@ -198,10 +170,7 @@ pub struct UndoneFile {
 }
 
 /// Lines of the changes that stand in a stash, or in a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoElsewhere {
     /// The id of the commit that has the lines. A stash is one, too.
     pub commit: String,
@@ -219,10 +188,7 @@ pub struct UndoElsewhere {
 }
 
 /// What an undo would make of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoneContent {
     /// The name that would be written: the file's path, or the name behind the
     /// symlinks on it that the undo follows (UNDO-6).
@@ -235,10 +201,7 @@ pub struct UndoneContent {
 }
 
 /// Lines that an undo would change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoneLines {
     /// The number of the first line, in the file's current content.
     pub start: u32,
@@ -249,10 +212,7 @@ pub struct UndoneLines {
 }
 
 /// A change that stays, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoLeft {
     /// Why it stays.
     pub cause: LeftCause,
@@ -272,10 +232,7 @@ pub struct UndoLeft {
 }
 
 /// Why a change stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum LeftCause {
     /// Its text first appeared while a command ran. It may be the user's
     /// (UNDO-7).
@@ -290,10 +247,7 @@ pub enum LeftCause {
 }
 
 /// The outcome of an undo for one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum UndoOutcome {
     /// The changes were undone, except for the conflicts.
     Undone,
@@ -325,10 +279,7 @@ pub enum UndoOutcome {
 }
 
 /// A change that stays, since another author has changed the same lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct UndoConflict {
     /// The lines of the change, in the file's current content or in its content
     /// before the undo.

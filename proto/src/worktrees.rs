@@ -1,27 +1,18 @@
 //! Requests about the worktrees of the workspace's repository (TREE).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::{Author, LineRange, RelPath};
 
 /// Lists the worktrees of the workspace's git repository, with what each has
 /// changed and not merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct WorktreeList {
     /// The maximum number of rows to return; default 1,000 (LIM-2).
     pub limit: Option<u32>,
 }
 
 /// The worktrees of a repository.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
+#[derive(Default)]
 pub struct WorktreeRows {
     /// The worktrees, the workspace's own first. Empty if the workspace is in
     /// no repository of this user.
@@ -31,10 +22,7 @@ pub struct WorktreeRows {
 }
 
 /// One worktree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct WorktreeRow {
     /// The absolute path of its directory. Bytes that are not UTF-8 are
     /// replaced.
@@ -62,10 +50,7 @@ pub struct WorktreeRow {
 }
 
 /// Why nothing is known of a worktree's changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum WorktreeProblem {
     /// Its directory does not exist, or does not belong to the repository.
     Missing,
@@ -76,10 +61,7 @@ pub enum WorktreeProblem {
 }
 
 /// A file of which two worktrees have changed the same or adjacent lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct WorktreeOverlap {
     /// The path of the file.
     pub path: RelPath,

@@ -1,20 +1,13 @@
 //! Requests that write files through the daemon, and requests about the bytes
 //! it has kept for recovery (GUARD).
 
-use macro_rules_attribute::macro_rules_derive;
-use serde::{Deserialize, Serialize};
-
 use crate::edits::Outcome;
 use crate::files::TextEncoding;
 use crate::{Author, ClientPath, Hash, Millis, RelPath, SessionId, Version};
 
 /// Writes a whole file, unless its content differs from what the session saw
 /// last (GUARD-1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileWrite {
     /// The session that writes, by its id or label.
     pub session: SessionId,
@@ -44,11 +37,7 @@ pub struct FileWrite {
 
 /// Replaces a text in a file, unless the file's content differs from what the
 /// session saw last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct FileEdit {
     /// The session that writes, by its id or label.
     pub session: SessionId,
@@ -71,10 +60,7 @@ pub struct FileEdit {
 }
 
 /// The mechanism that protected a write (GUARD-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Guard {
     /// The old and the new file were exchanged atomically, and the old file's
     /// content was checked afterwards.
@@ -86,10 +72,7 @@ pub enum Guard {
 }
 
 /// The result of `file/write`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileWritten {
     /// The version that was written. Null if the file already had this content
     /// and no version was recorded since it is tracked.
@@ -108,10 +91,7 @@ pub struct FileWritten {
 }
 
 /// How the text to replace was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(choice!)]
 pub enum Matched {
     /// Exactly as given.
     Exact,
@@ -122,10 +102,7 @@ pub enum Matched {
 }
 
 /// The result of `file/edit`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct FileEdited {
     /// The version that was written. Null if the file already had this content
     /// and no version was recorded since it is tracked.
@@ -150,10 +127,7 @@ pub struct FileEdited {
 }
 
 /// Bytes that a guarded write would have destroyed, kept for recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RecoveryItem {
     /// The item's id.
     pub id: String,
@@ -172,42 +146,28 @@ pub struct RecoveryItem {
 }
 
 /// Lists the bytes that are kept for recovery.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct RecoveryList {
     /// Only the item with this id; `None` means all.
     pub id: Option<String>,
 }
 
 /// Items kept for recovery, newest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RecoveryItems {
     /// The items.
     pub items: Vec<RecoveryItem>,
 }
 
 /// Requests the content of an item kept for recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct RecoveryShow {
     /// The item's id.
     pub id: String,
 }
 
 /// An item kept for recovery, with its content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RecoveryShown {
     /// The item; always one.
     pub items: Vec<RecoveryItem>,
@@ -221,11 +181,7 @@ pub struct RecoveryShown {
 
 /// Writes kept bytes back to their path. The current content of the file is
 /// kept first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct RecoveryRestore {
     /// The item's id.
     pub id: String,
@@ -236,10 +192,7 @@ pub struct RecoveryRestore {
 }
 
 /// The result of `recovery/restore`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct RecoveryRestored {
     /// The item; always one. It stays until it is deleted.
     pub items: Vec<RecoveryItem>,
@@ -248,32 +201,21 @@ pub struct RecoveryRestored {
 }
 
 /// Deletes an item kept for recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct RecoveryDelete {
     /// The item's id.
     pub id: String,
 }
 
 /// Requests a text with straight quotation marks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct QuotesNormalize {
     /// The text to convert.
     pub text: String,
 }
 
 /// A text with straight quotation marks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct QuotesNormalized {
     /// The text with straight quotation marks.
     pub text: String,
@@ -281,11 +223,7 @@ pub struct QuotesNormalized {
 
 /// Searches a text, ignoring the kind of quotation marks. An exact match is
 /// preferred.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
-#[macro_rules_derive(New!)]
+#[apply(request!)]
 pub struct QuotesMatch {
     /// The text to find.
     pub needle: String,
@@ -294,10 +232,7 @@ pub struct QuotesMatch {
 }
 
 /// A match in a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+#[apply(answer!)]
 pub struct QuotesFound {
     /// Always true. Without a match, the whole result is null.
     pub matched: bool,

@@ -75,27 +75,25 @@ fn params(method: &str, params: Value) -> Result<Request, Error> {
 
 #[test]
 fn bytes_of_frames() {
-    let initialize = ask(Request::Initialize(Initialize {
-        client: Program {
+    let initialize = ask(Request::Initialize(Initialize::new(
+        Program {
             name: "tm".into(),
             version: "1".into(),
         },
-        protocol: PROTOCOL,
-        session: None,
-        role: None,
-    }));
+        PROTOCOL,
+    )));
     let mark = ClientMessage {
         id: Some(MessageId::Text("a".into())),
         within_ms: Some(300),
-        request: Request::EditMark(EditMark {
-            session: SessionId::new("s").unwrap(),
-            path: ClientPath::new(b"\xff".as_slice()),
-            expect: Some(HashOrAbsent::Absent),
-            require_read: true,
-            bind: false,
-            ttl_ms: None,
-            step: Some(2),
-        }),
+        request: Request::EditMark(
+            EditMark::new(
+                SessionId::new("s").unwrap(),
+                ClientPath::new(b"\xff".as_slice()),
+            )
+            .expect(HashOrAbsent::Absent)
+            .require_read(true)
+            .step(2),
+        ),
     };
     for (message, bytes) in [
         (&initialize, "01010100000274 6d013101 0000"),
@@ -482,13 +480,9 @@ fn free_json_travels_untouched() {
     };
     assert_eq!(join.arguments, Some(FreeJson(anything())));
     // In frames the value travels as a text.
-    let check = ask(Request::CallCheck(CallCheck {
-        session: SessionId::new("s").unwrap(),
-        tool: "t".into(),
-        args: FreeJson(json!([null, 1])),
-        sync: None,
-        verify: None,
-    }));
+    let check = ask(Request::CallCheck(
+        CallCheck::new(SessionId::new("s").unwrap(), "t").args(FreeJson(json!([null, 1]))),
+    ));
     let bytes = frames::encode(&check).unwrap();
     let text = b"[null,1]".as_slice();
     assert!(bytes.windows(text.len()).any(|window| window == text));
@@ -511,13 +505,10 @@ fn free_json_travels_untouched() {
 #[test]
 fn free_json_in_frames_is_bounded_like_any_other() {
     let many = format!("[{}0]", "0,".repeat(1 << 18));
-    let message = ask(Request::CallCheck(CallCheck {
-        session: SessionId::new("s").unwrap(),
-        tool: "t".into(),
-        args: FreeJson(Value::from(many.as_str())),
-        sync: None,
-        verify: None,
-    }));
+    let message = ask(Request::CallCheck(
+        CallCheck::new(SessionId::new("s").unwrap(), "t")
+            .args(FreeJson(Value::from(many.as_str()))),
+    ));
     let bytes = frames::encode(&message).unwrap();
     assert!(frames::decode_client(&bytes).is_ok());
     // The same length is tried as a text, and as an array with that number of

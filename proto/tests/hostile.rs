@@ -389,15 +389,13 @@ fn many_messages_in_one_push_come_one_by_one() {
     let message = ClientMessage {
         id: None,
         within_ms: None,
-        request: Request::Initialize(Initialize {
-            client: Program {
+        request: Request::Initialize(Initialize::new(
+            Program {
                 name: "x".repeat(1 << 20),
                 version: String::new(),
             },
-            protocol: 1,
-            session: None,
-            role: None,
-        }),
+            1,
+        )),
     };
     for wire in [Wire::Frames, Wire::Lines, Wire::ContentLength] {
         let encoder = Encoder::new(wire, MAX_FRAME, b"/w".as_slice());

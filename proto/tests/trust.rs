@@ -40,7 +40,7 @@ fn owned(value: &Value) -> Owned {
 fn sec6_whose_marks_are_taken_over() {
     each("marks.json", "taken", |case| {
         let (directory, file) = (owned(&case["directory"]), owned(&case["file"]));
-        me(case).takes(directory, file).is_ok()
+        me(case).check_file(directory, file).is_ok()
     });
 }
 
@@ -55,7 +55,7 @@ fn sec6_which_directories_a_list_names() {
 #[test]
 fn sec8_who_may_answer() {
     each("peers.json", "heard", |case| {
-        me(case).hears(uid(&case["peer"]).unwrap()).is_ok()
+        me(case).check_peer(uid(&case["peer"]).unwrap()).is_ok()
     });
 }
 
@@ -63,6 +63,6 @@ fn sec8_who_may_answer() {
 fn sec8_which_sockets_are_dialled() {
     each("sockets.json", "dialled", |case| {
         let (directory, socket) = (owned(&case["directory"]), owned(&case["socket"]));
-        me(case).dials(directory, socket).is_ok()
+        me(case).check_socket(directory, socket).is_ok()
     });
 }

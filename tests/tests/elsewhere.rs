@@ -62,9 +62,9 @@ fn undo12_lines_in_a_stash_and_on_another_branch_are_named() {
     let said = world.run(&["undo", "a", "--yes"]);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let tip = on_disk(&world, ".git/tip").unwrap();
-    let topic = format!("    2 lines stand in {} on branch topic\n", tip.trim());
+    let topic = format!("    2 lines are in {} on branch topic\n", tip.trim());
     assert!(said.contains(&topic), "{said}");
-    assert!(said.contains("    3 lines stand in stash@{1}\n"), "{said}");
+    assert!(said.contains("    3 lines are in stash@{1}\n"), "{said}");
     world.healthy();
 }
 

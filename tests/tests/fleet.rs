@@ -212,10 +212,7 @@ fn fleet3_what_is_needed_does_not_end() {
     refused(&other, 0, "a client is connected");
     begin_edit(&client);
     refused(&other, 0, "an edit is open");
-    let abort = EditAbort {
-        session: Some(SessionId::new("s").unwrap()),
-        ..EditAbort::default()
-    };
+    let abort = EditAbort::new().session(SessionId::new("s").unwrap());
     client.call(abort).unwrap();
     drop(client);
     until("the connection stays", || {

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use touchmark_client::blocking::Client as Binary;
 use touchmark_client::feed::{Feed, Next};
 use touchmark_client::{Hello, Session, Workspace, connect_or_start};
+use touchmark_proto::Holder;
 use touchmark_proto::daemon::{Ping, Shutdown, Status, Subscribe};
 use touchmark_proto::edits::{EditBegin, EditFile};
 use touchmark_proto::events::Happening;
-use touchmark_proto::{ClientPath, Holder};
 use touchmark_tests::process::{Stopped, daemons_below, signal, until, wait_gone};
 use touchmark_tests::wire::PATIENCE;
 use touchmark_tests::world::fence_takes_a_directory;
@@ -368,11 +368,7 @@ fn life4_a_hung_daemon_is_an_error_at_the_deadline() {
     let error = client.call_within(Ping {}, short).unwrap_err();
     assert_eq!((error.code(), error.hint().is_empty()), ("deadline", false));
     let begin = EditBegin {
-        files: vec![EditFile {
-            path: ClientPath::from("a.txt"),
-            expect: None,
-            base: None,
-        }],
+        files: vec![EditFile::new("a.txt")],
         ..serde_json::from_value(json!({"session": "s", "files": []})).unwrap()
     };
     let error = client.call_within(begin, short).unwrap_err();
@@ -476,10 +472,7 @@ fn life2_clients_go_on_with_the_next_daemon() {
     let mut agent = world.session("s");
     agent.read("a.txt");
     let workspace = Workspace::at(world.workspace(), &world.environment()).unwrap();
-    let wanted = Subscribe {
-        kinds: vec!["version".into()],
-        ..Subscribe::default()
-    };
+    let wanted = Subscribe::new().kinds(vec!["version".into()]);
     let mut feed = Feed::open(workspace.clone(), hello(), wanted, PATIENCE).unwrap();
     let mut since = text(&agent.client.ok("sync", json!({})), "clock");
     for round in 0..4 {

@@ -174,20 +174,10 @@ fn every_system_has_its_named_requests() {
     );
     assert_eq!(session.models().unwrap().len(), 1);
     // What may leave the context.
-    let item = RetentionItem {
-        id: "1".into(),
-        tool: "edit_file".into(),
-        path: Some("a.txt".into()),
-        step: 1,
-        lines: None,
-        mentioned: false,
-    };
+    let item = RetentionItem::new("1", "edit_file", 1).path("a.txt");
     let ranked = session.rank(50, 1, vec![item]).unwrap();
     assert_eq!(ranked.items[0].priority, Priority::Never);
-    let search = SearchGrep {
-        pattern: "tw.".into(),
-        ..SearchGrep::default()
-    };
+    let search = SearchGrep::new("tw.");
     assert_eq!(session.grep(search).unwrap().matches.len(), 1);
     session.read_text("b.txt").unwrap();
     assert!(session.read_text("b.txt").unwrap().text.is_none());

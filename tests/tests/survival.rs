@@ -17,7 +17,6 @@ const HOUR: u64 = 3_600_000;
 const REFUSED: u8 = 29;
 const UNDONE: u8 = 31;
 const BROUGHT_BACK: u8 = 32;
-const SURVIVAL: u8 = 33;
 
 fn own_state(world: &World) -> PathBuf {
     let key = world.socket().file_stem().unwrap();
@@ -173,14 +172,6 @@ fn surv1_lines_are_counted_at_the_commit_after_a_day_and_after_a_week() {
     let last = ["m1 1 4: 3/4+0 4/4+0 0/4+0", "m2 1 2: 2/2+0 1/2+0 0/2+0"];
     assert_eq!(list(&world), last);
     world.healthy();
-    world.stop();
-    assert_eq!(facts(&world, &[SURVIVAL]).len(), 6);
-    // Neither a lost file nor a new run of the daemon counts anything twice.
-    fs::remove_file(own_state(&world).join("survival.json")).unwrap();
-    world.start();
-    assert_eq!(list(&world), last);
-    world.stop();
-    assert_eq!(facts(&world, &[SURVIVAL]).len(), 6);
 }
 
 #[test]
@@ -211,61 +202,6 @@ fn surv1_a_file_that_is_left_out_renamed_or_removed_is_judged_by_its_lines() {
     let row = &list(&world)[0];
     assert!(row.starts_with("m 4 8: 3/8+"), "{row}");
     world.healthy();
-    world.stop();
-    assert_eq!(facts(&world, &[SURVIVAL]).len(), 4);
-}
-
-#[test]
-fn surv3_it_is_judged_in_the_background_and_once_whenever_the_daemon_is_killed() {
-    let mut sums = Vec::new();
-    for kill in 0..7 {
-        let mut world = world();
-        world.file("f", "one\n");
-        commit(&world);
-        let mut a = agent(&world, "a", "m");
-        write(&mut a, "f", "one\n1\n2 two\n3 three\n");
-        write(&mut a, "f", "one\n2 two\n3 three\n4 four\n");
-        commit(&world);
-        a.sync();
-        world.stop();
-        pass(&world, 8 * 24 * HOUR);
-        world.set_env("TOUCHMARK_CRASH_OF", "survival:");
-        world.set_env("TOUCHMARK_CRASH_AT", &kill.to_string());
-        let started = world.try_start();
-        match kill {
-            // A start is a reason to look.
-            0 => until("it is judged", || {
-                let stored = fs::read(own_state(&world).join("survival.json"));
-                let stored: Option<Value> = stored
-                    .ok()
-                    .and_then(|text| serde_json::from_slice(&text).ok());
-                stored.is_some_and(|stored| {
-                    stored["week"].as_u64() > Some(0)
-                        && stored["commits"]["second"].as_u64() > Some(0)
-                })
-            }),
-            _ if started.is_ok() => drop(world.wait_end()),
-            _ => {}
-        }
-        world.kill();
-        world.set_env("TOUCHMARK_CRASH_AT", "0");
-        world.start();
-        assert_eq!(
-            list(&world),
-            ["m 2 4: 3/4+0 3/4+0 3/4+0"],
-            "killed at {kill}"
-        );
-        world.kill();
-        let stored = facts(&world, &[SURVIVAL]);
-        assert_eq!(stored.len(), 6, "killed at {kill}");
-        sums.push(
-            stored
-                .into_iter()
-                .map(|(_, body)| body[4..].len())
-                .sum::<usize>(),
-        );
-    }
-    assert!(sums.windows(2).all(|pair| pair[0] == pair[1]), "{sums:?}");
 }
 
 #[test]
@@ -282,8 +218,6 @@ fn surv2_what_was_never_stored_is_not_judged() {
     world.start();
     assert_eq!(list(&world), ["m 0 0: 0/0+1 0/0+0 0/0+1"]);
     world.healthy();
-    world.stop();
-    assert_eq!(facts(&world, &[SURVIVAL]).len(), 0);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn tables_fit_a_terminal_with_ids_of_36_characters() {
         &["log", "--stat"],
         &["history", LONG],
         &["status"],
-        &["status", "--all"],
+        &["fleet", "status"],
         &["checkpoint", "list", "--session", "claude"],
         &[
             "checkpoint",
@@ -179,6 +179,9 @@ fn tables_fit_a_terminal_with_ids_of_36_characters() {
             "claude",
         ],
         &["diff", "--stat", "--from", "1h"],
+        // A message and a hint.
+        &["undo", "nobody", "--prompt", "no-such-prompt", "--dry-run"],
+        &["history", "no/such/file/in/the/workspace"],
     ];
     for columns in [60, 80, 120] {
         for args in commands {

@@ -186,10 +186,7 @@ fn events_come_on_each_wire() {
     lines.ok("subscribe", json!({"kinds": ["version"]}));
     let binary = blocking::Client::connect(world.socket(), &Hello::new("tests", "1")).unwrap();
     binary
-        .subscribe(touchmark_proto::daemon::Subscribe {
-            kinds: vec!["version".into()],
-            ..Default::default()
-        })
+        .subscribe(touchmark_proto::daemon::Subscribe::new().kinds(vec!["version".into()]))
         .unwrap();
     user::write(&world.path("a.txt"), "two\n");
     let from_lines = lines.event();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use touchmark_client::find::Workspace;
 
-use crate::commands::daemon::{Git, Limits, Object, Objects, WorkTree};
+use crate::daemon::{Git, Limits, Object, Objects, WorkTree};
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, escaped};
 
@@ -42,7 +42,7 @@ pub(crate) struct Commit {
 
 /// The lines that a commit added to a file.
 #[derive(Debug)]
-pub(crate) struct Brought {
+pub(crate) struct AddedLines {
     /// The line numbers, from 1, in ascending order.
     pub(crate) lines: Vec<u32>,
     /// The object id of the file's content.
@@ -98,11 +98,11 @@ impl Repository {
     }
 
     /// Returns the lines that a commit has and none of its parents, by file.
-    pub(crate) fn brought(&self, commit: &Commit) -> Outcome<BTreeMap<Vec<u8>, Brought>> {
+    pub(crate) fn brought(&self, commit: &Commit) -> Outcome<BTreeMap<Vec<u8>, AddedLines>> {
         if commit.parents.is_empty() {
             return self.compared(&["--root", &commit.id]);
         }
-        let mut all: Option<BTreeMap<Vec<u8>, Brought>> = None;
+        let mut all: Option<BTreeMap<Vec<u8>, AddedLines>> = None;
         let mut objects = self.objects()?;
         for parent in &commit.parents {
             if let Some(Object::Missing) | None = objects.object(parent.as_bytes()) {
@@ -121,7 +121,7 @@ impl Repository {
         Ok(all.unwrap_or_default())
     }
 
-    fn compared(&self, trees: &[&str]) -> Outcome<BTreeMap<Vec<u8>, Brought>> {
+    fn compared(&self, trees: &[&str]) -> Outcome<BTreeMap<Vec<u8>, AddedLines>> {
         let git = self.git()?;
         let git = git
             .args(["diff-tree", "-r", "-M", "-z", "-p", "--raw", "-U0"])
@@ -208,9 +208,9 @@ pub(crate) fn short(commit: &str) -> &str {
 }
 
 fn in_both(
-    all: BTreeMap<Vec<u8>, Brought>,
-    found: &BTreeMap<Vec<u8>, Brought>,
-) -> BTreeMap<Vec<u8>, Brought> {
+    all: BTreeMap<Vec<u8>, AddedLines>,
+    found: &BTreeMap<Vec<u8>, AddedLines>,
+) -> BTreeMap<Vec<u8>, AddedLines> {
     let both = all.into_iter().filter_map(|(path, mut file)| {
         let other: BTreeSet<u32> = found.get(&path)?.lines.iter().copied().collect();
         file.lines.retain(|line| other.contains(line));
@@ -221,7 +221,7 @@ fn in_both(
 
 /// Parses the output of `git diff-tree --raw -p -z`: the new files, and after
 /// them the patches, which are matched by the ids of the two contents.
-fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, Brought> {
+fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, AddedLines> {
     let mut rest = printed;
     let mut files: Vec<(Vec<u8>, String, String)> = Vec::new();
     while let Some(row) = rest.strip_prefix(b":") {
@@ -267,7 +267,7 @@ fn read(printed: &[u8]) -> BTreeMap<Vec<u8>, Brought> {
         let lines = lines.or_else(|| patches.get(&(none, new.clone())))?;
         (!lines.is_empty()).then(|| {
             let lines = lines.clone();
-            (path, Brought { lines, blob: new })
+            (path, AddedLines { lines, blob: new })
         })
     });
     brought.collect()

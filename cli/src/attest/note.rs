@@ -17,7 +17,7 @@ const NAME: usize = 16;
 
 /// An agent's session in the note.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Agent {
+pub(crate) struct NotedAgent {
     /// The agent's program; `None` if it is not known.
     pub(crate) tool: Option<String>,
     /// The session's last model; `None` if it is not known.
@@ -32,7 +32,7 @@ pub(crate) struct Note {
 }
 
 /// Returns the note of a commit. `agents` are the sessions by name.
-pub(crate) fn note(attested: &Attested, agents: &BTreeMap<String, Agent>) -> Note {
+pub(crate) fn note(attested: &Attested, agents: &BTreeMap<String, NotedAgent>) -> Note {
     let mut text = String::new();
     let mut lines: BTreeMap<&str, u32> = BTreeMap::new();
     let mut left_out = 0;

@@ -6,13 +6,12 @@ use anstyle::Style;
 use clap::Args;
 use serde_json::json;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::sessions::SessionList;
 use touchmark_client::proto::{Author, SessionId};
 
 use crate::attest::git::{Repository, short};
-use crate::attest::note::{self, Agent};
+use crate::attest::note::{self, NotedAgent};
 use crate::attest::{Attested, Totals, attest};
-use crate::context::{Context, pages};
+use crate::context::{Context, all_sessions};
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
@@ -90,15 +89,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 }
 
 /// Returns the programs of all sessions.
-fn agents(client: &Client) -> Outcome<BTreeMap<String, Agent>> {
-    let sessions = pages(|cursor| {
-        let limit = None;
-        let answer = client.call(SessionList { limit, cursor })?;
-        Ok((answer.sessions, answer.more))
-    })?;
-    let agents = sessions.into_iter().map(|row| {
+fn agents(client: &Client) -> Outcome<BTreeMap<String, NotedAgent>> {
+    let agents = all_sessions(client)?.into_iter().map(|row| {
         let tool = row.agent.map(|program| program.name);
-        (row.session.to_string(), Agent { tool, model: None })
+        (row.session.to_string(), NotedAgent { tool, model: None })
     });
     Ok(agents.collect())
 }
@@ -107,15 +101,16 @@ fn agents(client: &Client) -> Outcome<BTreeMap<String, Agent>> {
 fn of_commit(
     client: &Client,
     attested: &Attested,
-    agents: &BTreeMap<String, Agent>,
-) -> BTreeMap<String, Agent> {
-    let mut own: BTreeMap<String, Agent> = BTreeMap::new();
+    agents: &BTreeMap<String, NotedAgent>,
+) -> BTreeMap<String, NotedAgent> {
+    let mut own: BTreeMap<String, NotedAgent> = BTreeMap::new();
     let ranges = attested.files.iter().flat_map(|file| &file.ranges);
     for session in ranges.filter_map(|range| range.author.session.as_ref()) {
-        own.entry(session.to_string()).or_insert_with(|| Agent {
-            model: model(client, session),
-            ..agents.get(session.as_str()).cloned().unwrap_or_default()
-        });
+        own.entry(session.to_string())
+            .or_insert_with(|| NotedAgent {
+                model: model(client, session),
+                ..agents.get(session.as_str()).cloned().unwrap_or_default()
+            });
     }
     own
 }
@@ -123,7 +118,7 @@ fn of_commit(
 fn write(
     repository: &Repository,
     attested: &Attested,
-    agents: &BTreeMap<String, Agent>,
+    agents: &BTreeMap<String, NotedAgent>,
     force: bool,
 ) -> Outcome<(Written, usize)> {
     let note = note::note(attested, agents);
@@ -149,7 +144,7 @@ fn write(
 
 fn json(
     attested: &Attested,
-    agents: &BTreeMap<String, Agent>,
+    agents: &BTreeMap<String, NotedAgent>,
     note: Option<(Written, usize)>,
 ) -> Outcome<serde_json::Value> {
     let mut value = serde_json::to_value(attested).map_err(anyhow::Error::from)?;
@@ -174,7 +169,7 @@ fn json(
 fn show(
     page: &mut Page,
     attested: &Attested,
-    agents: &BTreeMap<String, Agent>,
+    agents: &BTreeMap<String, NotedAgent>,
     note: Option<(Written, usize)>,
 ) -> Outcome {
     let subject = escaped(&attested.subject, SUBJECT);
@@ -191,7 +186,7 @@ fn show(
                     true => range.start.to_string(),
                     false => format!("{}-{}", range.start, range.end),
                 };
-                let known = range.evidence.map(crate::commands::history::evidence);
+                let known = range.evidence.map(crate::versions::evidence);
                 vec![
                     (Style::new(), format!("  {lines:>9}")),
                     (colour(&range.author), name(&range.author, agents)),
@@ -228,7 +223,7 @@ fn show(
 }
 
 /// Returns an author's name, with the model if it is known.
-fn name(of: &Author, agents: &BTreeMap<String, Agent>) -> String {
+fn name(of: &Author, agents: &BTreeMap<String, NotedAgent>) -> String {
     let agent = of.session.as_ref().map(SessionId::as_str);
     let model = agent.and_then(|session| agents.get(session)?.model.as_deref());
     let name = author(of);

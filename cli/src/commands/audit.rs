@@ -1,11 +1,9 @@
 //! `touchmark audit`: compares the daemon's records with the disk.
 
 use anstyle::Style;
-use clap::Args;
 use touchmark_client::proto::daemon::{Audit, Difference, Holds};
 use touchmark_client::proto::{Hash, Reply};
 
-use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
 use crate::style;
@@ -15,20 +13,13 @@ use crate::text::{count, path};
 /// A word, the path, what is on record and on disk.
 const TABLE: Table = Table::new(&[Step::Middle(1, 12)]).with_remarks();
 
-/// Compare all tracked files with the disk.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
-
 pub(crate) fn run(context: &Context) -> Outcome {
-    let workspace = context.workspace()?;
-    let audited = context.connect(&workspace)?.call(Audit {})?;
+    let connection = context.open()?;
+    let audited = connection.client.call(Audit {})?;
     let (checked, differences) = (audited.checked, audited.differences.len() as u64);
-    if context.global.json {
-        context.json(&result_json(Reply::Audit(audited), &workspace.root))?;
-    } else {
-        for line in lines(&audited.differences, &View::here()) {
-            output::line(&line)?;
-        }
+    match context.global.json {
+        true => connection.json(Reply::Audit(audited))?,
+        false => output::lines(&lines(&audited.differences, &View::here()))?,
     }
     let checked = count(checked, "file");
     if differences > 0 {
@@ -45,7 +36,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
 
 /// Returns one text for each file that differs.
 pub(crate) fn lines(differences: &[Difference], view: &View) -> Vec<String> {
-    TABLE.lines(differences.iter().map(row).collect(), view.columns)
+    TABLE.lines(differences.iter().map(row), view.columns)
 }
 
 fn row(difference: &Difference) -> Vec<Cell> {

@@ -14,14 +14,14 @@ use touchmark_client::proto::checkpoints::{
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::{At, LineCounts, RelPath, Reply, SessionId};
 
-use crate::commands::call::result_json;
+use crate::checkpoints::{checkpoints, meant};
 use crate::complete;
 use crate::context::{self, Context, pages};
-use crate::output::{self, Failure, Outcome};
+use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{MAX_NAME, authors, called, count, cut, escaped, path};
-use crate::versions::{WHO, checkpoints};
+use crate::versions::WHO;
 
 /// Id, time, session, what it changed, and the prompt.
 const LIST: Table =
@@ -83,16 +83,12 @@ pub(crate) fn list(context: &Context, options: &ListOptions) -> Outcome {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    if matches!(options.action, Action::List) {
-        let session = context::named(options.session).ok();
-        return checkpoints_of(context, session.as_ref());
-    }
-    let session = context::named(options.session)?;
+    let session = context::named(options.session);
     match options.action {
-        Action::Create { label, message } => create(context, session, label, message),
-        Action::List => Ok(()),
-        Action::Delete { checkpoint } => delete(context, session, checkpoint),
-        Action::Detect { checkpoint, warn } => detect(context, session, checkpoint, warn),
+        Action::Create { label, message } => create(context, session?, label, message),
+        Action::List => checkpoints_of(context, session.ok().as_ref()),
+        Action::Delete { checkpoint } => delete(context, session?, checkpoint),
+        Action::Detect { checkpoint, warn } => detect(context, session?, checkpoint, warn),
     }
 }
 
@@ -102,19 +98,15 @@ fn create(
     label: Option<String>,
     message: Option<String>,
 ) -> Outcome {
-    let workspace = context.workspace()?;
-    let created = context.connect(&workspace)?.call(CheckpointCreate {
-        session,
+    let created = context.open()?.answer(CheckpointCreate {
         label,
         message,
-        step: None,
-        text: None,
+        ..CheckpointCreate::new(session)
     })?;
-    if context.global.json {
-        let reply = Reply::CheckpointCreate(created);
-        return context.json(&result_json(reply, &workspace.root));
+    match created {
+        Some(created) => output::line(&escaped(&created.checkpoint, MAX_NAME)),
+        None => Ok(()),
     }
-    output::line(&escaped(&created.checkpoint, MAX_NAME))
 }
 
 /// A checkpoint of a session, with what the session changed until its next one.
@@ -129,24 +121,15 @@ pub(crate) struct Prompt {
 }
 
 fn checkpoints_of(context: &Context, session: Option<&SessionId>) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let meant = session
-        .map(|session| context::meant(&client, session))
-        .transpose()?;
-    if let (true, Some(session)) = (context.global.json, &meant) {
-        let rows = CheckpointRows {
-            checkpoints: checkpoints(&client, session)?,
-            more: None,
-        };
-        return context.json(&result_json(Reply::CheckpointList(rows), &workspace.root));
-    }
+    let connection = context.open()?;
+    let client = &connection.client;
+    let meant = connection.meant(session)?;
     let mut prompts = Vec::new();
-    for row in context::all_sessions(&client)? {
+    for row in context::all_sessions(client)? {
         if meant.as_ref().is_some_and(|meant| *meant != row.session) {
             continue;
         }
-        for checkpoint in checkpoints(&client, &row.session)? {
+        for checkpoint in checkpoints(client, &row.session)? {
             prompts.push(Prompt {
                 session: row.session.clone(),
                 label: row.label.clone(),
@@ -164,15 +147,14 @@ fn checkpoints_of(context: &Context, session: Option<&SessionId>) -> Outcome {
             checkpoints: prompts.into_iter().map(|prompt| prompt.row).collect(),
             more: None,
         };
-        return context.json(&result_json(Reply::CheckpointList(rows), &workspace.root));
+        return connection.json(Reply::CheckpointList(rows));
     }
     if prompts.is_empty() {
         return context.say("no checkpoints");
     }
     prompts.sort_by_key(|prompt| prompt.row.clock.n);
-    count_changes(&client, &mut prompts)?;
-    let lines = list_lines(&prompts, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    count_changes(client, &mut prompts)?;
+    output::lines(&list_lines(&prompts, &View::here()))
 }
 
 /// Counts what each session changed after each of its checkpoints. `prompts` are
@@ -240,96 +222,34 @@ pub(crate) fn list_lines(prompts: &[Prompt], view: &View) -> Vec<String> {
             (Style::new(), escaped(said.map_or("", String::as_str), 120)),
         ]
     });
-    LIST.lines(rows.collect(), view.columns)
-}
-
-/// Returns the id of the checkpoint of any session that a person means, by its
-/// id or label.
-///
-/// # Errors
-/// If several checkpoints have that label.
-pub(crate) fn meant_of_any(client: &Client, said: String) -> Outcome<String> {
-    let mut found: Vec<String> = Vec::new();
-    for row in context::all_sessions(client)? {
-        for checkpoint in checkpoints(client, &row.session)? {
-            if checkpoint.checkpoint == said {
-                return Ok(said);
-            }
-            if checkpoint.label.as_deref() == Some(&said) {
-                found.push(checkpoint.checkpoint);
-            }
-        }
-    }
-    one(said, &found)
-}
-
-/// Returns the id of the checkpoint that a person means, by its id or label.
-///
-/// # Errors
-/// If several of the session's checkpoints have that label.
-pub(crate) fn meant(client: &Client, session: &SessionId, said: String) -> Outcome<String> {
-    let rows = checkpoints(client, session)?;
-    if rows.iter().any(|row| row.checkpoint == said) {
-        return Ok(said);
-    }
-    let labelled = rows
-        .into_iter()
-        .filter(|row| row.label.as_deref() == Some(&said));
-    let ids: Vec<String> = labelled.map(|row| row.checkpoint).collect();
-    one(said, &ids)
-}
-
-/// Returns the checkpoint that a person means by a label that these have.
-fn one(said: String, ids: &[String]) -> Outcome<String> {
-    match ids {
-        // The daemon's error says that there is no such checkpoint.
-        [] => Ok(said),
-        [only] => Ok(only.clone()),
-        several => Err(Failure::Usage(format!(
-            "several checkpoints have the label {}: {}",
-            escaped(&said, MAX_NAME),
-            several.join(", ")
-        ))),
-    }
+    LIST.lines(rows, view.columns)
 }
 
 fn delete(context: &Context, session: SessionId, checkpoint: String) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
+    let client = &connection.client;
     let name = escaped(&checkpoint, MAX_NAME);
-    let session = context::meant(&client, &session)?;
-    let checkpoint = meant(&client, &session, checkpoint)?;
-    let done = client.call(CheckpointDelete {
-        session,
-        checkpoint,
-    })?;
-    if context.global.json {
-        let reply = Reply::CheckpointDelete(done);
-        return context.json(&result_json(reply, &workspace.root));
+    let session = context::meant(client, &session)?;
+    let checkpoint = meant(client, Some(&session), checkpoint)?;
+    match connection.answer(CheckpointDelete::new(session, checkpoint))? {
+        Some(_) => context.say(&format!("removed: checkpoint {name}")),
+        None => Ok(()),
     }
-    context.say(&format!("removed: checkpoint {name}"))
 }
 
 fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let session = context::meant(&client, &session)?;
-    let checkpoint = meant(&client, &session, checkpoint)?;
+    let connection = context.open()?;
+    let client = &connection.client;
+    let session = context::meant(client, &session)?;
+    let checkpoint = meant(client, Some(&session), checkpoint)?;
     let mut stored = None;
     let files = pages(|cursor| {
         let answer = client.call(CheckpointDetect {
-            session: session.clone(),
             checkpoint: Some(checkpoint.clone()),
-            clock: None,
-            time: None,
-            paths: None,
-            deleted: Vec::new(),
             // One warning is about the files of all pages.
             store_warning: warn && cursor.is_none(),
-            sync: None,
-            verify: None,
-            limit: None,
             cursor,
+            ..CheckpointDetect::new(session.clone())
         })?;
         if answer.warning.is_some() {
             stored = answer.warning;
@@ -342,14 +262,12 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
             warning: stored,
             more: None,
         };
-        return context.json(&result_json(Reply::CheckpointDetect(all), &workspace.root));
+        return connection.json(Reply::CheckpointDetect(all));
     }
     if files.is_empty() {
         return context.say("nothing was edited since");
     }
-    for line in detected_lines(&files, &View::here()) {
-        output::line(&line)?;
-    }
+    output::lines(&detected_lines(&files, &View::here()))?;
     match stored {
         Some(kept) => context.say(&format!(
             "stored as a warning about {}",
@@ -361,8 +279,7 @@ fn detect(context: &Context, session: SessionId, checkpoint: String, warn: bool)
 
 /// Returns one text for each file.
 pub(crate) fn detected_lines(files: &[EditedFile], view: &View) -> Vec<String> {
-    let rows = files.iter().map(|file| row(file, view));
-    DETECTED.lines(rows.collect(), view.columns)
+    DETECTED.lines(files.iter().map(|file| row(file, view)), view.columns)
 }
 
 fn row(file: &EditedFile, view: &View) -> Vec<Cell> {

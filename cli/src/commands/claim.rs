@@ -3,10 +3,9 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::claim::Claim;
-use touchmark_client::proto::{ClientPath, LineRange, Reply, SessionId};
+use touchmark_client::proto::{LineRange, SessionId};
 
-use crate::commands::blame;
-use crate::commands::call::result_json;
+use crate::blame;
 use crate::complete;
 use crate::context::{self, Context};
 use crate::output::{Failure, Outcome};
@@ -16,7 +15,7 @@ use crate::text::count;
 ///
 /// What changes while an agent's command runs may be the command's or yours. A claim says which,
 /// and counts from then on: in blame, log, review and undo. PATH:LINES names lines of the current
-/// content, whoever wrote them; PATH or --command names what changed while a command ran.
+/// content, by any author; PATH or --command names what changed while a command ran.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// A file or directory; or lines of a file, such as `a.txt:10-12`
@@ -31,33 +30,31 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
     let by = match &*options.by {
         "you" | "me" => None,
         name => {
             let name = SessionId::new(name).map_err(|error| Failure::Usage(error.to_string()))?;
-            Some(context::meant(&client, &name)?)
+            Some(context::meant(&connection.client, &name)?)
         }
     };
-    let place = |file: &str| context.path(&workspace, file.as_ref());
     let (paths, lines) = match &options.what {
         None => (None, None),
         Some(what) => {
-            let (file, lines) = divided(what, |file| workspace.root.join(file).exists());
-            let path: ClientPath = place(file)?;
-            (Some(vec![path]), lines)
+            let root = &connection.workspace.root;
+            let (file, lines) = divided(what, |file| root.join(file).exists());
+            (Some(vec![connection.path(file.as_ref())?]), lines)
         }
     };
-    let claimed = client.call(Claim {
+    let claimed = connection.answer(Claim {
         session: by,
         command: options.command.clone(),
         paths,
         lines,
     })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::Claim(claimed), &workspace.root));
-    }
+    let Some(claimed) = claimed else {
+        return Ok(());
+    };
     let what = match claimed.lines {
         0 => count(u64::from(claimed.versions), "change"),
         lines => count(u64::from(lines), "line"),

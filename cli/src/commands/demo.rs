@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use crate::args::Global;
-use crate::context::is_terminal;
+use crate::context::Global;
 use crate::output::Outcome;
+use crate::system::terminal::is_terminal;
 use crate::tour;
 
 /// Give a tour in a temporary workspace.

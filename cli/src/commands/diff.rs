@@ -4,39 +4,36 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::checkpoints::CheckpointList;
 use touchmark_client::proto::history::{DiffHunk, FileDiff, FileDifference, FileDiffs};
-use touchmark_client::proto::sessions::SessionList;
 use touchmark_client::proto::{At, Millis, Reply};
 
-use crate::commands::call::result_json;
+use crate::checkpoints::checkpoints;
 use crate::complete;
-use crate::context::{Context, pages, zone};
+use crate::context::{Connection, Context, all_sessions};
 use crate::hunks;
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::style::{self, paint};
-use crate::text::{called, escaped};
-use crate::versions::{By, Said, file_and_version, files, version, when};
+use crate::text::{called, escaped, zone};
+use crate::versions::{By, VersionName, file_and_version, files, version, when};
 
 /// Show what changed, and who changed it.
 ///
 /// Without --from: since the newest checkpoint of any session, or since the newest session began,
 /// whichever is later. Agents' hooks make a checkpoint at each prompt.
 #[derive(Debug, Args)]
-#[command(after_help = super::log::VERSIONS)]
+#[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
     /// Only these files, and files below these directories; a single PATH@V means --from V
     #[arg(add = ArgValueCompleter::new(complete::file_and_version))]
     paths: Vec<PathBuf>,
     /// The older version
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    from: Option<Said>,
+    from: Option<VersionName>,
     /// The newer version [default: the files as they are now]
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    to: Option<Said>,
+    to: Option<VersionName>,
     /// Only hunks with a change by `me`, by this session, or by any `command`
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
@@ -49,25 +46,21 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let by = By::said(&client, options.by.as_deref())?;
-    let (paths, since) = named(context, &workspace, &client, options)?;
+    let connection = context.open()?;
+    let client = &connection.client;
+    let by = By::said(client, options.by.as_deref())?;
+    let (paths, since) = named(&connection, options)?;
     let (from, since) = match since {
         Some(from) => (from, None),
         None => {
-            let (from, told) = newest_moment(&client)?;
+            let (from, told) = newest_moment(client)?;
             (from, Some(told))
         }
     };
     let mut ask = FileDiff {
-        path: None,
         paths,
-        from,
-        to: Said::resolved(options.to.as_ref(), &client)?,
-        context: Some(options.unified),
-        limit: None,
-        cursor: None,
+        to: VersionName::resolved(options.to.as_ref(), client)?,
+        ..FileDiff::new(from).context(options.unified)
     };
     // A hash and `seen:` name a version of one file, so the request must name the file alone.
     if let (At::Hash(_) | At::Seen(_), Some([path])) = (&ask.from, ask.paths.as_deref()) {
@@ -103,7 +96,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             hunks: None,
             more: None,
         };
-        return context.json(&result_json(Reply::FileDiff(diffs), &workspace.root));
+        return connection.json(Reply::FileDiff(diffs));
     }
     if found.is_empty() {
         let since = since.map_or_else(String::new, |since| format!(" since {since}"));
@@ -123,53 +116,34 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 type Named = (Option<Vec<touchmark_client::proto::ClientPath>>, Option<At>);
 
 /// Returns the files, and the version that one of them names.
-fn named(
-    context: &Context,
-    workspace: &Workspace,
-    client: &Client,
-    options: &Options,
-) -> Outcome<Named> {
+fn named(connection: &Connection<'_>, options: &Options) -> Outcome<Named> {
     if let ([one], None) = (options.paths.as_slice(), &options.from)
-        && let (path, Some(at)) = file_and_version(context, workspace, client, one, None)?
+        && let (path, Some(at)) = file_and_version(connection, one, None)?
     {
         return Ok((Some(vec![path]), Some(at)));
     }
     Ok((
-        files(context, workspace, &options.paths)?,
-        Said::resolved(options.from.as_ref(), client)?,
+        files(connection, &options.paths)?,
+        VersionName::resolved(options.from.as_ref(), &connection.client)?,
     ))
 }
 
 /// Returns the newest checkpoint or beginning of a session, with a description.
 fn newest_moment(client: &Client) -> Outcome<(At, String)> {
-    let sessions = pages(|cursor| {
-        let limit = None;
-        let answer = client.call(SessionList { limit, cursor })?;
-        Ok((answer.sessions, answer.more))
-    })?;
     let mut newest: Option<(Millis, At, String)> = None;
     let mut take = |time: Millis, at: At, told: String| {
         if newest.as_ref().is_none_or(|newest| newest.0 < time) {
             newest = Some((time, at, told));
         }
     };
-    for row in sessions {
+    for row in all_sessions(client)? {
         let name = called(&row.session, row.label.as_deref());
         let began = jiff::Timestamp::from_millisecond(i64::try_from(row.opened_at).unwrap_or(0));
         if let Ok(began) = began {
             let at = At::Time(touchmark_client::proto::at::When::Exact(began));
             take(row.opened_at, at, format!("the beginning of {name}"));
         }
-        let checkpoints = pages(|cursor| {
-            let session = row.session.clone();
-            let answer = client.call(CheckpointList {
-                session,
-                limit: None,
-                cursor,
-            })?;
-            Ok((answer.checkpoints, answer.more))
-        })?;
-        if let Some(last) = checkpoints.last() {
+        if let Some(last) = checkpoints(client, &row.session)?.last() {
             let at = At::Clock {
                 epoch: Some(last.clock.epoch),
                 n: last.clock.n,

@@ -7,30 +7,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anstyle::Style;
-use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use touchmark_client::proto::Places;
 use touchmark_client::proto::daemon::{Degraded, Savings, Stats, Status, StatusReport};
 use touchmark_client::{Error, Hello, Workspace, find};
 
-use crate::commands::daemon::doctor::{Finding, Level, examine};
 use crate::context::{Context, hello};
+use crate::daemon::doctor::{Finding, examine};
+use crate::findings;
 use crate::hints;
-use crate::output::{self, Failure, Outcome};
+use crate::output::Outcome;
 use crate::service::Service;
 use crate::settings;
-use crate::style::{self, paint};
-use crate::system::terminal::columns;
-use crate::text::{MAX_NAME, count, escaped, path, wrapped};
+use crate::text::{count, path};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Check the system, the daemon and the connected agents. Starts nothing and
-/// changes nothing.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
 
 pub(crate) fn run(context: &Context) -> Outcome {
     let (root, places) = workspace(context)?;
@@ -45,27 +37,18 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let asked = ask(&meant);
     let status = asked.as_ref().ok().map(|(status, _)| status);
     found.extend(agents::examine(context, &root, status));
-    found.extend(settings::examine(&context.environment, &root));
+    let places = settings::Places::of(&context.environment, &root);
+    found.extend(places.map(|places| places.examine()).unwrap_or_default());
     found.extend(daemon(&meant, asked));
-    let wrong = found.iter().filter(|f| f.level == Level::Wrong).count();
-    if context.global.json {
-        context.json(&json!({
+    match context.global.json {
+        true => context.json(&json!({
             "workspace": root.to_string_lossy(),
-            "wrong": wrong,
-            "checks": facts(&found),
-        }))?;
-    } else {
-        for finding in &found {
-            print(context, finding)?;
-        }
+            "wrong": findings::wrong(&found),
+            "checks": findings::json(&found),
+        }))?,
+        false => findings::print(context, &found)?,
     }
-    match wrong {
-        0 => Ok(()),
-        _ => Err(Failure::No(match wrong {
-            1 => "1 thing is wrong".into(),
-            _ => format!("{wrong} things are wrong"),
-        })),
-    }
+    findings::verdict(&found)
 }
 
 /// Returns the workspace and its places, even if no socket can be created
@@ -84,48 +67,6 @@ fn workspace(context: &Context) -> Outcome<(PathBuf, Places)> {
             Ok((root, places))
         }
     }
-}
-
-/// Prints a finding, in lines that fit the terminal.
-pub(crate) fn print(context: &Context, finding: &Finding) -> Outcome {
-    let (mark, how): (&str, Style) = match finding.level {
-        Level::Good if context.global.quiet => return Ok(()),
-        Level::Good => ("ok   ", style::GOOD),
-        Level::Note => ("note ", style::BOLD),
-        Level::Wrong => ("wrong", style::WARN),
-    };
-    const INDENT: &str = "      ";
-    let width = columns().map_or(usize::MAX, |columns| columns.max(40));
-    let says = escaped(&finding.says, 2 * MAX_NAME);
-    // The mark is as wide as the indentation that it replaces.
-    let says = wrapped(&format!("{INDENT}{}: {says}", finding.check), width, INDENT);
-    let hint = escaped(&finding.hint, 2 * MAX_NAME);
-    let hint = (!hint.is_empty()).then(|| wrapped(&format!("{INDENT}{hint}"), width, INDENT));
-    for (number, line) in says
-        .into_iter()
-        .chain(hint.into_iter().flatten())
-        .enumerate()
-    {
-        match number {
-            0 => output::line(&format!("{} {}", paint(how, mark), line.trim_start()))?,
-            _ => output::line(&line)?,
-        }
-    }
-    Ok(())
-}
-
-/// Returns the findings as JSON values.
-pub(crate) fn facts(findings: &[Finding]) -> Vec<Value> {
-    let all = findings.iter();
-    all.map(|finding| {
-        json!({
-            "check": finding.check,
-            "level": finding.level.as_str(),
-            "says": finding.says,
-            "hint": finding.hint,
-        })
-    })
-    .collect()
 }
 
 /// Requests the daemon's status and counts, if a daemon runs.
@@ -295,6 +236,7 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::daemon::doctor::Level;
 
     #[test]
     fn a_clock_that_was_set_is_no_want_of_coverage() {

@@ -9,13 +9,13 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::files::{FileStates, FileStatus};
 use touchmark_client::proto::{FileState, Reply, SessionId, State};
 
-use crate::commands::call::result_json;
 use crate::complete;
 use crate::context::{self, Context, all_sessions};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{authors, called, count, path};
+use crate::wire::result_json;
 
 /// Session, state, path, reads, remarks.
 const TABLE: Table = Table::new(&[
@@ -41,39 +41,35 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let ask = |session| FileStatus {
-        session,
-        paths: None,
+    let connection = context.open()?;
+    let client = &connection.client;
+    let ask = |session: SessionId| FileStatus {
         state: match options.stale {
             true => vec![State::Stale, State::Deleted],
             false => Vec::new(),
         },
-        sync: None,
         verify: options.verify.then_some(true),
-        limit: None,
-        cursor: None,
+        ..FileStatus::new(session)
     };
     let mut found: Vec<(String, Vec<FileState>)> = Vec::new();
     match options.session {
         Some(session) => {
-            let all = known(&client, ask(session))?;
+            let all = known(client, ask(session))?;
             if context.global.json {
-                return context.json(&result_json(Reply::FileStatus(all), &workspace.root));
+                return connection.json(Reply::FileStatus(all));
             }
             // It is one session's: its name says nothing.
             found.push((String::new(), all.files));
         }
         None => {
             let mut facts = Vec::new();
-            for row in all_sessions(&client)? {
-                let all = known(&client, ask(row.session.clone()))?;
+            for row in all_sessions(client)? {
+                let all = known(client, ask(row.session.clone()))?;
                 if all.files.is_empty() {
                     continue;
                 }
                 if context.global.json {
-                    let mut fact = result_json(Reply::FileStatus(all), &workspace.root);
+                    let mut fact = result_json(Reply::FileStatus(all), &connection.workspace.root);
                     fact["session"] = row.session.as_str().into();
                     fact["label"] = row.label.into();
                     facts.push(fact);
@@ -93,7 +89,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             false => "no file was read",
         });
     }
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines)
 }
 
 /// Returns all files of a session, over all pages.
@@ -113,7 +109,7 @@ pub(crate) fn lines(found: &[(String, Vec<FileState>)], view: &View) -> Vec<Stri
     let rows = found
         .iter()
         .flat_map(|(session, files)| files.iter().map(|file| row(session, file)));
-    TABLE.lines(rows.collect(), view.columns)
+    TABLE.lines(rows, view.columns)
 }
 
 fn row(session: &str, file: &FileState) -> Vec<Cell> {

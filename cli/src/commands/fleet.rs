@@ -8,14 +8,14 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use touchmark_client::fleet::{self, Answer, Member};
 use touchmark_client::proto::places::key;
-use touchmark_client::proto::{Places, native};
 
-use crate::commands::daemon;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{self, Outcome};
+use crate::service::Service;
 use crate::style::{self, paint};
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{bytes, count, duration, escaped, wrapped};
+use crate::text::{bytes, count, directory, duration, escaped, plural, wrapped};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,22 +39,38 @@ const TABLE: Table = Table::new(&[
 ])
 .with_remarks();
 
+/// What `--json` has of a daemon's own report.
+const REPORTED: [&str; 12] = [
+    "version",
+    "startedBy",
+    "uptimeMs",
+    "idleMs",
+    "privateBytes",
+    "watchedDirectories",
+    "trackedFiles",
+    "sessions",
+    "openEdits",
+    "openCommands",
+    "subscriptions",
+    "degraded",
+];
+
 /// Show all workspaces of this user on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// List every workspace: its daemon, what that uses and what it waits for
     Status,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    match options.what {
-        What::Status => status(context),
+    match options.action {
+        Action::Status => status(context),
     }
 }
 
@@ -67,13 +83,12 @@ fn status(context: &Context) -> Outcome {
     if all.is_empty() {
         return context.say("no workspaces");
     }
-    let lines = lines(&all, limits, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines(&all, limits, &View::here()))
 }
 
 /// Whether a workspace has a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum DaemonState {
     /// It runs and answers.
     Running,
     /// It runs and does not answer in time, or not what it should.
@@ -84,7 +99,7 @@ pub(crate) enum State {
     None,
 }
 
-impl State {
+impl DaemonState {
     fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -97,7 +112,7 @@ impl State {
 
 /// A workspace of this user.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct WorkspaceRow {
     /// Its path; `None` if only its key is known.
     pub(crate) path: Option<PathBuf>,
     /// The key of its files.
@@ -105,7 +120,7 @@ pub(crate) struct Row {
     /// Whether its directory exists.
     pub(crate) exists: bool,
     /// Whether it has a daemon.
-    pub(crate) state: State,
+    pub(crate) state: DaemonState,
     /// The daemon's process.
     pub(crate) pid: Option<u64>,
     /// The daemon's `status`; null if it does not answer.
@@ -118,25 +133,24 @@ pub(crate) struct Row {
 
 /// Returns all workspaces: first those with a daemon, the one used last first,
 /// then the others by their names.
-fn look(context: &Context) -> Vec<Row> {
+fn look(context: &Context) -> Vec<WorkspaceRow> {
     let base = &context.environment.base;
     let members = fleet::ask_all(&context.environment, PATIENCE);
-    let mut rows: Vec<Row> = members.into_iter().map(of_member).collect();
+    let mut rows: Vec<WorkspaceRow> = members.into_iter().map(of_member).collect();
     let running: Vec<String> = rows.iter().filter_map(|row| row.key.clone()).collect();
     let without = daemon::stored(&base.state_directory(), |key| {
         running.iter().any(|running| running == key)
     });
-    let services = std::fs::read_dir(base.services_directory());
-    let services = services.into_iter().flatten().flatten();
-    let services: Vec<(String, PathBuf)> = services
-        .filter_map(|entry| {
-            let key = entry.file_name().into_string().ok()?;
-            let path = PathBuf::from(native::owned(std::fs::read(entry.path()).ok()?));
-            (Places::is_key(&key) && !running.contains(&key)).then_some((key, path))
-        })
-        .collect();
-    for (key, path) in &services {
-        rows.push(Row::without_daemon(key, Some(path.clone()), State::Asleep));
+    for service in Service::all(&context.environment) {
+        let key = service.places.key;
+        if !running.contains(&key) {
+            let path = Some(service.workspace);
+            rows.push(WorkspaceRow::without_daemon(
+                &key,
+                path,
+                DaemonState::Asleep,
+            ));
+        }
     }
     for stored in without {
         let known = rows
@@ -146,35 +160,35 @@ fn look(context: &Context) -> Vec<Row> {
             row.stored = Some(stored.bytes);
             continue;
         }
-        let row = Row::without_daemon(&stored.key, stored.workspace, State::None);
-        rows.push(Row {
+        let row = WorkspaceRow::without_daemon(&stored.key, stored.workspace, DaemonState::None);
+        rows.push(WorkspaceRow {
             stored: Some(stored.bytes),
             ..row
         });
     }
     rows.sort_by_key(|row| {
-        let runs = matches!(row.state, State::Running | State::Silent);
+        let runs = matches!(row.state, DaemonState::Running | DaemonState::Silent);
         let idle = runs.then(|| row.number("idleMs").unwrap_or(u64::MAX));
         (!runs, idle, row.path.clone(), row.key.clone())
     });
     rows
 }
 
-fn of_member(member: Member) -> Row {
+fn of_member(member: Member) -> WorkspaceRow {
     let (state, status, problem) = match member.answer {
-        Answer::Status(status) => (State::Running, status, None),
+        Answer::Status(status) => (DaemonState::Running, status, None),
         Answer::Silent => {
             let problem = format!("no answer within {} s", PATIENCE.as_secs());
-            (State::Silent, Value::Null, Some(problem))
+            (DaemonState::Silent, Value::Null, Some(problem))
         }
-        Answer::Failed(problem) => (State::Silent, Value::Null, Some(problem)),
+        Answer::Failed(problem) => (DaemonState::Silent, Value::Null, Some(problem)),
     };
     let told = status["workspace"].as_str().map(PathBuf::from);
     let holder = member.holder;
     // The lock has the exact bytes of the path, the answer only its text.
     let named = holder.as_ref().map(|holder| holder.workspace.clone());
     let path = named.or(told);
-    Row {
+    WorkspaceRow {
         key: path.as_deref().map(key),
         exists: path.as_deref().is_some_and(Path::exists),
         pid: status["pid"]
@@ -188,8 +202,8 @@ fn of_member(member: Member) -> Row {
     }
 }
 
-impl Row {
-    fn without_daemon(key: &str, path: Option<PathBuf>, state: State) -> Self {
+impl WorkspaceRow {
+    fn without_daemon(key: &str, path: Option<PathBuf>, state: DaemonState) -> Self {
         Self {
             key: Some(key.to_owned()),
             exists: path.as_deref().is_some_and(Path::exists),
@@ -232,12 +246,9 @@ impl Row {
             return String::new();
         };
         let idle = format!("idle {}", duration(idle));
-        match self
-            .number("idleExitMs")
-            .filter(|_| self.connections() == Some(0))
-        {
-            Some(exit) => format!("{idle} of {}", duration(exit)),
-            None => idle,
+        match (self.ends_in(), self.number("idleExitMs")) {
+            (Some(_), Some(exit)) => format!("{idle} of {}", duration(exit)),
+            _ => idle,
         }
     }
 
@@ -246,7 +257,7 @@ impl Row {
         if let Some(problem) = &self.problem {
             return (style::WARN, escaped(problem, MOST_CAUSE));
         }
-        if self.state != State::Running {
+        if self.state != DaemonState::Running {
             return (style::DIM, String::new());
         }
         let held = [
@@ -288,10 +299,10 @@ impl Row {
             false => "",
         };
         let (shade, state) = match self.state {
-            State::Running => (style::GOOD, "runs"),
-            State::Silent => (style::WARN, "silent"),
-            State::Asleep => (style::DIM, "asleep"),
-            State::None => (style::DIM, "no daemon"),
+            DaemonState::Running => (style::GOOD, "runs"),
+            DaemonState::Silent => (style::WARN, "silent"),
+            DaemonState::Asleep => (style::DIM, "asleep"),
+            DaemonState::None => (style::DIM, "no daemon"),
         };
         let started = match self.status["startedBy"].as_str() {
             Some("client") => "on demand",
@@ -306,7 +317,9 @@ impl Row {
             (style::DIM, started.into()),
             of(self.number("uptimeMs"), |up| format!("up {}", duration(up))),
             of(self.number("privateBytes"), bytes),
-            of(self.number("watchedDirectories"), count_watches),
+            of(self.number("watchedDirectories"), |all| {
+                plural(all, "watch", "watches")
+            }),
             of(self.number("sessions"), |all| count(all, "session")),
             (plain, self.idle()),
             of(self.stored, |size| format!("{} stored", bytes(size))),
@@ -320,22 +333,14 @@ impl Row {
             "exists": self.exists,
             "daemon": self.state.name(),
             "pid": self.pid,
-            "version": self.status["version"],
-            "startedBy": self.status["startedBy"],
-            "uptimeMs": self.status["uptimeMs"],
-            "idleMs": self.status["idleMs"],
             "endsInMs": self.ends_in(),
-            "privateBytes": self.status["privateBytes"],
-            "watchedDirectories": self.status["watchedDirectories"],
-            "sessions": self.status["sessions"],
-            "openEdits": self.status["openEdits"],
-            "openCommands": self.status["openCommands"],
-            "subscriptions": self.status["subscriptions"],
             "connections": self.connections(),
-            "degraded": self.status["degraded"],
             "storedBytes": self.stored,
             "problem": self.problem,
         });
+        for name in REPORTED {
+            row[name] = self.status[name].clone();
+        }
         if let Some(object) = row.as_object_mut() {
             object.retain(|_, value| !value.is_null());
             if let Some(path) = &self.path {
@@ -346,29 +351,23 @@ impl Row {
     }
 }
 
-fn count_watches(number: u64) -> String {
-    match number {
-        1 => "1 watch".into(),
-        _ => format!("{number} watches"),
-    }
-}
-
 /// The limits that all daemons share: of watches, and of memory in bytes;
 /// `None` for no limit.
 type Limits = (Option<u64>, Option<u64>);
 
-fn sum(all: &[Row], name: &str) -> u64 {
+fn sum(all: &[WorkspaceRow], name: &str) -> u64 {
     all.iter().filter_map(|row| row.number(name)).sum()
 }
 
-fn running(all: &[Row]) -> u64 {
-    let runs = |row: &&Row| matches!(row.state, State::Running | State::Silent);
+fn running(all: &[WorkspaceRow]) -> u64 {
+    let runs =
+        |row: &&WorkspaceRow| matches!(row.state, DaemonState::Running | DaemonState::Silent);
     all.iter().filter(runs).count() as u64
 }
 
-fn json_of(all: &[Row], (watches, memory): Limits) -> Value {
+fn json_of(all: &[WorkspaceRow], (watches, memory): Limits) -> Value {
     json!({
-        "workspaces": all.iter().map(Row::json).collect::<Vec<_>>(),
+        "workspaces": all.iter().map(WorkspaceRow::json).collect::<Vec<_>>(),
         "daemons": running(all),
         "privateBytes": sum(all, "privateBytes"),
         "privateBytesLimit": memory,
@@ -378,8 +377,8 @@ fn json_of(all: &[Row], (watches, memory): Limits) -> Value {
 }
 
 /// Returns one text for each workspace, and the sums.
-pub(crate) fn lines(all: &[Row], (watches, memory): Limits, view: &View) -> Vec<String> {
-    let mut lines = TABLE.lines(all.iter().map(Row::cells).collect(), view.columns);
+pub(crate) fn lines(all: &[WorkspaceRow], (watches, memory): Limits, view: &View) -> Vec<String> {
+    let mut lines = TABLE.lines(all.iter().map(WorkspaceRow::cells), view.columns);
     let daemons = running(all);
     let of = |limit: Option<String>| limit.map_or_else(String::new, |most| format!(" of {most}"));
     let mut sums = vec![
@@ -406,15 +405,15 @@ pub(crate) fn lines(all: &[Row], (watches, memory): Limits, view: &View) -> Vec<
 
 /// Returns rows for the snapshots.
 #[cfg(test)]
-pub(crate) fn rows(all: Vec<(&str, State, Value)>) -> Vec<Row> {
-    let row = |(path, state, status): (&str, State, Value)| Row {
+pub(crate) fn rows(all: Vec<(&str, DaemonState, Value)>) -> Vec<WorkspaceRow> {
+    let row = |(path, state, status): (&str, DaemonState, Value)| WorkspaceRow {
         path: Some(path.into()),
         key: Some(key(Path::new(path))),
         exists: !path.contains("gone"),
         state,
         pid: status["pid"].as_u64(),
         stored: Some(1_234_567),
-        problem: (state == State::Silent).then(|| "no answer within 2 s".into()),
+        problem: (state == DaemonState::Silent).then(|| "no answer within 2 s".into()),
         status,
     };
     all.into_iter().map(row).collect()

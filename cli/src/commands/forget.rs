@@ -6,19 +6,18 @@ use touchmark_client::proto::daemon::ContentsForget;
 use touchmark_client::proto::sessions::SessionClose;
 use touchmark_client::proto::{Places, SessionId};
 
-use crate::commands::daemon::{Vanished, forget, forget_vanished, kept};
-use crate::commands::stop;
 use crate::confirm;
-use crate::context::{self, Context, directory};
+use crate::context::{self, Context};
+use crate::daemon::{self, Vanished, forget, forget_vanished, kept};
 use crate::output::{Failure, Outcome};
-use crate::text::{count, session};
+use crate::text::{count, directory, session};
 
 /// Remove stored state.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The state to remove.
     #[command(flatten)]
-    what: What,
+    selected: Selected,
     /// With --all or --vanished: also remove the contents that `touchmark recovered` lists
     #[arg(long, conflicts_with_all = ["session", "contents"])]
     recovered: bool,
@@ -30,7 +29,7 @@ pub(crate) struct Options {
 /// The state to remove: exactly one of these options.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct What {
+struct Selected {
     /// What this session has read and stored; the versions stay
     #[arg(long, short, value_name = "S", value_parser = context::session)]
     session: Option<SessionId>,
@@ -48,21 +47,18 @@ struct What {
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let workspace = context.workspace()?;
     let name = directory(&workspace.root);
-    if let Some(forgotten) = options.what.session {
+    if let Some(forgotten) = options.selected.session {
         let said = session(&forgotten);
         let client = context.connect(&workspace)?;
         let session = context::meant(&client, &forgotten)?;
-        client.call(SessionClose {
-            session,
-            forget: true,
-        })?;
+        client.call(SessionClose::new(session).forget(true))?;
         return tell(
             context,
             "session",
             &format!("removed: what {said} has read and stored"),
         );
     }
-    if options.what.contents {
+    if options.selected.contents {
         context.connect(&workspace)?.call(ContentsForget {})?;
         return tell(
             context,
@@ -70,7 +66,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             &format!("removed: the contents stored for {name}"),
         );
     }
-    if options.what.vanished {
+    if options.selected.vanished {
         return vanished(context, &workspace.places, options.recovered);
     }
     let kept = kept(&workspace.places);
@@ -85,7 +81,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     if !options.yes && !confirm::agreed(&question, "use --yes to remove it")? {
         return Err(Failure::No("nothing was removed".into()));
     }
-    stop::end(&workspace)?;
+    daemon::end(&workspace)?;
     let said = match forget(&workspace)? {
         true => format!("removed: everything stored for {name}"),
         false => format!("nothing is stored for {name}"),

@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::files::{FileHistory, Versions};
-use touchmark_client::proto::{AuthorKind, Evidence, Reply, Version};
+use touchmark_client::proto::{AuthorKind, Evidence};
 
-use crate::commands::call::result_json;
-use crate::commands::modified::verb;
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::{author, bytes, path};
+use crate::text::{author, bytes};
+use crate::versions::{colour, remarks, verb};
 
 /// Time, author, what happened, hash, size, remarks.
 const TABLE: Table =
@@ -30,23 +29,15 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let history = context.connect(&workspace)?.call(FileHistory {
-        path: context.path(&workspace, &options.file)?,
-        limit: Some(options.limit),
-        before: None,
-        sync: None,
-        verify: None,
-    })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::FileHistory(history), &workspace.root));
-    }
+    let connection = context.open()?;
+    let ask = FileHistory::new(connection.path(&options.file)?).limit(options.limit);
+    let Some(history) = connection.answer(ask)? else {
+        return Ok(());
+    };
     if history.versions.is_empty() {
         return context.say("no versions: no session has named this file");
     }
-    for line in lines(&history, &View::here()) {
-        output::line(&line)?;
-    }
+    output::lines(&lines(&history, &View::here()))?;
     if history.more.is_some() {
         context.say("older versions: ask for more with -n")?;
     }
@@ -65,85 +56,26 @@ pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
         let (by, did, remarks) = if baseline {
             (String::new(), "baseline", "as first seen".to_owned())
         } else {
-            (author(&version.author), what(version), remarks(version))
+            let what = version.amends.map_or(verb(version.kind), |_| "corrected");
+            (author(&version.author), what, remarks(version))
         };
+        // These digits distinguish the versions of one file, and name them.
+        let hash = version
+            .hash
+            .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned());
         vec![
             (style::DIM, view.ago(version.time)),
-            (author_style(version), by),
+            (colour(&version.author), by),
             (Style::new(), did.to_owned()),
-            (style::DIM, hash(version)),
-            (Style::new(), size(version)),
+            (style::DIM, hash),
+            (
+                Style::new(),
+                version
+                    .hash
+                    .map_or_else(String::new, |_| bytes(version.size)),
+            ),
             (style::DIM, remarks),
         ]
     });
-    TABLE.lines(rows.collect(), view.columns)
-}
-
-fn what(version: &Version) -> &'static str {
-    if version.amends.is_some() {
-        "corrected"
-    } else {
-        verb(version.kind)
-    }
-}
-
-fn author_style(version: &Version) -> Style {
-    match version.author.kind {
-        AuthorKind::User => style::USER,
-        AuthorKind::Agent => style::AGENT,
-        AuthorKind::Unknown | AuthorKind::Committed => style::UNKNOWN,
-    }
-}
-
-fn hash(version: &Version) -> String {
-    // These digits tell the versions of one file apart, and name them.
-    version
-        .hash
-        .map_or_else(|| "-".into(), |hash| hash.to_string()[..12].to_owned())
-}
-
-fn size(version: &Version) -> String {
-    if version.hash.is_some() {
-        bytes(version.size)
-    } else {
-        String::new()
-    }
-}
-
-/// Returns what there is to say about a version beside its author.
-pub(crate) fn remarks(version: &Version) -> String {
-    let mut remarks = vec![evidence(version.evidence).to_owned()];
-    if let Some(from) = &version.from {
-        remarks.push(format!("from {}", path(from)));
-    }
-    if let Some(amended) = version.amends {
-        remarks.push(format!("corrects {amended}"));
-    }
-    for (said, remark) in [
-        (version.late, "late"),
-        (version.provisional, "its edit is open"),
-        (version.overwritten, "replaced unseen"),
-        (version.unobserved, "never seen on disk"),
-        (version.formatted, "by a formatter"),
-    ] {
-        if said == Some(true) {
-            remarks.push(remark.into());
-        }
-    }
-    remarks.join(", ")
-}
-
-/// Returns how the author of a version is known.
-pub(crate) fn evidence(evidence: Evidence) -> &'static str {
-    match evidence {
-        Evidence::Declared => "declared",
-        Evidence::Marked => "marked",
-        Evidence::Command => "by a command",
-        Evidence::Editor => "saved in an editor",
-        Evidence::Process => "seen by the kernel",
-        Evidence::Unmarked => "unmarked",
-        Evidence::Gap => "while not watched",
-        Evidence::Claimed => "you said so",
-        Evidence::Commit => "in a commit",
-    }
+    TABLE.lines(rows, view.columns)
 }

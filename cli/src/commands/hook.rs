@@ -2,11 +2,11 @@
 
 use clap::{Args, Subcommand};
 
-use crate::args::Global;
 use crate::commands::{hook_event, hook_settings};
 use crate::context::Context;
+use crate::context::Global;
 use crate::output::{Failure, Outcome};
-use crate::settings::{Action as Change, Agent};
+use crate::settings::{Agent, Direction};
 
 /// Install or remove an agent's hooks; also what the hooks run.
 #[derive(Debug, Args)]
@@ -31,10 +31,10 @@ enum Action {
 pub(crate) fn run(options: &Options, global: Global) -> Outcome {
     match (&options.action, options.agent) {
         (Some(Action::Install(options)), _) => {
-            hook_settings::run(&Context::new(global)?, options, Change::Install)
+            hook_settings::run(&Context::new(global)?, options, Direction::Install)
         }
         (Some(Action::Uninstall(options)), _) => {
-            hook_settings::run(&Context::new(global)?, options, Change::Uninstall)
+            hook_settings::run(&Context::new(global)?, options, Direction::Uninstall)
         }
         (None, Some(agent)) => hook_event::run(agent, &global),
         (None, None) => Err(Failure::Usage(

@@ -19,9 +19,9 @@ use touchmark_client::proto::FreeJson;
 use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 
-use crate::args::Global;
-use crate::commands::daemon::{Unanswered, place};
 use crate::context;
+use crate::context::Global;
+use crate::daemon::{Unanswered, place};
 use crate::output::Outcome;
 use crate::settings::Agent;
 
@@ -152,7 +152,7 @@ fn print(stdout: &str, stderr: &str) -> bool {
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush());
     if !stderr.is_empty() {
-        let _nobody_reads = io::stderr().write_all(stderr.as_bytes());
+        let _output_is_closed = io::stderr().write_all(stderr.as_bytes());
     }
     written.is_ok()
 }
@@ -233,7 +233,7 @@ fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Cli
 /// Prints why the hook has no effect, on standard error.
 fn warn(why: &str) {
     let why = crate::text::escaped(why, 2 * crate::text::MAX_NAME);
-    let _nobody_reads = writeln!(io::stderr(), "touchmark: {why}");
+    let _output_is_closed = writeln!(io::stderr(), "touchmark: {why}");
 }
 
 /// Returns where to look for the workspace: at the event's file, else in the

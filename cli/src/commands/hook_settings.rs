@@ -4,113 +4,67 @@ use clap::Args;
 use serde_json::json;
 
 use crate::confirm;
-use crate::context::{Context, directory};
+use crate::context::Context;
 use crate::output::{self, Failure, Outcome};
-use crate::settings::{Action, Agent, Plan, Scope, Which, difference, plans};
-use crate::style::{self, paint};
+use crate::settings::{Agent, Direction, Places, Plan, Which, WriteOptions, coloured};
+use crate::text::directory;
 
 /// The agent, and the settings to change.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The agent
     agent: Agent,
-    /// Change the user's settings, for every project [default]
-    #[arg(long, conflicts_with = "project")]
-    user: bool,
-    /// Change the workspace's settings
-    #[arg(long)]
-    project: bool,
-    /// Write without asking
-    #[arg(long, short, conflicts_with = "dry_run")]
-    yes: bool,
-    /// Only show what would be written
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    write: WriteOptions,
 }
 
-pub(crate) fn run(context: &Context, options: &Options, action: Action) -> Outcome {
-    let scope = if options.project {
-        Scope::Project
-    } else {
-        Scope::User
-    };
+pub(crate) fn run(context: &Context, options: &Options, direction: Direction) -> Outcome {
     let workspace = context.workspace()?;
-    let (environment, root) = (&context.environment, &workspace.root);
-    let agent = options.agent;
-    let plans = plans(agent, scope, action, Which::Hooks, environment, root)?;
-    for plan in plans {
-        carry_out(context, options, action, &plan?)?;
+    let places = Places::of(&context.environment, &workspace.root)?;
+    let scope = options.write.scope();
+    for plan in places.plans(options.agent, scope, direction, Which::Hooks)? {
+        carry_out(context, options, direction, &plan?)?;
     }
     Ok(())
 }
 
-fn carry_out(context: &Context, options: &Options, action: Action, plan: &Plan) -> Outcome {
-    let note = options.agent.note().filter(|_| action == Action::Install);
+fn carry_out(context: &Context, options: &Options, direction: Direction, plan: &Plan) -> Outcome {
+    let WriteOptions { yes, dry_run, .. } = options.write;
     let name = directory(&plan.path);
-    if !plan.changes() {
-        return tell(
-            context,
-            plan,
-            note,
-            false,
-            &format!("nothing to do: {}", said(action, &name)),
-        );
-    }
-    let lines = difference(&name, &plan.texts());
-    if !context.global.json && (!context.global.quiet || options.dry_run) {
-        for line in &lines {
-            output::line(&coloured(line))?;
+    if !context.global.json && (!context.global.quiet || dry_run) {
+        for line in plan.difference(&name) {
+            output::line(&coloured(&line))?;
         }
     }
-    if options.dry_run {
-        return tell(
-            context,
-            plan,
-            note,
-            false,
-            &format!("nothing is written: {name}"),
-        );
+    let writes = plan.changes() && !dry_run;
+    if writes {
+        if !yes && !confirm::agreed("Write this?", "use --yes to write this, or --dry-run")? {
+            return Err(Failure::No(format!("{name} is left as it is")));
+        }
+        plan.carry_out()?;
     }
-    if !options.yes && !confirm::agreed("Write this?", "use --yes to write this, or --dry-run")? {
-        return Err(Failure::No(format!("{name} is left as it is")));
+    let note = options.agent.note();
+    let note = note.filter(|_| direction == Direction::Install);
+    if context.global.json {
+        return context.json(&json!({
+            "file": plan.path.to_string_lossy(),
+            "changed": plan.changes(),
+            "written": writes,
+            "difference": plan.difference(&plan.path.to_string_lossy()),
+            "note": note,
+        }));
     }
-    plan.carry_out()?;
-    tell(context, plan, note, true, &said(action, &name))?;
-    match note.filter(|_| !context.global.json) {
+    let done = match direction {
+        Direction::Install => format!("the hooks are in {name}"),
+        Direction::Uninstall => format!("{name} has no hooks of touchmark"),
+    };
+    context.say(&match (plan.changes(), writes) {
+        (false, _) => format!("nothing to do: {done}"),
+        (true, false) => format!("nothing is written: {name}"),
+        (true, true) => done,
+    })?;
+    match note.filter(|_| writes) {
         Some(note) => context.say(note),
         None => Ok(()),
-    }
-}
-
-fn said(action: Action, name: &str) -> String {
-    match action {
-        Action::Install => format!("the hooks are in {name}"),
-        Action::Uninstall => format!("{name} has no hooks of touchmark"),
-    }
-}
-
-fn tell(context: &Context, plan: &Plan, note: Option<&str>, written: bool, text: &str) -> Outcome {
-    if !context.global.json {
-        return context.say(text);
-    }
-    let lines = match plan.changes() {
-        true => difference(&plan.path.to_string_lossy(), &plan.texts()),
-        false => Vec::new(),
-    };
-    context.json(&json!({
-        "file": plan.path.to_string_lossy(),
-        "changed": plan.changes(),
-        "written": written,
-        "difference": lines,
-        "note": note,
-    }))
-}
-
-pub(crate) fn coloured(line: &str) -> String {
-    match line.as_bytes().first() {
-        Some(b'+') => paint(style::GOOD, line),
-        Some(b'-') => paint(style::BAD, line),
-        Some(b'@') => paint(style::DIM, line),
-        _ => line.to_owned(),
     }
 }

@@ -6,30 +6,19 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::activity::{Activities, Activity, ActivityKind, ActivityList};
+use touchmark_client::proto::activity::{Activities, ActivityKind};
 use touchmark_client::proto::history::{FileDiff, FileLog, LogEntries, LogEntry};
-use touchmark_client::proto::{At, ClientPath, Clock, Reply, native};
+use touchmark_client::proto::{At, ClientPath, Clock, Reply};
 
-use crate::commands::call::result_json;
 use crate::complete;
-use crate::context::Context;
+use crate::context::{Connection, Context};
 use crate::hunks;
 use crate::output::Outcome;
 use crate::pager::Page;
 use crate::table::View;
-use crate::timeline::{Row, Timeline, lines};
-use crate::versions::{By, Said, files, version};
-
-/// How versions are named, for the help of each command that takes one.
-pub(crate) const VERSIONS: &str = "Versions (V):
-  17, 1795468026370:17  a clock, as `touchmark log` prints it; the long one names the epoch
-  9f86d081              at least 6 digits of the content's hash
-  @10m @2h @3d          so long ago
-  @14:30 @2026-11-22    then, in your time zone
-  k3, claude-1/k3       at that checkpoint
-  before-lunch          at the checkpoint with that label
-  seen:claude-1         what that session saw last
-  now                   the file's current content";
+use crate::timeline::{LogRow, Timeline, actions, lines};
+use crate::versions::{By, NAMES, VersionName, files, version};
+use crate::wire::result_json;
 
 /// The number of versions in one request.
 const PAGE: u32 = 200;
@@ -40,13 +29,13 @@ const PAGE: u32 = 200;
 /// operations, and each other change of a file with its clock (`17`) and edit (`e7`). What a command
 /// or an undo did to files is folded into its row. With PATHS, only versions of files are listed.
 #[derive(Debug, Args)]
-#[command(after_help = VERSIONS)]
+#[command(after_help = NAMES)]
 pub(crate) struct Options {
     /// Only these files, and files below these directories
     paths: Vec<PathBuf>,
     /// Only what came after that: a time (2h, 2026-11-22), a clock, a checkpoint
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    since: Option<Said>,
+    since: Option<VersionName>,
     /// Only changes by `me`, by this session, or by any `command`
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::by))]
     by: Option<String>,
@@ -65,23 +54,23 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let by = By::said(&client, options.by.as_deref())?;
+    let connection = context.open()?;
+    let client = &connection.client;
+    let by = By::said(client, options.by.as_deref())?;
     let mut ask = FileLog {
-        paths: files(context, &workspace, &options.paths)?,
-        since: Said::resolved(options.since.as_ref(), &client)?,
+        paths: files(&connection, &options.paths)?,
+        since: VersionName::resolved(options.since.as_ref(), client)?,
         lines: options.stat,
         limit: Some(PAGE),
         ..FileLog::default()
     };
     let actions = match ask.paths {
-        None => actions(&client, ActivityKind::OF_PEOPLE, ask.since.as_ref())?,
+        None => actions(client, ActivityKind::OF_PEOPLE, ask.since.as_ref())?,
         Some(_) => Vec::new(),
     };
     let mut timeline = Timeline::new(actions, options.files || options.patch);
     let mut left = options.limit.unwrap_or(usize::MAX);
-    let mut all: Vec<Row> = Vec::new();
+    let mut all: Vec<LogRow> = Vec::new();
     let mut page: Option<Page> = None;
     loop {
         let answer = client.call(ask.clone())?;
@@ -96,7 +85,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             all.extend(rows);
         } else if !rows.is_empty() {
             let page = page.get_or_insert_with(|| Page::open(context));
-            show(page, &client, options, &rows)?;
+            show(page, client, options, &rows)?;
         }
         ask.before = more.filter(|_| left > 0);
         if ask.before.is_none() {
@@ -104,7 +93,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         }
     }
     if context.global.json {
-        return json(context, &client, options.patch, all, &workspace.root);
+        return json(&connection, options.patch, all);
     }
     if page.is_none() {
         return context.say("no versions of tracked files were found");
@@ -112,33 +101,11 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     Ok(())
 }
 
-/// Returns what was done of some kinds since a moment, the newest first.
-pub(crate) fn actions(
-    client: &Client,
-    kinds: &[ActivityKind],
-    since: Option<&At>,
-) -> Outcome<Vec<Activity>> {
-    let mut ask = ActivityList {
-        kinds: Some(kinds.to_vec()),
-        since: since.cloned(),
-        ..ActivityList::default()
-    };
-    let mut all = Vec::new();
-    loop {
-        let answer = client.call(ask.clone())?;
-        all.extend(answer.rows);
-        ask.before = answer.more;
-        if ask.before.is_none() {
-            return Ok(all);
-        }
-    }
-}
-
-fn show(page: &mut Page, client: &Client, options: &Options, rows: &[Row]) -> Outcome {
+fn show(page: &mut Page, client: &Client, options: &Options, rows: &[LogRow]) -> Outcome {
     let lines = lines(rows, options.stat, &View::here());
     for (line, row) in lines.iter().zip(rows) {
         page.line(line)?;
-        if let (true, Row::Version(entry)) = (options.patch, row) {
+        if let (true, LogRow::Version(entry)) = (options.patch, row) {
             if let Ok(mut diff) = client.call(of_version(entry)) {
                 for file in &diff.files {
                     hunks::show(page, file, &diff.hunks.take().unwrap_or_default())?;
@@ -157,32 +124,19 @@ fn of_version(entry: &LogEntry) -> FileDiff {
         epoch: Some(epoch),
         n,
     };
-    FileDiff {
-        path: Some(ClientPath::from(std::path::Path::new(&*native::name(
-            entry.version.path.as_bytes(),
-        )))),
-        paths: None,
-        from: at(n - 1),
-        to: Some(at(n)),
-        context: None,
-        limit: None,
-        cursor: None,
-    }
+    FileDiff::new(at(n - 1))
+        .path(ClientPath::from(&entry.version.path))
+        .to(at(n))
 }
 
-fn json(
-    context: &Context,
-    client: &Client,
-    patch: bool,
-    rows: Vec<Row>,
-    root: &std::path::Path,
-) -> Outcome {
+fn json(connection: &Connection<'_>, patch: bool, rows: Vec<LogRow>) -> Outcome {
+    let root = &connection.workspace.root;
     let mut entries = Vec::new();
     let mut done = Vec::new();
     for row in rows {
         match row {
-            Row::Version(entry) => entries.push(entry),
-            Row::Action(action) => {
+            LogRow::Version(entry) => entries.push(entry),
+            LogRow::Action(action) => {
                 let mut row = action.row;
                 row.files = row.files.or(action.files);
                 done.push(row);
@@ -196,7 +150,7 @@ fn json(
         true => entries
             .iter()
             .map(|entry| {
-                let diff = client.call(of_version(entry)).ok()?;
+                let diff = connection.client.call(of_version(entry)).ok()?;
                 Some(result_json(Reply::FileDiff(diff), root)["hunks"].take())
             })
             .collect(),
@@ -217,5 +171,5 @@ fn json(
         more: None,
     };
     value["actions"] = result_json(Reply::ActivityList(done), root)["rows"].take();
-    context.json(&value)
+    connection.context.json(&value)
 }

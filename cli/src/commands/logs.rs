@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::commands::daemon::LOG_FILE;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon::LOG_FILE;
 use crate::output::{self, Failure, Outcome};
 use crate::service::units;
 use crate::system::files::is_same;
-use crate::text::escaped;
+use crate::text::{directory, escaped};
 
 /// How often a followed log is read.
 const PACE: Duration = Duration::from_millis(200);
@@ -35,45 +35,31 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let newer = workspace.places.state.join(LOG_FILE);
     let mut older = newer.clone().into_os_string();
     older.push(".1");
-    let mut found = false;
-    if let Some(mut log) = Log::open(Path::new(&older))? {
-        found = true;
-        log.print()?;
-    }
+    let older = Log::open(Path::new(&older))?;
+    let had_older = older.is_some();
     let mut log = Log::open(&newer)?;
-    if let Some(log) = &mut log {
-        found = true;
-        log.print()?;
-    }
+    older.into_iter().try_for_each(|mut log| log.print())?;
+    log.iter_mut().try_for_each(Log::print)?;
     if workspace.places.service.exists() {
         return journal(&workspace.places.key, options.follow);
     }
     if !options.follow {
-        return if found {
-            Ok(())
-        } else {
-            Err(Failure::No(format!(
+        return match had_older || log.is_some() {
+            true => Ok(()),
+            false => Err(Failure::No(format!(
                 "no log in {}; a service logs to the journal, a foreground daemon to its terminal",
                 directory(&workspace.places.state)
-            )))
+            ))),
         };
     }
     loop {
         std::thread::sleep(PACE);
-        let replaced = match &mut log {
-            Some(log) => {
-                log.print()?;
-                log.replaced(&newer)
-            }
-            None => true,
-        };
-        if replaced && let Some(mut new) = Log::open(&newer)? {
+        log.iter_mut().try_for_each(Log::print)?;
+        let is_replaced = log.as_ref().is_none_or(|log| log.replaced(&newer));
+        if is_replaced && let Some(new) = Log::open(&newer)? {
             // Lines that were written between the last read and the rename.
-            if let Some(old) = &mut log {
-                old.print()?;
-            }
-            new.print()?;
-            log = Some(new);
+            log.iter_mut().try_for_each(Log::print)?;
+            log.insert(new).print()?;
         }
     }
 }

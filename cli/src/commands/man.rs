@@ -1,7 +1,6 @@
 //! `touchmark man`: the manual pages, generated from the command line's
 //! definition.
 
-use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -19,31 +18,28 @@ pub(crate) struct Options {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Outcome {
+pub(crate) fn run(options: &Options, mut command: Command) -> Outcome {
+    // Sub-commands get their whole names.
+    command.build();
     match &options.dir {
         Some(directory) => {
             std::fs::create_dir_all(directory)
                 .map_err(anyhow::Error::from)
                 .and_then(|()| {
-                    for (name, page) in pages()? {
+                    for (name, page) in pages(&command)? {
                         std::fs::write(directory.join(name), page)?;
                     }
                     Ok(())
                 })
                 .with_context(|| format!("write pages into {}", directory.display()))?;
         }
-        None => {
-            let mut command = help::command();
-            // Sub-commands get their whole names.
-            command.build();
-            std::io::stdout().write_all(page(&command)?.as_bytes())?;
-        }
+        None => std::io::stdout().write_all(page(&command)?.as_bytes())?,
     }
     Ok(())
 }
 
 /// Returns the pages of all commands by their file names.
-fn pages() -> anyhow::Result<Vec<(String, String)>> {
+fn pages(command: &Command) -> anyhow::Result<Vec<(String, String)>> {
     fn add(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Result<()> {
         let name = clap_mangen::Man::new(command.clone()).get_filename();
         pages.push((name, page(command)?));
@@ -51,10 +47,8 @@ fn pages() -> anyhow::Result<Vec<(String, String)>> {
         let mut below = below.filter(|one| !one.is_hide_set() && one.get_name() != "help");
         below.try_for_each(|one| add(one, pages))
     }
-    let mut command = help::command();
-    command.build();
     let mut pages = Vec::new();
-    add(&command, &mut pages)?;
+    add(command, &mut pages)?;
     Ok(pages)
 }
 
@@ -91,40 +85,46 @@ fn with_sections(page: &str) -> String {
     format!("{before}{extra}{fill}{after}")
 }
 
-/// Returns the list of commands in groups.
+/// Returns the list of commands with the titles of their groups.
 fn grouped(commands: &str) -> String {
-    let entries = commands.split(".TP\n").filter_map(|entry| {
-        let (name, _) = entry.strip_prefix("touchmark\\-")?.split_once("(1)")?;
-        Some((name.to_owned(), entry))
-    });
-    let entries: HashMap<String, &str> = entries.collect();
-    let mut text = String::from(".SH COMMANDS\n");
-    for (title, names) in help::GROUPS {
-        text.push_str(&format!(".SS \"{title}\"\n"));
-        for name in *names {
-            if let Some(entry) = entries.get(*name) {
-                text.push_str(".TP\n");
-                text.push_str(entry);
-            }
-        }
-    }
-    text
+    let own = commands.split(".TP\ntouchmark\\-help(1)").next();
+    let list = format!(".SH COMMANDS\n{}", own.unwrap_or_default());
+    help::GROUPS.iter().fold(list, |list, (title, first)| {
+        let entry = format!(".TP\ntouchmark\\-{first}(1)");
+        list.replace(&entry, &format!(".SS \"{title}\"\n{entry}"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::collections::HashMap;
+
     use super::*;
+
+    /// Returns the names of all commands, in their groups.
+    fn groups() -> Vec<Vec<String>> {
+        let command = crate::commands::definition();
+        let groups = help::grouped(&command).into_iter();
+        let names = |group: Vec<&Command>| group.iter().map(|one| one.get_name().into()).collect();
+        groups.map(|(_, group)| names(group)).collect()
+    }
+
+    fn pages() -> HashMap<String, String> {
+        let mut command = crate::commands::definition();
+        command.build();
+        super::pages(&command).unwrap().into_iter().collect()
+    }
 
     #[test]
     fn every_page_of_a_command_has_its_examples() {
-        let pages: HashMap<String, String> = pages().unwrap().into_iter().collect();
-        for (name, examples) in help::EXAMPLES {
+        let pages = pages();
+        for name in groups().concat() {
             let page = &pages[&format!("touchmark-{name}.1")];
             let (_, shown) = page.split_once("\n.SH EXAMPLES\n.nf\n").unwrap();
             let (shown, _) = shown.split_once("\n.fi\n").unwrap();
             let shown = shown.replace('\\', "");
-            for (line, _) in *examples {
+            for (line, _) in help::examples(&name) {
                 let line = line.replace('\'', "*(Aq");
                 assert!(
                     shown.contains(&format!("touchmark {line}")),
@@ -142,23 +142,17 @@ mod tests {
 
     #[test]
     fn the_first_page_has_all_commands_in_their_groups() {
-        let pages = pages().unwrap();
-        let page = &pages
-            .iter()
-            .find(|(name, _)| name == "touchmark.1")
-            .unwrap()
-            .1;
+        let page = &pages()["touchmark.1"];
         let (_, listed) = page.split_once(".SH COMMANDS\n").unwrap();
         let (listed, _) = listed.split_once("\n.SH ").unwrap();
-        assert_eq!(listed.matches(".SS ").count(), help::GROUPS.len());
-        for (_, names) in help::GROUPS {
-            for name in *names {
-                assert!(
-                    listed.contains(&format!("touchmark\\-{name}(1)\n")),
-                    "{name}"
-                );
-            }
-        }
+        assert!(!listed.contains("\\-help(1)"), "{listed}");
+        let shown = listed.split(".SS ").skip(1).map(|group| {
+            let names = group.split("touchmark\\-").skip(1);
+            names
+                .map(|name| name.split("(1)").next().unwrap().to_owned())
+                .collect()
+        });
+        assert_eq!(shown.collect::<Vec<Vec<String>>>(), groups());
         assert!(page.contains(".SH EXIT STATUS\n0 done"), "{page}");
     }
 }

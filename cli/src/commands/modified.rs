@@ -4,14 +4,14 @@ use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::changes::{Changes, ModifiedList};
 use touchmark_client::proto::quoting::restore_command;
-use touchmark_client::proto::{Author, AuthorKind, Change, Clock, Reply, SessionId, VersionKind};
+use touchmark_client::proto::{Change, Clock, Reply, SessionId};
 
-use crate::commands::call::result_json;
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::{authors, count, path};
+use crate::text::{authors, count, counts, path};
+use crate::versions::{colour, verb};
 
 /// Time, authors, what happened, path, lines, remarks.
 const TABLE: Table = Table::new(&[
@@ -37,8 +37,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
+    let connection = context.open()?;
+    let client = &connection.client;
     let mut asked = ModifiedList {
         session: options.session,
         since: options.since,
@@ -53,14 +53,12 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         all.more = more;
     }
     if context.global.json {
-        return context.json(&result_json(Reply::ModifiedList(all), &workspace.root));
+        return connection.json(Reply::ModifiedList(all));
     }
     if all.changes.is_empty() {
         return context.say("nothing changed");
     }
-    for line in lines(&all.changes, &View::here()) {
-        output::line(&line)?;
-    }
+    output::lines(&lines(&all.changes, &View::here()))?;
     context.say(&format!(
         "{} as of clock {}",
         count(all.changes.len() as u64, "change"),
@@ -72,40 +70,19 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
 pub(crate) fn lines(changes: &[Change], view: &View) -> Vec<String> {
     let rows = changes.iter().map(|change| {
         let plain = Style::new();
-        let lines = change.lines.map_or_else(String::new, |lines| {
-            format!("+{} -{}", lines.added, lines.removed)
-        });
         vec![
             (style::DIM, view.ago(change.last_time)),
             (
-                author_style(&change.changed_by),
+                change.changed_by.first().map_or(style::UNKNOWN, colour),
                 authors(&change.changed_by),
             ),
             (plain, verb(change.kind).to_owned()),
             (style::BOLD, path(&change.path)),
-            (plain, lines),
+            (plain, counts(change.lines)),
             (plain, remarks(change)),
         ]
     });
-    TABLE.lines(rows.collect(), view.columns)
-}
-
-fn author_style(authors: &[Author]) -> Style {
-    match authors.first().map(|author| author.kind) {
-        Some(AuthorKind::User) => style::USER,
-        Some(AuthorKind::Agent) => style::AGENT,
-        Some(AuthorKind::Unknown | AuthorKind::Committed) | None => style::UNKNOWN,
-    }
-}
-
-/// Returns what happened to a file, in one word.
-pub(crate) fn verb(kind: VersionKind) -> &'static str {
-    match kind {
-        VersionKind::Created => "created",
-        VersionKind::Modified => "edited",
-        VersionKind::Deleted => "deleted",
-        VersionKind::Renamed => "renamed",
-    }
+    TABLE.lines(rows, view.columns)
 }
 
 fn remarks(change: &Change) -> String {

@@ -6,17 +6,17 @@ use std::io::Write as _;
 use anstyle::Style;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use touchmark_client::proto::Reply;
 use touchmark_client::proto::writes::{
     RecoveryDelete, RecoveryItem, RecoveryList, RecoveryRestore, RecoveryShow,
 };
 
-use crate::commands::call::result_json;
-use crate::context::{Context, is_terminal};
+use crate::context::Context;
 use crate::output::{self, Outcome};
+use crate::pager::harmless;
 use crate::style::{self, paint};
+use crate::system::terminal::is_terminal;
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, author, bytes, cut, escaped, is_hidden, path};
+use crate::text::{MAX_NAME, author, bytes, cut, escaped, path};
 
 /// Id, time, path, size, author.
 const TABLE: Table = Table::new(&[
@@ -73,16 +73,11 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 }
 
 fn list(context: &Context, id: Option<String>) -> Outcome {
-    let workspace = context.workspace()?;
-    let items = context.connect(&workspace)?.call(RecoveryList { id })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::RecoveryList(items), &workspace.root));
+    match context.open()?.answer(RecoveryList { id })? {
+        None => Ok(()),
+        Some(found) if found.items.is_empty() => context.say("nothing is stored"),
+        Some(found) => output::lines(&lines(&found.items, &View::here())),
     }
-    if items.items.is_empty() {
-        return context.say("nothing is stored");
-    }
-    let lines = lines(&items.items, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
 }
 
 /// Returns two lines for each item: what it is, and the command that restores
@@ -97,7 +92,7 @@ pub(crate) fn lines(items: &[RecoveryItem], view: &View) -> Vec<String> {
             (style::DIM, by(item)),
         ]
     });
-    let lines = TABLE.lines(rows.collect(), view.columns).into_iter();
+    let lines = TABLE.lines(rows, view.columns).into_iter();
     let lines = lines.zip(items).flat_map(|(line, item)| {
         let id = escaped(&item.id, MAX_NAME);
         let back = format!("    touchmark recovered restore {id}");
@@ -114,43 +109,27 @@ fn by(item: &RecoveryItem) -> String {
 }
 
 fn show(context: &Context, id: String) -> Outcome {
-    let workspace = context.workspace()?;
-    let shown = context.connect(&workspace)?.call(RecoveryShow { id })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::RecoveryShow(shown), &workspace.root));
-    }
+    let Some(shown) = context.open()?.answer(RecoveryShow::new(id))? else {
+        return Ok(());
+    };
     let Some(item) = shown.items.first() else {
         return context.say("nothing is stored");
     };
     // The answer may be cut, the file is whole.
     let content = std::fs::read(&item.file).with_context(|| item.file.clone())?;
     let mut out = std::io::stdout().lock();
-    if is_terminal() {
-        let text: String = String::from_utf8_lossy(&content)
-            .chars()
-            .map(|c| {
-                if is_hidden(c) && !matches!(c, '\n' | '\t') {
-                    '\u{fffd}'
-                } else {
-                    c
-                }
-            })
-            .collect();
-        out.write_all(text.as_bytes())?;
-    } else {
-        out.write_all(&content)?;
+    match is_terminal() {
+        true => out.write_all(harmless(&String::from_utf8_lossy(&content)).as_bytes())?,
+        false => out.write_all(&content)?,
     }
     Ok(out.flush()?)
 }
 
 fn restore(context: &Context, id: String, no_redo: bool) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let restored = client.call(RecoveryRestore { id, no_redo })?;
-    if context.global.json {
-        let reply = Reply::RecoveryRestore(restored);
-        return context.json(&result_json(reply, &workspace.root));
-    }
+    let ask = RecoveryRestore { id, no_redo };
+    let Some(restored) = context.open()?.answer(ask)? else {
+        return Ok(());
+    };
     for item in &restored.items {
         context.say(&format!("{} is restored", path(&item.path)))?;
     }
@@ -164,13 +143,8 @@ fn restore(context: &Context, id: String, no_redo: bool) -> Outcome {
 }
 
 fn delete(context: &Context, id: String) -> Outcome {
-    let workspace = context.workspace()?;
-    let deleted = context.connect(&workspace)?.call(RecoveryDelete { id })?;
-    if context.global.json {
-        let reply = Reply::RecoveryDelete(deleted);
-        return context.json(&result_json(reply, &workspace.root));
-    }
-    for item in &deleted.items {
+    let deleted = context.open()?.answer(RecoveryDelete::new(id))?;
+    for item in deleted.iter().flat_map(|deleted| &deleted.items) {
         context.say(&format!("{} is removed", escaped(&item.id, MAX_NAME)))?;
     }
     Ok(())

@@ -7,7 +7,6 @@ use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::proto::history::{FileDiff, FileRestore, Restoration};
 use touchmark_client::proto::{At, Reply};
 
-use crate::commands::call::result_json;
 use crate::complete;
 use crate::confirm;
 use crate::context::Context;
@@ -15,21 +14,21 @@ use crate::hunks;
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
 use crate::text::path;
-use crate::versions::{Said, file_and_version, name, version};
+use crate::versions::{VersionName, file_and_version, name, version};
 
 /// Restore a version of a file.
 ///
 /// The current content is stored: `touchmark recovered` lists it, and its version stays in
 /// `touchmark log`. A version without a file removes the file.
 #[derive(Debug, Args)]
-#[command(after_help = super::log::VERSIONS)]
+#[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
     /// The file and the version
     #[arg(value_name = "PATH@V", add = ArgValueCompleter::new(complete::file_and_version))]
     file: PathBuf,
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    at: Option<Said>,
+    at: Option<VersionName>,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
@@ -42,30 +41,16 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let (file, at) = file_and_version(
-        context,
-        &workspace,
-        &client,
-        &options.file,
-        options.at.as_ref(),
-    )?;
+    let connection = context.open()?;
+    let (file, at) = file_and_version(&connection, &options.file, options.at.as_ref())?;
     let at = at.ok_or_else(|| {
         Failure::Usage("which version? Say PATH@V; `touchmark log PATH` has them".into())
     })?;
     if options.dry_run || !options.yes {
-        let diff = client.call(FileDiff {
-            path: Some(file.clone()),
-            paths: None,
-            from: At::Now,
-            to: Some(at.clone()),
-            context: None,
-            limit: None,
-            cursor: None,
-        })?;
+        let ask = FileDiff::new(At::Now).path(file.clone()).to(at.clone());
+        let diff = connection.client.call(ask)?;
         if context.global.json && options.dry_run {
-            return context.json(&result_json(Reply::FileDiff(diff), &workspace.root));
+            return connection.json(Reply::FileDiff(diff));
         }
         let Some(changed) = diff.files.first() else {
             return context.say("it has that content already");
@@ -95,14 +80,10 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             return Err(Failure::No("nothing was restored".into()));
         }
     }
-    let restored = client.call(FileRestore {
-        path: file,
-        at,
-        no_redo: options.no_redo,
-    })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::FileRestore(restored), &workspace.root));
-    }
+    let ask = FileRestore::new(file, at).no_redo(options.no_redo);
+    let Some(restored) = connection.answer(ask)? else {
+        return Ok(());
+    };
     for file in &restored.files {
         let of = path(&file.path);
         context.say(&match file.outcome {

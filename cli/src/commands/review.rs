@@ -2,7 +2,7 @@
 //! does.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,14 +14,15 @@ use touchmark_client::proto::review::{
 };
 use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
 
-use crate::commands::call::result_json;
-use crate::commands::undo::{self, likely};
-use crate::complete;
-use crate::context::{self, Context};
+use crate::context::{self, Connection, Context};
+use crate::likely;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
+use crate::system::terminal;
 use crate::table::View;
-use crate::text::{MAX_NAME, authors, count, cut, escaped, folded, path, width};
+use crate::text::{self, MAX_NAME, authors, count, cut, escaped, folded, path, width};
+use crate::undone;
+use crate::{complete, confirm};
 
 /// The maximum number of lines of each side of a change that are shown. `?`
 /// shows how to see more.
@@ -30,12 +31,20 @@ const SHOWN: usize = 40;
 /// The maximum number of files of an entry that are named.
 const NAMED: usize = 6;
 
-/// The maximum number of characters of a line that are shown.
-const WIDTH: usize = 200;
-
 /// The least number of files that one command has changed, from which on its
 /// changes are one entry.
 const MANY: usize = 8;
+
+/// The letters and words of the answers.
+const ANSWERS: &[(&str, &str, ReviewAnswer)] = &[
+    ("k", "keep", ReviewAnswer::Keep),
+    ("u", "undo", ReviewAnswer::Undo),
+    ("l", "later", ReviewAnswer::Later),
+    ("e", "edit", ReviewAnswer::Edit),
+    ("f", "file", ReviewAnswer::KeepFile),
+    ("s", "single", ReviewAnswer::Single),
+    ("q", "quit", ReviewAnswer::Quit),
+];
 
 const HELP: &str = "k  keep the change; it is not shown again
 u  undo the change; `touchmark redo` reverses that
@@ -79,7 +88,7 @@ pub(crate) struct Options {
 
 /// The user's answer about a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum ReviewAnswer {
     Keep,
     Undo,
     Later,
@@ -90,49 +99,31 @@ enum Answer {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let session = match &options.session {
-        Some(said) => Some(context::meant(&client, said)?),
-        None => None,
-    };
-    let paths = match options.paths.as_slice() {
-        [] => None,
-        paths => {
-            let paths = paths.iter().map(|file| context.path(&workspace, file));
-            Some(paths.collect::<Outcome<Vec<ClientPath>>>()?)
-        }
-    };
-    // All changes are kept or undone at once, so all of them are listed, not only
+    let connection = context.open()?;
+    let paths = options.paths.iter().map(|file| connection.path(file));
+    let paths = paths.collect::<Outcome<Vec<ClientPath>>>()?;
+    // All changes are kept or undone in one step, so all of them are listed, not only
     // the first page (LIM-2).
     let is_all = options.keep_all || options.undo_all;
     let ask = ReviewList {
-        session,
-        paths,
+        session: connection.meant(options.session.as_ref())?,
+        paths: (!paths.is_empty()).then_some(paths),
         limit: is_all.then_some(u32::MAX),
         command: options.command.clone(),
     };
-    let queue = client.call(ask.clone())?;
+    let queue = connection.client.call(ask.clone())?;
     if options.keep_all {
-        let hunks = changes(&queue).iter().map(Change::named).collect();
-        let kept = client.call(ReviewKeep { hunks })?;
-        if context.global.json {
-            return context.json(&result_json(Reply::ReviewKeep(kept), &workspace.root));
-        }
-        return context.say(&format!("kept: {}", count(u64::from(kept.kept), "change")));
+        let hunks = changes(&queue).iter().map(QueuedChange::named).collect();
+        return match connection.answer(ReviewKeep { hunks })? {
+            Some(kept) => context.say(&format!("kept: {}", count(u64::from(kept.kept), "change"))),
+            None => Ok(()),
+        };
     }
     if options.undo_all {
-        return undo_all(
-            context,
-            &client,
-            &ask,
-            queue,
-            options.likely,
-            &workspace.root,
-        );
+        return undo_all(&connection, &ask, queue, options.likely);
     }
     if context.global.json {
-        return context.json(&result_json(Reply::ReviewList(queue), &workspace.root));
+        return connection.json(Reply::ReviewList(queue));
     }
     if changes(&queue).is_empty() {
         return context.say("nothing is left to review");
@@ -140,31 +131,29 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if options.list || !io::stdin().is_terminal() {
         return list(&queue, options.files);
     }
-    walk(context, &client, &ask, options.files, &workspace.root)
+    walk(&connection, &ask, options.files)
 }
 
 /// Undoes all changes of a queue. What may be the user's is asked about, and
 /// stays without an answer (UNDO-7), unless `take_likely` is set.
 fn undo_all(
-    context: &Context,
-    client: &Client,
+    connection: &Connection<'_>,
     ask: &ReviewList,
     mut queue: ReviewHunks,
     take_likely: bool,
-    root: &std::path::Path,
 ) -> Outcome {
+    let Connection {
+        context, client, ..
+    } = connection;
     let all: Vec<&ReviewHunk> = queue.hunks.iter().collect();
     if !take_likely && likely::ask_about(client, &all, &queue.hunks)? {
         queue = client.call(ask.clone())?;
     }
     let all = changes(&queue);
-    let stays = |change: &&Change| !take_likely && change.is_doubtful();
-    let hunks: Vec<ReviewNamed> = all
-        .iter()
-        .filter(|change| !stays(change))
-        .map(Change::named)
-        .collect();
-    let left: Vec<Change> = all.iter().filter(stays).copied().collect();
+    let stays = |change: &&QueuedChange| !take_likely && change.is_doubtful();
+    let hunks = all.iter().filter(|change| !stays(change));
+    let hunks = hunks.map(QueuedChange::named).collect();
+    let left: Vec<QueuedChange> = all.iter().filter(stays).copied().collect();
     if !context.global.json {
         for entry in entries(&left, |_| false) {
             entry.show()?;
@@ -176,86 +165,87 @@ fn undo_all(
             ))?;
         }
     }
-    let undone = client.call(ReviewUndo {
-        hunks,
-        no_redo: false,
-    })?;
-    undo::tell(context, root, Reply::Undo(undone), false)
+    let undone = client.call(ReviewUndo::new(hunks))?;
+    undone::tell(connection, Reply::Undo(undone), false)
 }
 
 /// A change in the queue.
 #[derive(Clone, Copy)]
-enum Change<'a> {
+struct QueuedChange<'a> {
+    id: &'a str,
+    path: &'a RelPath,
+    authors: &'a [Author],
+    /// The command that made it; `None` if none did.
+    command: Option<&'a str>,
+    of: ChangeKind<'a>,
+}
+
+/// What a change in the queue changed.
+#[derive(Clone, Copy)]
+enum ChangeKind<'a> {
     /// Lines of a file.
     Lines(&'a ReviewHunk),
     /// A mode or a symlink.
     File(&'a ReviewFile),
 }
 
-impl Change<'_> {
-    fn id(&self) -> &str {
-        match self {
-            Self::Lines(hunk) => &hunk.id,
-            Self::File(file) => &file.id,
+impl<'a> From<&'a ReviewHunk> for QueuedChange<'a> {
+    fn from(hunk: &'a ReviewHunk) -> Self {
+        Self {
+            id: &hunk.id,
+            path: &hunk.path,
+            authors: &hunk.authors,
+            command: hunk.command.as_deref(),
+            of: ChangeKind::Lines(hunk),
         }
     }
+}
 
-    fn path(&self) -> &RelPath {
-        match self {
-            Self::Lines(hunk) => &hunk.path,
-            Self::File(file) => &file.path,
+impl<'a> From<&'a ReviewFile> for QueuedChange<'a> {
+    fn from(file: &'a ReviewFile) -> Self {
+        Self {
+            id: &file.id,
+            path: &file.path,
+            authors: &file.authors,
+            command: file.command.as_deref(),
+            of: ChangeKind::File(file),
         }
     }
+}
 
+impl QueuedChange<'_> {
     fn named(&self) -> ReviewNamed {
-        ReviewNamed {
-            path: ClientPath::from(self.path()),
-            id: self.id().to_owned(),
-        }
-    }
-
-    fn command(&self) -> Option<&str> {
-        match self {
-            Self::Lines(hunk) => hunk.command.as_deref(),
-            Self::File(file) => file.command.as_deref(),
-        }
+        ReviewNamed::new(self.path, self.id)
     }
 
     /// Returns whether text of it may be the user's (UNDO-7).
     fn is_doubtful(&self) -> bool {
-        matches!(self, Self::Lines(hunk) if likely::is_doubtful(hunk))
-    }
-
-    fn authors(&self) -> &[Author] {
-        match self {
-            Self::Lines(hunk) => &hunk.authors,
-            Self::File(file) => &file.authors,
-        }
+        matches!(self.of, ChangeKind::Lines(hunk) if likely::is_doubtful(hunk))
     }
 
     fn show(&self) -> Outcome {
-        match self {
-            Self::Lines(hunk) => show(hunk),
-            Self::File(file) => show_file(file),
+        match self.of {
+            ChangeKind::Lines(hunk) => show(hunk),
+            ChangeKind::File(file) => show_file(file),
         }
     }
 }
 
-/// What the user decides about at once: one change, or all changes of a command
-/// that changed many files.
-struct Entry<'a> {
-    changes: Vec<Change<'a>>,
+/// What one answer of the user is about: a single change, or all changes of a
+/// command that changed many files.
+struct QueueEntry<'a> {
+    changes: Vec<QueuedChange<'a>>,
     /// The command; `None` for a single change.
     command: Option<&'a str>,
 }
 
-impl Entry<'_> {
+impl QueueEntry<'_> {
     /// Returns the name by which the entry is remembered while the queue is
     /// gone through.
     fn id(&self) -> &str {
         match (self.command, self.changes.first()) {
             (Some(command), _) => command,
-            (None, Some(change)) => change.id(),
+            (None, Some(change)) => change.id,
             (None, None) => "",
         }
     }
@@ -267,21 +257,21 @@ impl Entry<'_> {
 
     /// Returns the changes that have lines.
     fn lines(&self) -> impl Iterator<Item = &ReviewHunk> {
-        self.changes.iter().filter_map(|change| match change {
-            Change::Lines(hunk) => Some(*hunk),
-            Change::File(_) => None,
+        self.changes.iter().filter_map(|change| match change.of {
+            ChangeKind::Lines(hunk) => Some(hunk),
+            ChangeKind::File(_) => None,
         })
     }
 
     fn named(&self) -> Vec<ReviewNamed> {
-        self.changes.iter().map(Change::named).collect()
+        self.changes.iter().map(QueuedChange::named).collect()
     }
 
     fn show(&self) -> Outcome {
         let (Some(command), Some(first)) = (self.command, self.changes.first()) else {
-            return self.changes.iter().try_for_each(Change::show);
+            return self.changes.iter().try_for_each(QueuedChange::show);
         };
-        let paths: BTreeSet<&RelPath> = self.changes.iter().map(Change::path).collect();
+        let paths: BTreeSet<&RelPath> = self.changes.iter().map(|change| change.path).collect();
         let (mut added, mut removed) = (0, 0);
         for hunk in self.lines() {
             added += hunk.after.lines().count();
@@ -289,7 +279,7 @@ impl Entry<'_> {
         }
         let files = count(paths.len() as u64, "file");
         let head = format!("{}: {files}", escaped(command, MAX_NAME));
-        let by = doubted(authors(first.authors()), self.is_likely());
+        let by = doubted(authors(first.authors), self.is_likely());
         head_line(&head, &by)?;
         let names: Vec<String> = paths.iter().take(NAMED).map(|file| path(file)).collect();
         let more = match paths.len().saturating_sub(NAMED) {
@@ -297,7 +287,7 @@ impl Entry<'_> {
             more => format!(" and {more} more"),
         };
         let text = format!("+{added} -{removed} in {}{more}", names.join(" "));
-        let columns = crate::system::terminal::columns().unwrap_or(usize::MAX);
+        let columns = terminal::room();
         for line in folded(&text, columns, "  ") {
             output::line(&paint(style::DIM, &line))?;
         }
@@ -307,27 +297,23 @@ impl Entry<'_> {
 
 /// Puts the changes of each command that changed many files into one entry,
 /// unless `single` says otherwise.
-fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'a>> {
+fn entries<'a>(all: &[QueuedChange<'a>], single: impl Fn(&str) -> bool) -> Vec<QueueEntry<'a>> {
     let mut files: HashMap<&str, BTreeSet<&RelPath>> = HashMap::new();
     for change in all {
-        if let Some(command) = change.command() {
-            files.entry(command).or_default().insert(change.path());
+        if let Some(command) = change.command {
+            files.entry(command).or_default().insert(change.path);
         }
     }
-    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let mut entries: Vec<QueueEntry<'a>> = Vec::new();
     for change in all {
-        let command = change.command().filter(|command| {
+        let command = change.command.filter(|command| {
             let many = files.get(command).is_some_and(|files| files.len() >= MANY);
             many && !single(command)
         });
-        let command = match change {
-            Change::Lines(hunk) => hunk.command.as_deref().filter(|_| command.is_some()),
-            Change::File(file) => file.command.as_deref().filter(|_| command.is_some()),
-        };
         let known = entries.iter_mut().find(|entry| entry.command == command);
         match known.filter(|_| command.is_some()) {
             Some(entry) => entry.changes.push(*change),
-            None => entries.push(Entry {
+            None => entries.push(QueueEntry {
                 changes: vec![*change],
                 command,
             }),
@@ -337,9 +323,9 @@ fn entries<'a>(all: &[Change<'a>], single: impl Fn(&str) -> bool) -> Vec<Entry<'
 }
 
 /// Returns all changes of a queue.
-fn changes(queue: &ReviewHunks) -> Vec<Change<'_>> {
-    let lines = queue.hunks.iter().map(Change::Lines);
-    let files = queue.files.iter().flatten().map(Change::File);
+fn changes(queue: &ReviewHunks) -> Vec<QueuedChange<'_>> {
+    let lines = queue.hunks.iter().map(QueuedChange::from);
+    let files = queue.files.iter().flatten().map(QueuedChange::from);
     lines.chain(files).collect()
 }
 
@@ -355,13 +341,8 @@ fn list(queue: &ReviewHunks, files: bool) -> Outcome {
 
 /// Asks about one entry after another. The queue is requested again after each
 /// answer that changes a file, so that the current content is shown.
-fn walk(
-    context: &Context,
-    client: &Client,
-    ask: &ReviewList,
-    files: bool,
-    root: &std::path::Path,
-) -> Outcome {
+fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
+    let client = &connection.client;
     let mut later: HashSet<String> = HashSet::new();
     // The commands whose files are shown one by one.
     let mut single: HashSet<String> = HashSet::new();
@@ -376,15 +357,15 @@ fn walk(
         };
         entry.show()?;
         match answer(left.count())? {
-            Answer::Keep => kept += keep(client, entry.named())?,
-            Answer::KeepFile => {
-                let first = entry.changes.first().map(Change::path);
-                let same = all.iter().filter(|other| Some(other.path()) == first);
-                kept += keep(client, same.map(Change::named).collect())?;
+            ReviewAnswer::Keep => kept += keep(client, entry.named())?,
+            ReviewAnswer::KeepFile => {
+                let first = entry.changes.first().map(|change| change.path);
+                let same = all.iter().filter(|other| Some(other.path) == first);
+                kept += keep(client, same.map(QueuedChange::named).collect())?;
             }
-            Answer::Undo => {
+            ReviewAnswer::Undo => {
                 let mut hunks = entry.named();
-                if entry.changes.iter().any(Change::is_doubtful) {
+                if entry.changes.iter().any(QueuedChange::is_doubtful) {
                     let asked: Vec<&ReviewHunk> = entry.lines().collect();
                     likely::ask_about(client, &asked, &queue.hunks)?;
                     // What is the user's has left the queue; what is the
@@ -401,34 +382,29 @@ fn walk(
                     continue;
                 }
                 let count = hunks.len();
-                let undo = ReviewUndo {
-                    hunks,
-                    no_redo: false,
-                };
-                match client.call(undo) {
+                match client.call(ReviewUndo::new(hunks)) {
                     Ok(done) if done.undo.is_some() => undone += count,
                     Ok(done) => {
-                        for line in undo::lines(&done.files, false, false, &View::here()) {
-                            output::line(&line)?;
-                        }
+                        let lines = undone::lines(&done.files, false, false, &View::here());
+                        output::lines(&lines)?;
                         later.insert(entry.id().to_owned());
                     }
                     Err(error) => output::line(&format!("{error}; shown again as it is now"))?,
                 }
             }
-            Answer::Later => drop(later.insert(entry.id().to_owned())),
-            Answer::Single => {
+            ReviewAnswer::Later => drop(later.insert(entry.id().to_owned())),
+            ReviewAnswer::Single => {
                 single.extend(entry.command.map(str::to_owned));
             }
-            Answer::Edit => {
+            ReviewAnswer::Edit => {
                 if let Some(change) = entry.changes.first() {
-                    edit(root, *change)?;
+                    edit(&connection.workspace.root, *change)?;
                 }
             }
-            Answer::Quit => break,
+            ReviewAnswer::Quit => break,
         }
     }
-    context.say(&format!(
+    connection.context.say(&format!(
         "kept {kept}, undid {undone}, left {} for later",
         later.len()
     ))
@@ -454,16 +430,14 @@ fn doubted(authors: String, is_likely: bool) -> String {
 
 /// Prints the change as a diff, with its author.
 fn show(hunk: &ReviewHunk) -> Outcome {
-    let lines = hunk.lines;
     let what = match (hunk.created, hunk.deleted) {
         (Some(true), _) => "new file".to_owned(),
         (_, Some(true)) => "deleted".to_owned(),
-        _ if lines.start == lines.end => format!("line {}", lines.start),
-        _ => format!("lines {}-{}", lines.start, lines.end),
+        _ => text::lines(hunk.lines),
     };
     let by = doubted(authors(&hunk.authors), hunk.likely == Some(true));
     head(&hunk.path, &what, &by)?;
-    show_text(&hunk.before, &hunk.after)
+    undone::sides(&hunk.before, &hunk.after, "", SHOWN)
 }
 
 /// Prints the change of a mode or of a symlink, with its author.
@@ -484,20 +458,24 @@ fn show_file(file: &ReviewFile) -> Outcome {
     };
     head(&file.path, &what, &authors(&file.authors))?;
     let target = |target: &Option<String>| target.clone().unwrap_or_default();
-    show_text(&target(&file.target_before), &target(&file.target))
+    undone::sides(
+        &target(&file.target_before),
+        &target(&file.target),
+        "",
+        SHOWN,
+    )
 }
 
 /// Prints the first line of a change.
 fn head(file: &RelPath, what: &str, by: &str) -> Outcome {
-    let room = crate::system::terminal::columns().unwrap_or(usize::MAX);
+    let room = terminal::room();
     let file = cut(&path(file), room.saturating_sub(width(what) + 2));
     head_line(&format!("{file}: {what}"), by)
 }
 
 fn head_line(head: &str, by: &str) -> Outcome {
     let by = format!("by {by}");
-    let columns = crate::system::terminal::columns();
-    let fits = columns.is_none_or(|most| width(head) + 2 + width(&by) <= most);
+    let fits = width(head) + 2 + width(&by) <= terminal::room();
     output::line(&format!(
         "{}{}{}",
         paint(style::BOLD, head),
@@ -507,62 +485,20 @@ fn head_line(head: &str, by: &str) -> Outcome {
     Ok(())
 }
 
-/// Prints the two sides of a change.
-fn show_text(before: &str, after: &str) -> Outcome {
-    let columns = crate::system::terminal::columns().unwrap_or(usize::MAX);
-    for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {
-        let all = text.lines().count();
-        for line in text.lines().take(SHOWN) {
-            let line = format!("{sign}{}", escaped(line, WIDTH));
-            for part in folded(&line, columns, "  ") {
-                output::line(&paint(colour, &part))?;
-            }
-        }
-        if all > SHOWN {
-            output::line(&paint(
-                style::DIM,
-                &format!("  and {} lines more", all - SHOWN),
-            ))?;
-        }
-    }
-    Ok(())
-}
-
-fn answer(left: usize) -> Outcome<Answer> {
-    loop {
-        write!(
-            anstream::stderr(),
-            "({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?] "
-        )?;
-        let mut said = String::new();
-        if io::stdin().read_line(&mut said)? == 0 {
-            return Ok(Answer::Quit);
-        }
-        return Ok(match said.trim() {
-            "k" | "keep" => Answer::Keep,
-            "u" | "undo" => Answer::Undo,
-            "l" | "later" => Answer::Later,
-            "e" | "edit" => Answer::Edit,
-            "f" | "file" => Answer::KeepFile,
-            "s" | "single" => Answer::Single,
-            "q" | "quit" => Answer::Quit,
-            _ => {
-                output::line(HELP)?;
-                continue;
-            }
-        });
-    }
+fn answer(left: usize) -> Outcome<ReviewAnswer> {
+    let question = format!("({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?]");
+    Ok(confirm::choice(&question, ANSWERS, HELP)?.unwrap_or(ReviewAnswer::Quit))
 }
 
 /// Opens the user's editor at the change.
-fn edit(root: &std::path::Path, change: Change) -> Outcome {
-    let line = match change {
-        Change::Lines(hunk) => hunk.lines.start.max(1),
-        Change::File(_) => 1,
+fn edit(root: &std::path::Path, change: QueuedChange) -> Outcome {
+    let line = match change.of {
+        ChangeKind::Lines(hunk) => hunk.lines.start.max(1),
+        ChangeKind::File(_) => 1,
     };
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
     let editor = editor.unwrap_or_else(|| "vi".into());
-    let name = touchmark_client::proto::native::name(change.path().as_bytes()).into_owned();
+    let name = touchmark_client::proto::native::name(change.path.as_bytes()).into_owned();
     // The editor's name may include arguments, as in git.
     let status = Command::new("sh")
         .arg("-c")

@@ -1,11 +1,10 @@
 //! `touchmark run`: runs a command in a command window (ATTR-6).
 
-pub(in crate::commands) mod forwarding;
-
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, Write as _};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 
 use clap::Args;
 use touchmark_client::Error;
@@ -16,12 +15,11 @@ use touchmark_client::proto::commands::{
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::{At, ErrorCode, RelPath, Reply, SessionId};
 
-use crate::commands::call::result_json;
 use crate::context::{Context, SESSION, named, session};
 use crate::output::{self, Failure, Outcome};
+use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{count, path};
-
-use forwarding::{Forwarding, ended_by};
+use crate::wire::result_json;
 
 /// The maximum duration of a window, in milliseconds. A window ends with its
 /// connection. This only limits a window whose connection was lost.
@@ -55,13 +53,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let session = whose(options)?;
+    let own = |error: &dyn Display| Failure::coded(125, error.to_string());
+    let session = named(options.session.clone()).map_err(|failure| own(&failure))?;
     let window = open(context, options, &session)?;
-    let forwarding = Forwarding::prepare().map_err(|error| own_failure(125, error.to_string()))?;
-    let (program, arguments) = options
-        .command
-        .split_first()
-        .ok_or_else(|| own_failure(125, "no command is named"))?;
+    let forwarding = Forwarding::prepare().map_err(|error| own(&error))?;
+    let command = options.command.split_first();
+    let (program, arguments) = command.ok_or_else(|| own(&"no command is named"))?;
     let child = Command::new(program)
         .args(arguments)
         .env(SESSION, session.as_str())
@@ -69,9 +66,19 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let ended = match child {
         Ok(mut child) => {
             forwarding.start(&child);
-            wait(&mut child)
+            let ended = child.wait();
+            ended.map_err(|error| own(&format!("waiting for the command: {error}")))
         }
-        Err(error) => Err(not_run(program, &error)),
+        // As for `env`: there is no such command, or it cannot be run.
+        Err(error) => {
+            let code = if error.kind() == io::ErrorKind::NotFound {
+                127
+            } else {
+                126
+            };
+            let program = program.to_string_lossy();
+            Err(Failure::coded(code, format!("{program}: {error}")))
+        }
     };
     if let Some(window) = window {
         let exit = ended.as_ref().ok().map(|status| exit_code(*status));
@@ -86,11 +93,6 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     }
 }
 
-/// Returns the session from the option, else from the environment.
-fn whose(options: &Options) -> Outcome<SessionId> {
-    named(options.session.clone()).map_err(|failure| own_failure(125, failure.to_string()))
-}
-
 /// Opens the window. Without a daemon the command runs anyway, and what it
 /// writes is the user's.
 fn open(
@@ -101,15 +103,13 @@ fn open(
     let begun = context.workspace().and_then(|workspace| {
         let client = context.connect(&workspace)?;
         let begun = client.call(CommandBegin {
-            session: session.clone(),
             label: Some(label(&options.command)),
             paths: (!options.paths.is_empty()).then(|| options.paths.clone()),
-            pid: None,
             bind: true,
-            call_id: None,
             ttl_ms: Some(LONGEST_MS),
             formatter: options.formatter,
             scope: Some(CommandScope::Workspace),
+            ..CommandBegin::new(session.clone())
         })?;
         Ok((client, begun.command))
     });
@@ -117,7 +117,7 @@ fn open(
         Ok(window) => Ok(Some(window)),
         // A mistake of the user, found before anything has run.
         Err(Failure::Client(Error::Daemon(error))) if error.code == ErrorCode::InvalidParams => {
-            Err(own_failure(125, error.to_string()))
+            Err(Failure::coded(125, error.to_string()))
         }
         Err(failure) => {
             context.note(&format!("{failure}; the command runs unwatched"));
@@ -156,7 +156,7 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
         if let Ok(workspace) = context.workspace() {
             let facts = result_json(Reply::CommandEnd(ended), &workspace.root);
             // Standard output belongs to the command.
-            let _nobody_reads = writeln!(io::stderr(), "{}", output::one_line(&facts));
+            let _output_is_closed = writeln!(io::stderr(), "{}", output::one_line(&facts));
         }
         return;
     }
@@ -182,8 +182,9 @@ fn tell(context: &Context, client: &Client, ended: CommandEnded) {
         return context.note(&line);
     }
     context.note(&said);
-    for name in names {
-        rest(context, &name);
+    for name in names.iter().filter(|_| !context.global.quiet) {
+        let _output_is_closed =
+            writeln!(anstream::stderr(), "  {}", crate::text::escaped(name, 2000));
     }
 }
 
@@ -213,37 +214,6 @@ fn of_command(client: &Client, command: &CommandRow) -> Outcome<BTreeSet<RelPath
         ask.before = page.more;
     }
     Ok(changed)
-}
-
-/// Prints the continuation of a note on a separate line.
-fn rest(context: &Context, text: &str) {
-    if !context.global.quiet {
-        let _nobody_reads = writeln!(anstream::stderr(), "  {}", crate::text::escaped(text, 2000));
-    }
-}
-
-fn own_failure(code: u8, message: impl Into<String>) -> Failure {
-    Failure::Daemon {
-        code,
-        message: message.into(),
-        hint: "",
-    }
-}
-
-/// Returns 127 if there is no such command, or 126 if it cannot be run, as
-/// `env` does.
-fn not_run(program: &OsStr, error: &io::Error) -> Failure {
-    let code = match error.kind() {
-        io::ErrorKind::NotFound => 127,
-        _ => 126,
-    };
-    own_failure(code, format!("{}: {error}", program.to_string_lossy()))
-}
-
-fn wait(child: &mut Child) -> Outcome<ExitStatus> {
-    child
-        .wait()
-        .map_err(|error| own_failure(125, format!("waiting for the command: {error}")))
 }
 
 /// Returns the exit code as shells do.

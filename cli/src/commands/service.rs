@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::commands::stop;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{self, Failure, Outcome};
 use crate::service::{Manager, Service};
-use crate::text::{MAX_NAME, escaped};
+use crate::text::{MAX_NAME, directory, escaped};
 
 /// Install, remove or show the systemd user units of this workspace. They start
 /// its daemon when a client connects, restart it after a failure, and run it in
@@ -17,11 +17,11 @@ use crate::text::{MAX_NAME, escaped};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Make systemd listen for this workspace's daemon, now and after each login
     Install,
     /// Remove the units; the daemon stops, its state stays
@@ -38,11 +38,11 @@ enum What {
 const LINGER: &str = "it ends with your last session; to keep it: `loginctl enable-linger`";
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    match options.what {
-        What::Install => install(context),
-        What::Uninstall => uninstall(context),
-        What::Status { all: true } => all(context),
-        What::Status { all: false } => status(context),
+    match options.action {
+        Action::Install => install(context),
+        Action::Uninstall => uninstall(context),
+        Action::Status { all: true } => all(context),
+        Action::Status { all: false } => status(context),
     }
 }
 
@@ -50,7 +50,7 @@ fn install(context: &Context) -> Outcome {
     let workspace = context.workspace()?;
     let manager = Manager::reach()?;
     let service = Service::of(&context.environment, workspace.root.clone());
-    let ended = stop::end(&workspace)?;
+    let ended = daemon::end(&workspace)?;
     service.install(&manager)?;
     if context.global.json {
         let mut said = facts(&service, &manager)?;
@@ -99,54 +99,39 @@ fn installed(context: &Context) -> Outcome<Service<'_>> {
 
 fn status(context: &Context) -> Outcome {
     let service = installed(context)?;
-    let manager = Manager::reach()?;
-    let facts = facts(&service, &manager)?;
-    if context.global.json {
-        context.json(&facts)?;
-    } else {
-        for line in lines(&service, &facts) {
-            output::line(&line)?;
-        }
+    let facts = facts(&service, &Manager::reach()?)?;
+    match context.global.json {
+        true => context.json(&facts)?,
+        false => output::lines(&lines(&service, &facts))?,
     }
     if facts["listening"] == true {
         return Ok(());
     }
     let name = directory(&service.workspace);
-    Err(Failure::No(if service.is_installed() {
-        format!("the service for {name} does not listen")
-    } else {
-        format!("no service is installed for {name}")
+    Err(Failure::No(match service.is_installed() {
+        true => format!("the service for {name} does not listen"),
+        false => format!("no service is installed for {name}"),
     }))
 }
 
 fn all(context: &Context) -> Outcome {
     let services = Service::all(&context.environment);
-    let manager = match services.is_empty() {
-        // Without services the manager is not needed.
-        true => return nothing(context),
-        false => Manager::reach()?,
-    };
     let mut found = Vec::new();
-    for service in &services {
-        let facts = facts(service, &manager)?;
-        if !context.global.json {
-            for line in lines(service, &facts) {
-                output::line(&line)?;
-            }
+    if !services.is_empty() {
+        let manager = Manager::reach()?;
+        for service in services {
+            let facts = facts(&service, &manager)?;
+            found.push((service, facts));
         }
-        found.push(facts);
     }
     if context.global.json {
-        return context.json(&Value::Array(found));
+        return context.json(&found.into_iter().map(|(_, facts)| facts).collect());
     }
-    Ok(())
-}
-
-fn nothing(context: &Context) -> Outcome {
-    if context.global.json {
-        return context.json(&json!([]));
+    if found.is_empty() {
+        return context.say("no service is installed");
     }
-    context.say("no service is installed")
+    let mut found = found.iter();
+    found.try_for_each(|(service, facts)| output::lines(&lines(service, facts)))
 }
 
 /// Returns the manager's facts about a service.

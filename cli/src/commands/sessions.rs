@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 
 use anstyle::Style;
-use clap::Args;
 use touchmark_client::proto::Reply;
-use touchmark_client::proto::sessions::{SessionList, SessionRow, SessionRows};
+use touchmark_client::proto::sessions::{SessionRow, SessionRows};
 
-use crate::commands::call::result_json;
-use crate::context::Context;
+use crate::context::{Context, all_sessions};
 use crate::output::{self, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
@@ -27,43 +25,28 @@ const TABLE: Table = Table::new(&[
     Step::Out(1),
 ]);
 
-/// The sessions.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
-
 pub(crate) fn run(context: &Context) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let mut asked = SessionList::default();
-    let mut all = client.call(asked.clone())?;
-    while let Some(cursor) = all.more.take() {
-        asked.cursor = Some(cursor);
-        let SessionRows { sessions, more } = client.call(asked.clone())?;
-        all.sessions.extend(sessions);
-        all.more = more;
-    }
+    let connection = context.open()?;
+    let sessions = all_sessions(&connection.client)?;
     if context.global.json {
-        return context.json(&result_json(Reply::SessionList(all), &workspace.root));
+        let more = None;
+        return connection.json(Reply::SessionList(SessionRows { sessions, more }));
     }
-    if all.sessions.is_empty() {
+    if sessions.is_empty() {
         return context.say("no sessions");
     }
-    let lines = lines(&all.sessions, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines(&sessions, &View::here()))
 }
 
 /// Returns one line for each session.
 pub(crate) fn lines(sessions: &[SessionRow], view: &View) -> Vec<String> {
-    let names = sessions.iter();
-    let names = names.map(|row| {
-        (
-            row.session.as_str(),
-            called(&row.session, row.label.as_deref()),
-        )
-    });
+    let named = |row: &SessionRow| called(&row.session, row.label.as_deref());
+    let names = sessions
+        .iter()
+        .map(|row| (row.session.as_str(), named(row)));
     let names: HashMap<&str, String> = names.collect();
     let rows = sessions.iter().map(|one| row(one, &names, view));
-    TABLE.lines(rows.collect(), view.columns)
+    TABLE.lines(rows, view.columns)
 }
 
 fn row(row: &SessionRow, names: &HashMap<&str, String>, view: &View) -> Vec<Cell> {

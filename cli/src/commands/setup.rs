@@ -4,21 +4,16 @@
 mod prove;
 mod show;
 
-pub(crate) use prove::SESSION;
-
-use std::path::Path;
-
 use clap::{Args, ValueEnum as _};
 use touchmark_client::Workspace;
 
-use crate::commands::daemon::doctor::{Finding, Level};
 use crate::confirm;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon::doctor::Finding;
+use crate::findings;
 use crate::output::{Failure, Outcome};
-use crate::settings::{
-    Action, Agent, Kind, Plan, Present, Scope, Which, installed, plans, present,
-};
-use crate::text::count;
+use crate::settings::{Agent, Direction, Kind, Places, Plan, Present, Scope, Which, WriteOptions};
+use crate::text::{count, directory};
 
 /// Find the agents on this machine, show what would be added to their settings,
 /// ask once, and test what was installed. Hooks report to touchmark what an
@@ -32,50 +27,40 @@ pub(crate) struct Options {
     /// Only these agents [default: all that are found]
     #[arg(long, value_name = "NAME", num_args = 1..)]
     agent: Vec<Agent>,
-    /// Change the user's settings, for every project [default]
-    #[arg(long, conflicts_with = "project")]
-    user: bool,
-    /// Change the workspace's settings
-    #[arg(long)]
-    project: bool,
+    #[command(flatten)]
+    write: WriteOptions,
     /// Do not change the settings of MCP servers
     #[arg(long)]
     no_mcp: bool,
-    /// Write without asking
-    #[arg(long, short, conflicts_with = "dry_run")]
-    yes: bool,
-    /// Only show what would be written
-    #[arg(long)]
-    dry_run: bool,
 }
 
 /// What is done, and for which settings.
 struct Setup<'a> {
     context: &'a Context,
-    workspace: Workspace,
+    workspace: &'a Workspace,
+    places: Places<'a>,
     scope: Scope,
-    action: Action,
+    action: Direction,
     which: Which,
 }
 
 /// An agent, and the changes of its settings.
-struct Row {
+struct AgentPlans {
     agent: Agent,
     found: Option<Present>,
     plans: Vec<Outcome<Plan>>,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
+    let workspace = context.workspace()?;
     let setup = Setup {
         context,
-        workspace: context.workspace()?,
-        scope: match options.project {
-            true => Scope::Project,
-            false => Scope::User,
-        },
+        workspace: &workspace,
+        places: Places::of(&context.environment, &workspace.root)?,
+        scope: options.write.scope(),
         action: match options.remove {
-            true => Action::Uninstall,
-            false => Action::Install,
+            true => Direction::Uninstall,
+            false => Direction::Install,
         },
         which: match options.no_mcp {
             true => Which::Hooks,
@@ -88,15 +73,15 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             "no supported agent was found on this machine: name one with --agent".into(),
         ));
     }
-    let changes = rows.iter().flat_map(Row::changes).count();
+    let changes = rows.iter().flat_map(AgentPlans::changes).count();
     setup.show(&rows)?;
     let mut findings = Vec::new();
-    if options.dry_run {
+    if options.write.dry_run {
         findings.extend(rows.iter().flat_map(|row| setup.wrong(row)));
     } else {
         let question = format!("Write {}?", count(changes as u64, "file"));
         let agreed = changes == 0
-            || options.yes
+            || options.write.yes
             || confirm::agreed(&question, "use --yes to write this, or --dry-run")?;
         if !agreed {
             return Err(Failure::No("everything is left as it is".into()));
@@ -105,45 +90,33 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             findings.extend(setup.carry_out(row));
         }
     }
-    setup.tell(&rows, &findings, changes > 0 && !options.dry_run)?;
-    match findings
-        .iter()
-        .filter(|one| one.level == Level::Wrong)
-        .count()
-    {
-        0 => Ok(()),
-        1 => Err(Failure::No("1 thing is wrong".into())),
-        wrong => Err(Failure::No(format!("{wrong} things are wrong"))),
-    }
+    setup.tell(&rows, &findings, changes > 0 && !options.write.dry_run)?;
+    findings::verdict(&findings)
 }
 
-impl Row {
+impl AgentPlans {
     fn changes(&self) -> impl Iterator<Item = &Plan> {
         self.plans.iter().flatten().filter(|plan| plan.changes())
     }
 }
 
 impl Setup<'_> {
-    fn root(&self) -> &Path {
-        &self.workspace.root
-    }
-
     /// Returns the selected agents, with the changes for each.
-    fn rows(&self, named: &[Agent]) -> Outcome<Vec<Row>> {
-        let found = present(&self.context.environment, self.root())?;
+    fn rows(&self, named: &[Agent]) -> Outcome<Vec<AgentPlans>> {
+        let found = self.places.present();
         let all = Agent::value_variants().iter().copied();
         let mut rows = Vec::new();
         for agent in all {
             let found = found.iter().find(|found| found.agent == agent);
             let meant = match named {
-                [] => found.is_some() || self.action == Action::Uninstall,
+                [] => found.is_some() || self.action == Direction::Uninstall,
                 named => named.contains(&agent),
             };
             if !meant {
                 continue;
             }
             let mut plans = self.plans(agent)?;
-            if named.is_empty() && self.action == Action::Uninstall {
+            if named.is_empty() && self.action == Direction::Uninstall {
                 // For an agent that is not on this machine, only what touchmark
                 // added counts.
                 plans.retain(|plan| match plan {
@@ -151,7 +124,7 @@ impl Setup<'_> {
                     Err(_) => found.is_some(),
                 });
             }
-            rows.push(Row {
+            rows.push(AgentPlans {
                 agent,
                 found: found.cloned(),
                 plans,
@@ -161,20 +134,13 @@ impl Setup<'_> {
     }
 
     fn plans(&self, agent: Agent) -> Outcome<Vec<Outcome<Plan>>> {
-        let environment = &self.context.environment;
-        plans(
-            agent,
-            self.scope,
-            self.action,
-            self.which,
-            environment,
-            self.root(),
-        )
+        self.places
+            .plans(agent, self.scope, self.action, self.which)
     }
 
     /// Writes an agent's files and tests what is in them. The files are read
     /// again, since the user may have taken long to answer.
-    fn carry_out(&self, row: &Row) -> Vec<Finding> {
+    fn carry_out(&self, row: &AgentPlans) -> Vec<Finding> {
         let mut findings = self.wrong(row);
         let fresh = match self.plans(row.agent) {
             Ok(fresh) => fresh,
@@ -192,7 +158,7 @@ impl Setup<'_> {
             };
             match written {
                 Err(failure) => findings.push(wrong(&check, &failure)),
-                Ok(()) if self.action == Action::Uninstall => {
+                Ok(()) if self.action == Direction::Uninstall => {
                     let name = directory(&shown.path);
                     findings.push(Finding::good(
                         row.agent.name(),
@@ -214,14 +180,14 @@ impl Setup<'_> {
             )
         }));
         match self.action {
-            Action::Install => findings.extend(self.try_out(row)),
-            Action::Uninstall => findings.extend(self.elsewhere(row.agent)),
+            Direction::Install => findings.extend(self.try_out(row)),
+            Direction::Uninstall => findings.extend(self.elsewhere(row.agent)),
         }
         findings
     }
 
     /// Returns a finding for each file that cannot be changed.
-    fn wrong(&self, row: &Row) -> Vec<Finding> {
+    fn wrong(&self, row: &AgentPlans) -> Vec<Finding> {
         let failures = row.plans.iter().filter_map(|plan| plan.as_ref().err());
         failures
             .map(|failure| wrong(row.agent.name(), failure))
@@ -229,9 +195,8 @@ impl Setup<'_> {
     }
 
     /// Runs what is now in an agent's settings, as the agent would.
-    fn try_out(&self, row: &Row) -> Vec<Finding> {
-        let environment = &self.context.environment;
-        let all = match installed(row.agent, self.scope, environment, self.root()) {
+    fn try_out(&self, row: &AgentPlans) -> Vec<Finding> {
+        let all = match self.places.installed(row.agent, self.scope) {
             Ok(all) => all,
             Err(failure) => return vec![wrong(row.agent.name(), &failure)],
         };
@@ -248,7 +213,7 @@ impl Setup<'_> {
                     let says = format!("the entry in {place} was not written by this touchmark");
                     return Finding::wrong(check, says, "`touchmark setup` replaces it");
                 }
-                match prove::run(self, row.agent, &one) {
+                match prove::run(self.context, self.workspace, row.agent, &one) {
                     Ok(said) => Finding::good(check, format!("in {place}; {said}")),
                     Err(prove::Unproved::Untried(why)) => {
                         Finding::note(check, format!("in {place}; not tried: {why}"), "")
@@ -261,7 +226,7 @@ impl Setup<'_> {
                 }
             })
             .collect();
-        let notes = row.agent.notes(self.scope, environment, self.root());
+        let notes = self.places.notes(row.agent, self.scope);
         findings.extend(
             notes
                 .into_iter()
@@ -277,7 +242,7 @@ impl Setup<'_> {
             Scope::User => (Scope::Project, " --project"),
             Scope::Project => (Scope::User, ""),
         };
-        let left = installed(agent, other, &self.context.environment, self.root());
+        let left = self.places.installed(agent, other);
         let left = left.unwrap_or_default().into_iter().next()?;
         Some(Finding::note(
             agent.name(),

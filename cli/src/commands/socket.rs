@@ -1,14 +1,9 @@
 //! `touchmark socket`: prints where the daemon listens, for scripts.
 
-use clap::Args;
 use serde_json::json;
 
 use crate::context::Context;
 use crate::output::{self, Outcome};
-
-/// Print the socket's path.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
 
 pub(crate) fn run(context: &Context) -> Outcome {
     let workspace = context.workspace()?;

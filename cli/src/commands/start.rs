@@ -1,22 +1,14 @@
 //! `touchmark start` and `touchmark restart`.
 
-use clap::Args;
 use serde_json::json;
 use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Status;
 
-use crate::commands::stop;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{Failure, Outcome};
-
-/// Start the daemon in the background.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
-
-/// Stop the daemon and start another.
-#[derive(Debug, Args)]
-pub(crate) struct RestartOptions {}
+use crate::text::directory;
 
 pub(crate) fn run(context: &Context) -> Outcome {
     let workspace = context.workspace()?;
@@ -26,7 +18,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
 
 pub(crate) fn restart(context: &Context) -> Outcome {
     let workspace = context.workspace()?;
-    stop::end(&workspace)?;
+    daemon::end(&workspace)?;
     start(context, &workspace, false)
 }
 

@@ -2,11 +2,10 @@
 //! how many lines of agents are left. Nothing is estimated.
 
 use clap::Args;
+use touchmark_client::proto::SessionId;
 use touchmark_client::proto::daemon::{Savings, Stats};
 use touchmark_client::proto::survival::{SurvivalList, SurvivalRow, SurvivalRows, Survived};
-use touchmark_client::proto::{Reply, SessionId};
 
-use crate::commands::call::result_json;
 use crate::context::{self, Context};
 use crate::output::{self, Outcome};
 use crate::style;
@@ -35,25 +34,16 @@ const SURVIVAL: Table = Table::new(&[
 ]);
 
 pub(crate) fn run(context: &Context, options: Options) -> Outcome {
-    let workspace = context.workspace()?;
-    if options.survival {
-        let list = context.connect(&workspace)?.call(SurvivalList {
-            session: options.session,
-        })?;
-        if context.global.json {
-            return context.json(&result_json(Reply::SurvivalList(list), &workspace.root));
-        }
-        let lines = survival(&list, &View::here());
-        return lines.iter().try_for_each(|line| output::line(line));
-    }
-    let saved = context.connect(&workspace)?.call(Stats {
-        session: options.session,
-    })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::Stats(saved), &workspace.root));
-    }
-    let lines = lines(&saved, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    let (connection, session, view) = (context.open()?, options.session, View::here());
+    let lines = match options.survival {
+        true => connection
+            .answer(SurvivalList { session })?
+            .map(|list| survival(&list, &view)),
+        false => connection
+            .answer(Stats { session })?
+            .map(|saved| lines(&saved, &view)),
+    };
+    output::lines(&lines.unwrap_or_default())
 }
 
 /// Returns one text for each number.
@@ -66,7 +56,7 @@ pub(crate) fn lines(saved: &Savings, view: &View) -> Vec<String> {
         vec![(shade, number.to_string()), (style::DIM, what)]
     });
     let table = Table::new(&[]).with_remarks();
-    table.lines(rows.collect(), view.columns)
+    table.lines(rows, view.columns)
 }
 
 /// Returns a heading and one text for each agent and model, and what is not
@@ -91,16 +81,13 @@ pub(crate) fn survival(list: &SurvivalRows, view: &View) -> Vec<String> {
             share(&row.week),
         ]
     });
-    let rows: Vec<_> = std::iter::once(head.into()).chain(rows).collect();
+    let rows = std::iter::once(head.into()).chain(rows);
     let mut lines = SURVIVAL.lines(rows, view.columns);
     let sum = |of: fn(&SurvivalRow) -> u64| list.rows.iter().map(of).sum::<u64>();
-    let waiting = [
-        sum(|row| row.commit.waiting),
-        sum(|row| row.day.waiting),
-        sum(|row| row.week.waiting),
-    ];
-    let [commit, day, week] = waiting;
-    if waiting != [0; 3] {
+    let commit = sum(|row| row.commit.waiting);
+    let day = sum(|row| row.day.waiting);
+    let week = sum(|row| row.week.waiting);
+    if [commit, day, week] != [0; 3] {
         lines.push(format!(
             "not judged yet: commit {commit}, day {day}, week {week}"
         ));

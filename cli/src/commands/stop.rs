@@ -1,20 +1,17 @@
 //! `touchmark stop`: ends the daemon, or all of them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::daemon::{Shutdown, Status};
-use touchmark_client::{Error, Workspace, find, start};
+use touchmark_client::proto::daemon::Status;
+use touchmark_client::{Error, Workspace, find};
 
-use crate::context::{Context, directory, hello};
+use crate::context::{Context, hello};
+use crate::daemon::end;
 use crate::output::{Failure, Outcome};
-use crate::text::{MAX_NAME, count, escaped};
-
-/// How long a daemon may take to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::text::{MAX_NAME, count, directory, escaped};
 
 /// Ends the daemon.
 #[derive(Debug, Args)]
@@ -87,26 +84,4 @@ fn end_at(context: &Context, socket: &Path) -> Outcome<Option<PathBuf>> {
     };
     let workspace = Workspace::at(&root, &context.environment)?;
     Ok(end(&workspace)?.then_some(root))
-}
-
-/// Asks the workspace's daemon to end, and waits until it has. Returns `false`
-/// if none ran.
-pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
-    if workspace.is_asleep() {
-        return Ok(false);
-    }
-    // Without `initialize`, so that a daemon of any protocol can be ended.
-    let client = match workspace.connect_silent(&hello()) {
-        Ok(client) => client,
-        Err(error) if error.is_disconnected() => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    match client.call(Shutdown {}) {
-        // The daemon may be gone before its answer is sent.
-        Err(error) if !error.is_disconnected() => return Err(error.into()),
-        _ => {}
-    }
-    drop(client);
-    start::wait_until_ended(workspace, PATIENCE)?;
-    Ok(true)
 }

@@ -9,17 +9,17 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum as _};
 use serde_json::json;
 use touchmark_client::Workspace;
-use touchmark_client::proto::{Holder, Places};
+use touchmark_client::proto::{self, Holder};
 
-use crate::commands::{daemon, stop};
 use crate::confirm;
-use crate::context::{Context, directory};
+use crate::context::Context;
+use crate::daemon;
 use crate::output::{self, Failure, Outcome};
 use crate::service::{Manager, Service};
-use crate::settings::{Action, Agent, Plan, Scope, Which, plans, projects};
+use crate::settings::{Agent, Direction, Places, Plan, Scope, Which};
 use crate::style;
 use crate::table::{Step, Table, View};
-use crate::text::count;
+use crate::text::{count, directory};
 
 /// Kind, path, whose.
 const TABLE: Table = Table::new(&[Step::Middle(1, 20)]).with_remarks();
@@ -119,15 +119,8 @@ fn items<'e>(
             .iter()
             .map(|workspace| (Scope::Project, workspace.as_path()));
         for (scope, workspace) in user.into_iter().chain(projects) {
-            let found = plans(
-                agent,
-                scope,
-                Action::Uninstall,
-                Which::All,
-                environment,
-                workspace,
-            )?;
-            for plan in found {
+            let places = Places::of(environment, workspace)?;
+            for plan in places.plans(agent, scope, Direction::Uninstall, Which::All)? {
                 match plan {
                     Ok(plan) if plan.changes() && seen.insert(plan.path.clone()) => {
                         items.push(Item::Settings {
@@ -166,7 +159,7 @@ fn workspaces(context: &Context, services: &[Service<'_>]) -> Outcome<BTreeSet<P
         .filter_map(|path| Some(Holder::parse(&fs::read(path).ok()?)?.workspace));
     let served = services.iter().map(|service| service.workspace.clone());
     let here = context.workspace().ok().map(|workspace| workspace.root);
-    let written = projects(&context.environment)?;
+    let written = Places::projects(&context.environment)?;
     let all = locked.chain(served).chain(here).chain(written);
     Ok(all
         .filter(|path| path.is_absolute() && path.is_dir())
@@ -210,16 +203,16 @@ impl Item<'_> {
             } => {
                 // The file is read again, since the user may have taken long to
                 // answer, and two agents may read one file.
-                let (action, which) = (Action::Uninstall, Which::All);
-                let fresh = plans(*agent, *scope, action, which, environment, workspace)?;
-                let fresh = fresh.into_iter().flatten();
-                match fresh.into_iter().find(|fresh| fresh.path == plan.path) {
+                let places = Places::of(environment, workspace)?;
+                let fresh = places.plans(*agent, *scope, Direction::Uninstall, Which::All)?;
+                let mut fresh = fresh.into_iter().flatten();
+                match fresh.find(|fresh| fresh.path == plan.path) {
                     Some(fresh) => fresh.carry_out(),
                     None => plan.carry_out(),
                 }
             }
             Self::Service(service) => service.uninstall(&Manager::reach()?).map(drop),
-            Self::Daemon(workspace) => stop::end(workspace).map(drop),
+            Self::Daemon(workspace) => daemon::end(workspace).map(drop),
             Self::State(path) => remove_state(context, path, options.recovered),
         }
     }
@@ -231,13 +224,13 @@ fn remove_state(context: &Context, path: &Path, recovered: bool) -> Outcome {
     let base = &context.environment.base;
     let is_key = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(Places::is_key)
+        name.is_some_and(proto::Places::is_key)
     };
     let states: Vec<PathBuf> = entries(path).filter(is_key).collect();
     let places = states
         .iter()
-        .filter_map(|state| Some(Places::of_key(base, state.file_name()?.to_str()?)));
-    let places: Vec<Places> = places.collect();
+        .filter_map(|state| Some(proto::Places::of_key(base, state.file_name()?.to_str()?)));
+    let places: Vec<proto::Places> = places.collect();
     if !recovered {
         // These contents may be stored nowhere else.
         let kept: usize = places.iter().map(daemon::kept).sum();

@@ -12,26 +12,24 @@ use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::Value;
 use touchmark_client::feed::{Feed, Next};
-use touchmark_client::proto::codec::ServerMessage;
-use touchmark_client::proto::codec::json::server_to_json;
 use touchmark_client::proto::commands::CommandList;
 use touchmark_client::proto::daemon::{Status, Subscribe};
 use touchmark_client::proto::events::{Event, Happening};
 use touchmark_client::proto::review::ReviewList;
-use touchmark_client::proto::{At, SessionId, native};
+use touchmark_client::proto::{At, SessionId};
 use touchmark_client::{Error, Workspace, blocking};
 
 use crate::complete;
-use crate::context::{self, Context, all_sessions, directory, hello};
+use crate::context::{self, Connection, Context, all_sessions, hello};
 use crate::feed::{Entry, Fold, Frame, Header, Layout, Note, Size, Time, Verb, Who};
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
 use crate::system::terminal;
 use crate::table::View;
-use crate::text::{now, wrapped};
-use crate::versions::{Said, version};
+use crate::text::{directory, now, wrapped};
+use crate::versions::{VersionName, version};
+use crate::wire::event_json;
 
 /// How often a terminal is looked at: times age, and its size changes.
 const PACE: Duration = Duration::from_secs(1);
@@ -58,7 +56,7 @@ const HINT: &str =
 
 /// What happened lately, and what happens.
 #[derive(Debug, Args)]
-#[command(after_help = super::log::VERSIONS)]
+#[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
     /// Only what concerns this session
     #[arg(long, short, value_name = "S", value_parser = context::session, add = ArgValueCompleter::new(complete::session))]
@@ -68,26 +66,23 @@ pub(crate) struct Options {
     only: Vec<String>,
     /// Begin with what changed since then: a time (10m, 14:30), a clock, a checkpoint; `now` for nothing [default: 10m, with --json now]
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
-    since: Option<Said>,
+    since: Option<VersionName>,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let session = match &options.session {
-        Some(said) => Some(context::meant(&client, said)?),
-        None => None,
-    };
-    let since = Said::resolved(options.since.as_ref(), &client)?;
+    let connection = context.open()?;
+    let since = VersionName::resolved(options.since.as_ref(), &connection.client)?;
     let is_json = context.global.json;
     let mut wanted = Subscribe {
-        session,
-        kinds: options.only.clone(),
-        since: None,
+        session: connection.meant(options.session.as_ref())?,
+        ..Subscribe::new().kinds(options.only.clone())
     };
     if is_json {
-        wanted.since = past::clock(&client, since.as_ref())?;
+        wanted.since = past::clock(&connection.client, since.as_ref())?;
     }
+    let Connection {
+        workspace, client, ..
+    } = connection;
     let mut feed = Feed::open(workspace.clone(), hello(), wanted.clone(), PATIENCE)?;
     // With a second connection the daemon would stay longer than needed.
     drop(client);
@@ -119,7 +114,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
             }
         }
         match screen.tick(feed.client()) {
-            // The feed finds out by itself.
+            // The next call of the feed returns this error, too.
             Err(Failure::Client(error)) if error.is_disconnected() => {}
             done => done?,
         }
@@ -235,7 +230,7 @@ impl<'a> Screen<'a> {
 
     fn event(&mut self, event: &Event) -> Outcome {
         if self.context.global.json {
-            return output::json(&event_json(event, self.workspace), false);
+            return output::json(&event_json(event, &self.workspace.root), false);
         }
         self.changed = true;
         if event.clock.n <= self.shown {
@@ -379,15 +374,6 @@ fn colourless(text: &str) -> String {
         }
     }
     plain
-}
-
-/// Returns the event as the JSON wires send it.
-pub(crate) fn event_json(event: &Event, workspace: &Workspace) -> Value {
-    let message = ServerMessage::Event(event.clone());
-    match server_to_json(&message, &native::bytes(&workspace.root)) {
-        Value::Object(mut message) => message.remove("params").unwrap_or_default(),
-        other => other,
-    }
 }
 
 #[cfg(test)]

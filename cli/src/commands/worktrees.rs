@@ -2,19 +2,17 @@
 //! changes meet the workspace's.
 
 use anstyle::Style;
-use clap::Args;
+use touchmark_client::proto::LineRange;
 use touchmark_client::proto::quoting::escaped;
 use touchmark_client::proto::worktrees::{
     WorktreeList, WorktreeOverlap, WorktreeProblem, WorktreeRow,
 };
-use touchmark_client::proto::{LineRange, Reply};
 
-use crate::commands::call::result_json;
 use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
-use crate::text::{MAX_NAME, authors, count, cut, path};
+use crate::text::{MAX_NAME, authors, count, cut, path, range};
 
 /// Mark, branch, directory, commit, daemon, changes.
 const TABLE: Table = Table::new(&[
@@ -31,22 +29,14 @@ const INDENT: &str = "    ";
 /// The width of a terminal whose width is not known.
 const WIDE: usize = 10_000;
 
-/// List worktrees, and lines that two of them changed.
-#[derive(Debug, Args)]
-pub(crate) struct Options {}
-
-pub(crate) fn run(context: &Context, _options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
-    let client = context.connect(&workspace)?;
-    let rows = client.call(WorktreeList { limit: None })?;
-    if context.global.json {
-        return context.json(&result_json(Reply::WorktreeList(rows), &workspace.root));
-    }
+pub(crate) fn run(context: &Context) -> Outcome {
+    let Some(rows) = context.open()?.answer(WorktreeList::new())? else {
+        return Ok(());
+    };
     if rows.worktrees.is_empty() {
         return context.say("the workspace is in no git repository of yours");
     }
-    let lines = lines(&rows.worktrees, &View::here());
-    lines.iter().try_for_each(|line| output::line(line))
+    output::lines(&lines(&rows.worktrees, &View::here()))
 }
 
 /// Returns one text for each worktree, followed by its overlapping files.
@@ -66,7 +56,7 @@ pub(crate) fn lines(worktrees: &[WorktreeRow], view: &View) -> Vec<String> {
             state(row),
         ]
     });
-    let texts = TABLE.lines(rows.collect(), view.columns);
+    let texts = TABLE.lines(rows, view.columns);
     let mut lines = Vec::new();
     for (text, row) in texts.into_iter().zip(worktrees) {
         lines.push(text);
@@ -126,11 +116,7 @@ fn said(overlap: &WorktreeOverlap) -> String {
 }
 
 fn places(lines: &[LineRange]) -> String {
-    let place = |range: &LineRange| match range.start == range.end {
-        true => range.start.to_string(),
-        false => format!("{}-{}", range.start, range.end),
-    };
-    let all: Vec<String> = lines.iter().take(5).map(place).collect();
+    let all: Vec<String> = lines.iter().take(5).copied().map(range).collect();
     let more = if lines.len() > 5 { " and more" } else { "" };
     let plural = match lines {
         [one] if one.start == one.end => "",

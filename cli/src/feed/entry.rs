@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use touchmark_client::proto::events::Happening;
+use touchmark_client::proto::events::{EditPhase, Happening, SessionPhase};
 use touchmark_client::proto::quoting::restore_command;
 use touchmark_client::proto::{
     Author, Evidence, LineCounts, LineRange, Millis, RelPath, SessionId, State, Version,
+    VersionKind,
 };
 
 /// The originator of an entry.
@@ -21,10 +22,8 @@ pub(crate) enum Who {
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    Created,
-    Edited,
-    Deleted,
-    Renamed,
+    /// A file was created, edited, deleted or renamed.
+    Version(VersionKind),
     /// Several files were changed in different ways.
     Changed,
     /// An earlier version has another author than was shown.
@@ -33,13 +32,10 @@ pub(crate) enum Verb {
     Confirmed,
     Read,
     Reread,
-    Editing,
-    Committed,
-    Aborted,
-    Lapsed,
-    Opened,
-    Closed,
-    Forgotten,
+    /// An edit began or ended.
+    Edit(EditPhase),
+    /// A session began or ended.
+    Session(SessionPhase),
     Stale,
     Kept,
     Degraded,
@@ -66,28 +62,18 @@ pub(crate) enum Note {
     /// The author that was shown for the corrected version; `None` if it is no
     /// longer known.
     Was(Option<Author>),
-    /// The mark was not bound to a content.
-    Marked,
+    /// How the author is known.
+    Evidence(Evidence),
     /// The version was written in the window of this command; `None` if its
     /// text is not known.
     Command(Option<String>),
-    /// An editor reported the save.
-    Editor,
-    /// The kernel named the process that wrote.
-    Process,
-    /// The change was found after touchmark could not watch.
-    Gap,
-    /// The author declared the write after it was made.
-    Late,
     /// The edit that wrote the version is still open.
     Provisional,
     /// The version was replaced before any session saw it. The text is the
     /// command that restores it.
     Overwritten(Option<String>),
-    /// The version was declared by its author and never read from disk.
-    Unobserved,
-    /// A formatter wrote the version after an edit.
-    Formatted,
+    /// Something else that is special about the version.
+    Mark(&'static str),
     /// These sessions' copies are out of date now.
     StaleFor(Vec<Author>),
     /// These sessions have read a file that is deleted now.
@@ -139,12 +125,7 @@ impl Entry {
 
     /// Returns whether the entry is about versions of files.
     pub(crate) fn is_version(&self) -> bool {
-        self.burst.is_some()
-            || matches!(
-                self.verb,
-                Verb::Created | Verb::Edited | Verb::Deleted | Verb::Renamed
-            )
-            || self.is_amendment()
+        self.burst.is_some() || matches!(self.verb, Verb::Version(_)) || self.is_amendment()
     }
 
     /// Returns whether the entry is about the authors of earlier versions.
@@ -201,16 +182,8 @@ impl Entry {
             .chain(other.notes)
         {
             match note {
-                Note::StaleFor(sessions) => {
-                    sessions
-                        .into_iter()
-                        .for_each(|session| self.stale(session, false));
-                }
-                Note::GoneFor(sessions) => {
-                    sessions
-                        .into_iter()
-                        .for_each(|session| self.stale(session, true));
-                }
+                Note::StaleFor(all) => all.into_iter().for_each(|one| self.stale(one, false)),
+                Note::GoneFor(all) => all.into_iter().for_each(|one| self.stale(one, true)),
                 // The others are about one file.
                 _ => {}
             }
@@ -255,14 +228,13 @@ pub(crate) fn agent(session: &SessionId, label: &Option<String>) -> Author {
     }
 }
 
-/// Returns the remarks about a version that are facts of its own.
+/// Returns the remarks about how a version was made and found.
 pub(crate) fn marks(version: &Version) -> impl Iterator<Item = Note> + use<> {
     let evidence = match version.evidence {
-        Evidence::Marked => Some(Note::Marked),
+        Evidence::Marked | Evidence::Editor | Evidence::Process | Evidence::Gap => {
+            Some(Note::Evidence(version.evidence))
+        }
         Evidence::Command if version.formatted != Some(true) => Some(Note::Command(None)),
-        Evidence::Editor => Some(Note::Editor),
-        Evidence::Process => Some(Note::Process),
-        Evidence::Gap => Some(Note::Gap),
         Evidence::Declared
         | Evidence::Unmarked
         | Evidence::Command
@@ -271,11 +243,14 @@ pub(crate) fn marks(version: &Version) -> impl Iterator<Item = Note> + use<> {
     };
     let back = restore_command(&version.path, version.clock);
     let marks = [
-        (version.late, Note::Late),
+        (version.late, Note::Mark("declared afterwards")),
         (version.provisional, Note::Provisional),
         (version.overwritten, Note::Overwritten(back)),
-        (version.unobserved, Note::Unobserved),
-        (version.formatted, Note::Formatted),
+        (version.unobserved, Note::Mark("never seen on disk")),
+        (
+            version.formatted,
+            Note::Mark("by a formatter after the edit"),
+        ),
     ];
     let marks = marks.into_iter().filter(|(said, _)| *said == Some(true));
     evidence.into_iter().chain(marks.map(|(_, note)| note))

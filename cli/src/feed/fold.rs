@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use touchmark_client::proto::commands::CommandRow;
-use touchmark_client::proto::events::{EditPhase, Event, Happening, SessionPhase};
+use touchmark_client::proto::events::{EditPhase, Event, Happening};
 use touchmark_client::proto::files::Verdict;
 use touchmark_client::proto::{
     Author, Clock, FileState, LineCounts, Millis, State, Version, VersionKind,
@@ -212,28 +212,16 @@ impl Fold {
                 label,
                 ..
             } => {
-                let verb = match phase {
-                    EditPhase::Begun => Verb::Editing,
-                    EditPhase::Committed => Verb::Committed,
-                    EditPhase::Aborted => Verb::Aborted,
-                    EditPhase::Lapsed => Verb::Lapsed,
-                };
                 let more = paths.len().saturating_sub(1);
                 let notes = (more > 0).then_some(Note::More(more)).into_iter().collect();
+                let verb = Verb::Edit(*phase);
                 entry(by(session, label), verb, paths.first(), notes)
             }
             Happening::Session {
                 session,
                 phase,
                 label,
-            } => {
-                let verb = match phase {
-                    SessionPhase::Opened => Verb::Opened,
-                    SessionPhase::Closed => Verb::Closed,
-                    SessionPhase::Forgotten => Verb::Forgotten,
-                };
-                entry(by(session, label), verb, None, Vec::new())
-            }
+            } => entry(by(session, label), Verb::Session(*phase), None, Vec::new()),
             Happening::Recovered { path, kept } => entry(
                 Who::Touchmark,
                 Verb::Kept,
@@ -269,12 +257,7 @@ impl Fold {
 
     fn version(&mut self, version: &Version, lines: Option<LineCounts>) -> Entry {
         let mut notes: Vec<Note> = version.from.iter().cloned().map(Note::From).collect();
-        let mut verb = match version.kind {
-            VersionKind::Created => Verb::Created,
-            VersionKind::Modified => Verb::Edited,
-            VersionKind::Deleted => Verb::Deleted,
-            VersionKind::Renamed => Verb::Renamed,
-        };
+        let mut verb = Verb::Version(version.kind);
         if let Some(amended) = version.amends {
             let was = self.authors.get(&amended).cloned();
             if was.as_ref() == Some(&version.author) {
@@ -290,7 +273,7 @@ impl Fold {
         Entry {
             path: Some(version.path.clone()),
             // A renamed file has no earlier lines under its new name.
-            lines: lines.filter(|_| verb != Verb::Renamed),
+            lines: lines.filter(|_| verb != Verb::Version(VersionKind::Renamed)),
             notes,
             command: version.command.clone(),
             ..Entry::new(version.time, Who::Author(version.author.clone()), verb)

@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use super::{Entry, Header, Layout, Time};
+use super::entry::Entry;
+use super::header::Header;
+use super::render::{Layout, Time};
 use crate::table::View;
 
 /// Ends a line: deletes what an earlier frame has left of it.
@@ -57,7 +59,7 @@ impl Frame {
             .iter()
             .map(|header| header.line(Some(size.columns)));
         let mut lines: Vec<String> = header.collect();
-        // The cursor stands in a row below the frame.
+        // The cursor is in a row below the frame.
         let mut room = size.rows.saturating_sub(lines.len() + 1);
         let mut shown: VecDeque<Vec<String>> = VecDeque::new();
         for entry in self.entries.iter().rev() {
@@ -85,7 +87,7 @@ impl Frame {
                     let _ = write!(text, "\r\u{1b}[{}A", before.len());
                 }
             }
-            // The terminal has moved the lines in a way of its own.
+            // The terminal has rearranged the lines.
             Some(_) => text.push_str(ALL),
             None => {}
         }

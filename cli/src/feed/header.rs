@@ -5,7 +5,7 @@ use touchmark_client::proto::review::ReviewHunks;
 use touchmark_client::proto::sessions::SessionRow;
 
 use crate::style::{self, paint};
-use crate::text::{count, cut, width};
+use crate::text::{count, cut, plural, width};
 
 /// The least room for the workspace's directory.
 const DIRECTORY: usize = 12;
@@ -48,10 +48,7 @@ impl Header {
     /// is too narrow, the last facts are left out and the directory loses its
     /// middle.
     pub(crate) fn line(&self, columns: Option<usize>) -> String {
-        let stale = match self.stale {
-            1 => "1 stale copy".to_owned(),
-            number => format!("{number} stale copies"),
-        };
+        let stale = plural(self.stale, "stale copy", "stale copies");
         let mut facts = vec![
             (style::DIM, count(self.sessions, "session")),
             (warn(self.stale), stale),

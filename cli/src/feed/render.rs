@@ -1,14 +1,16 @@
 //! An entry as a line in columns.
 
 use anstyle::Style;
-use touchmark_client::proto::{Author, AuthorKind, Millis};
+use touchmark_client::proto::events::{EditPhase, SessionPhase};
+use touchmark_client::proto::{Author, Evidence, Millis, VersionKind};
 
-use super::{Burst, Entry, Note, Verb, Who};
+use super::entry::{Burst, Entry, Note, Verb, Who};
 use crate::style::{self, paint};
 use crate::table::View;
 use crate::text::{
     self, MAX_NAME, author, cut, date, escaped, path, time_of_day, time_or_day, width, wrapped,
 };
+use crate::versions;
 
 /// The number of sessions that a remark names. The others are counted.
 const NAMED: usize = 3;
@@ -253,32 +255,29 @@ fn who(who: &Who) -> String {
 fn who_style(who: &Who) -> Style {
     match who {
         Who::Touchmark => style::DIM,
-        Who::Author(by) => match by.kind {
-            AuthorKind::User => style::USER,
-            AuthorKind::Agent => style::AGENT,
-            AuthorKind::Unknown | AuthorKind::Committed => style::UNKNOWN,
-        },
+        Who::Author(by) => versions::colour(by),
     }
 }
 
 fn verb(verb: Verb) -> (&'static str, Style) {
     match verb {
-        Verb::Created => ("created", style::GOOD),
-        Verb::Edited => ("edited", style::BOLD),
-        Verb::Deleted => ("deleted", style::BAD),
-        Verb::Renamed => ("renamed", style::BOLD),
+        Verb::Version(kind) => match kind {
+            VersionKind::Created => (versions::verb(kind), style::GOOD),
+            VersionKind::Deleted => (versions::verb(kind), style::BAD),
+            _ => (versions::verb(kind), style::BOLD),
+        },
         Verb::Changed => ("changed", style::BOLD),
         Verb::Corrected => ("corrected", style::UNKNOWN),
         Verb::Confirmed => ("confirmed", style::DIM),
         Verb::Read => ("read", style::DIM),
         Verb::Reread => ("re-read", style::DIM),
-        Verb::Editing => ("editing", style::DIM),
-        Verb::Committed => ("committed", style::DIM),
-        Verb::Aborted => ("gave up", style::DIM),
-        Verb::Lapsed => ("lapsed", style::DIM),
-        Verb::Opened => ("began", style::DIM),
-        Verb::Closed => ("ended", style::DIM),
-        Verb::Forgotten => ("forgotten", style::DIM),
+        Verb::Edit(EditPhase::Begun) => ("editing", style::DIM),
+        Verb::Edit(EditPhase::Committed) => ("committed", style::DIM),
+        Verb::Edit(EditPhase::Aborted) => ("gave up", style::DIM),
+        Verb::Edit(EditPhase::Lapsed) => ("lapsed", style::DIM),
+        Verb::Session(SessionPhase::Opened) => ("began", style::DIM),
+        Verb::Session(SessionPhase::Closed) => ("ended", style::DIM),
+        Verb::Session(SessionPhase::Forgotten) => ("forgotten", style::DIM),
         Verb::Stale => ("is stale", style::WARN),
         Verb::Kept => ("kept", style::WARN),
         Verb::Degraded => ("degraded", style::WARN),
@@ -325,27 +324,21 @@ fn note(note: &Note) -> (Style, String) {
     let plain = |text: String| (Style::new(), text);
     match note {
         Note::From(from) => plain(format!("from {}", path(from))),
-        Note::Lines(range) if range.start == range.end => dim(&format!("line {}", range.start)),
-        Note::Lines(range) => dim(&format!("lines {}-{}", range.start, range.end)),
+        Note::Lines(range) => dim(&text::lines(*range)),
         Note::SinceChanged => (style::GOOD, "up to date again".into()),
         Note::More(more) => dim(&format!("and {}", text::count(*more as u64, "other file"))),
         Note::Was(Some(was)) => plain(format!("an earlier change was not by {}", author(was))),
         Note::Was(None) => plain("an earlier change has another author".into()),
-        Note::Marked => dim("marked"),
-        Note::Command(None) => dim("by a command"),
+        Note::Evidence(evidence) => dim(versions::evidence(*evidence)),
+        Note::Command(None) => dim(versions::evidence(Evidence::Command)),
         Note::Command(Some(command)) => dim(&format!("by {command}")),
-        Note::Editor => dim("saved in an editor"),
-        Note::Process => dim("seen by the kernel"),
-        Note::Gap => dim("while not watched"),
-        Note::Late => dim("declared afterwards"),
         Note::Provisional => dim("its edit is open"),
         Note::Overwritten(back) => {
             let back = back.as_ref();
             let back = back.map_or_else(String::new, |command| format!(": {command}"));
             (style::WARN, format!("replaced before it was seen{back}"))
         }
-        Note::Unobserved => dim("never seen on disk"),
-        Note::Formatted => dim("by a formatter after the edit"),
+        Note::Mark(mark) => dim(mark),
         Note::StaleFor(sessions) => (style::WARN, format!("stale for {}", named(sessions))),
         Note::GoneFor(sessions) => (style::WARN, format!("gone for {}", named(sessions))),
         Note::Text(said) => plain(escaped(said, MAX_NAME)),

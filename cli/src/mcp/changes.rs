@@ -24,15 +24,7 @@ pub(super) const URI: &str = "touchmark://changes";
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 fn look(session: SessionId) -> ModifiedTake {
-    ModifiedTake {
-        session,
-        peek: true,
-        ack: Ack::Implicit,
-        paths: None,
-        sync: None,
-        verify: None,
-        limit: None,
-    }
+    ModifiedTake::new(session).peek(true).ack(Ack::Implicit)
 }
 
 /// Returns the changes that are not reported yet. They stay unreported.
@@ -88,11 +80,8 @@ impl Watch {
 
     async fn listen(link: &Link) -> Result<Self, Error> {
         let client = link.listen().await?;
-        let wanted = Subscribe {
-            session: Some(link.id()),
-            kinds: vec!["version".into()],
-            since: None,
-        };
+        let kinds = vec!["version".into()];
+        let wanted = Subscribe::new().session(link.id()).kinds(kinds);
         let (_, events) = client.subscribe(wanted).await?;
         Ok(Self { client, events })
     }

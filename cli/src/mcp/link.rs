@@ -15,8 +15,8 @@ use touchmark_client::proto::sessions::{SessionClose, SessionOpen};
 use touchmark_client::proto::{FreeJson, Method, SessionId};
 use touchmark_client::{DEFAULT_DEADLINE, Error, Hello, Start, Workspace};
 
-use crate::commands::call::result_json;
 use crate::context::hello;
+use crate::wire::result_json;
 
 /// How long this process may wait for the session to close.
 const CLOSE_DEADLINE: Duration = Duration::from_millis(1000);
@@ -32,7 +32,7 @@ tokio::task_local! {
 
 /// What a client reports about a tool call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     /// The agent's id for the call; `None` if MCP servers do not get it.
     pub(super) id: Option<String>,
     /// The tool's name.
@@ -125,7 +125,7 @@ impl Link {
 
     /// Returns the session of a call: that of the agent's hooks if they have
     /// reported the call (HOOK-9), else the client's current one.
-    pub(super) async fn whose(&self, call: Call) -> SessionId {
+    pub(super) async fn whose(&self, call: ToolCall) -> SessionId {
         let client = {
             let agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
             agent.as_ref().map(|agent| agent.name.clone())
@@ -175,7 +175,7 @@ impl Link {
     ) -> Result<Value, Error> {
         let id = match CALLER.try_with(SessionId::clone) {
             Ok(id) => id,
-            Err(_) => self.whose(Call::default()).await,
+            Err(_) => self.whose(ToolCall::default()).await,
         };
         let mut second = false;
         loop {
@@ -230,12 +230,10 @@ impl Link {
             agent.clone()
         };
         let ask = SessionOpen {
-            session: self.session.clone(),
             // For a session that was opened elsewhere, its opener reports the
             // agent.
             agent: self.own.then(agent).flatten(),
-            parent: None,
-            pid: None,
+            ..SessionOpen::new(self.session.clone())
         };
         client.call(ask).await?;
         *opened = true;
@@ -282,10 +280,7 @@ impl Link {
                 Err(_) => return,
             },
         };
-        let close = SessionClose {
-            session: self.session.clone(),
-            forget: false,
-        };
+        let close = SessionClose::new(self.session.clone());
         let _ = client.call_within(close, CLOSE_DEADLINE).await;
     }
 

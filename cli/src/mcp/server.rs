@@ -17,7 +17,7 @@ use touchmark_client::Error;
 
 use super::answers;
 use super::changes::{self, Listener, URI, Watch};
-use super::link::{Call, Link};
+use super::link::{Link, ToolCall};
 use super::transport::Wires;
 
 const INSTRUCTIONS: &str = "Files of this workspace are also changed by the user and by other \
@@ -80,9 +80,9 @@ impl Server {
 const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "callId"];
 
 /// Returns what a client reports about a call.
-fn said(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Call {
+fn said(request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> ToolCall {
     let id = |name: &&str| context.meta.get(*name)?.as_str().map(str::to_owned);
-    Call {
+    ToolCall {
         id: CALL_IDS.iter().find_map(id),
         tool: Some(request.name.to_string()),
         arguments: request.arguments.clone().map(Value::Object),

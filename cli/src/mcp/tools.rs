@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rmcp::handler::server::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, tool, tool_router};
 use serde_json::Value;
@@ -48,41 +48,21 @@ impl Server {
 #[tool_router(vis = "pub(super)")]
 impl Server {
     /// Returns whether this session's copy of a file is still what is on disk (fresh, stale, deleted or unread), and who has changed the file since. Without `path`: for all files that this session has read or written.
-    #[tool(
-        title = "File status",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "File status")]
     async fn file_status(
         &self,
         Parameters(asked): Parameters<arguments::FileStatus>,
     ) -> CallToolResult {
         self.tell(Again::Yes, |session| FileStatus {
-            session,
             paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
-            state: Vec::new(),
-            sync: None,
-            verify: None,
-            limit: None,
             cursor: asked.cursor.clone(),
+            ..FileStatus::new(session)
         })
         .await
     }
 
     /// Lists what others (the user, other agents, git, formatters) changed in files that this session has read or written, since the last report. Each change is reported once.
-    #[tool(
-        title = "Changed files",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = false,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Changed files")]
     async fn changed_files(
         &self,
         Parameters(asked): Parameters<arguments::ChangedFiles>,
@@ -92,13 +72,8 @@ impl Server {
         self.wires().deliveries.settled().await;
         let taken = self
             .ask(Again::Yes, |session| ModifiedTake {
-                session,
-                peek: false,
-                ack: Ack::Explicit,
                 paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
-                sync: None,
-                verify: None,
-                limit: None,
+                ..ModifiedTake::new(session).ack(Ack::Explicit)
             })
             .await;
         match taken {
@@ -117,15 +92,7 @@ impl Server {
     }
 
     /// Reads a file, or some of its lines. Text that this session has already and that has not changed since is not sent again, unless `force` is set.
-    #[tool(
-        title = "Read file",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Read file")]
     async fn read_file(
         &self,
         Parameters(asked): Parameters<arguments::ReadFile>,
@@ -139,14 +106,9 @@ impl Server {
         };
         let read = self
             .ask(Again::Yes, |session| FileReadText {
-                session,
-                path: spoken(&asked.path),
                 range,
-                step: None,
                 force: asked.force,
-                track: None,
-                sync: None,
-                verify: None,
+                ..FileReadText::new(session, &*asked.path)
             })
             .await;
         match read {
@@ -156,120 +118,72 @@ impl Server {
     }
 
     /// Replaces a text in a file. Refused if another author has changed the file since this session read it: read it again then.
-    #[tool(
-        title = "Edit file",
-        annotations(
-            read_only_hint = false,
-            destructive_hint = true,
-            idempotent_hint = false,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Edit file")]
     async fn edit_file(
         &self,
         Parameters(asked): Parameters<arguments::EditFile>,
     ) -> CallToolResult {
         self.tell(Again::No, |session| FileEdit {
-            session,
-            path: spoken(&asked.path),
-            old_string: asked.old_string.clone(),
-            new_string: asked.new_string.clone(),
             replace_all: asked.replace_all,
             force: asked.force,
-            step: None,
+            ..FileEdit::new(
+                session,
+                &*asked.path,
+                &*asked.old_string,
+                &*asked.new_string,
+            )
         })
         .await
     }
 
     /// Writes a whole file. Refused if it exists and this session has not read it, or if another author has changed it since.
-    #[tool(
-        title = "Write file",
-        annotations(
-            read_only_hint = false,
-            destructive_hint = true,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Write file")]
     async fn write_file(
         &self,
         Parameters(asked): Parameters<arguments::WriteFile>,
     ) -> CallToolResult {
         self.tell(Again::No, |session| FileWrite {
-            session,
-            path: spoken(&asked.path),
             text: Some(asked.text.clone()),
-            base64: None,
-            base: None,
             force: asked.force,
-            require_read: None,
             create_directories: asked.create_directories,
-            step: None,
+            ..FileWrite::new(session, &*asked.path)
         })
         .await
     }
 
     /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are skipped.
-    #[tool(
-        title = "Search files",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Search files")]
     async fn grep(&self, Parameters(asked): Parameters<arguments::Grep>) -> CallToolResult {
         self.tell(Again::Yes, |session| SearchGrep {
             session: Some(session),
-            pattern: asked.pattern.clone(),
             path: asked.path.as_deref().map(spoken),
             glob: asked.glob.clone(),
             file_type: asked.file_type.clone(),
-            before_context: None,
-            after_context: None,
             context: asked.context,
             case_insensitive: asked.case_insensitive,
             multiline: asked.multiline,
             max_matches: asked.max_matches,
+            ..SearchGrep::new(&*asked.pattern)
         })
         .await
     }
 
     /// Returns who changed a file, when, and with what evidence: all its known versions, the newest first.
-    #[tool(
-        title = "Who changed a file",
-        annotations(
-            read_only_hint = true,
-            destructive_hint = false,
-            idempotent_hint = true,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Who changed a file")]
     async fn who_changed(
         &self,
         Parameters(asked): Parameters<arguments::WhoChanged>,
     ) -> CallToolResult {
         self.tell(Again::Yes, |_| FileHistory {
-            path: spoken(&asked.path),
             limit: asked.limit,
             before: asked.before,
-            sync: None,
-            verify: None,
+            ..FileHistory::new(&*asked.path)
         })
         .await
     }
 
     /// Remembers this moment (`create`), lists the remembered moments (`list`), or lists the files that were edited after one, and by whom (`detect`). It restores nothing.
-    #[tool(
-        title = "Checkpoint",
-        annotations(
-            read_only_hint = false,
-            destructive_hint = false,
-            idempotent_hint = false,
-            open_world_hint = false
-        )
-    )]
+    #[tool(title = "Checkpoint")]
     async fn checkpoint(
         &self,
         Parameters(asked): Parameters<arguments::Checkpoint>,
@@ -277,35 +191,25 @@ impl Server {
         match asked.action {
             CheckpointAction::Create => {
                 self.tell(Again::No, |session| CheckpointCreate {
-                    session,
                     label: asked.label.clone(),
-                    message: None,
-                    step: None,
-                    text: None,
+                    ..CheckpointCreate::new(session)
                 })
                 .await
             }
             CheckpointAction::List => {
                 self.tell(Again::Yes, |session| CheckpointList {
-                    session,
-                    limit: None,
                     cursor: asked.cursor.clone(),
+                    ..CheckpointList::new(session)
                 })
                 .await
             }
             CheckpointAction::Detect => {
                 self.tell(Again::Yes, |session| CheckpointDetect {
-                    session,
                     checkpoint: asked.checkpoint.clone(),
-                    clock: None,
                     time: asked.time,
                     paths: asked.path.as_ref().map(|path| vec![spoken(path)]),
-                    deleted: Vec::new(),
-                    store_warning: false,
-                    sync: None,
-                    verify: None,
-                    limit: None,
                     cursor: asked.cursor.clone(),
+                    ..CheckpointDetect::new(session)
                 })
                 .await
             }
@@ -318,10 +222,22 @@ impl Server {
     pub(super) fn tools() -> ToolRouter<Self> {
         let mut tools = Self::tool_router();
         for tool in tools.map.values_mut() {
+            tool.attr.annotations = Some(hints(&tool.attr.name));
             tool.attr.input_schema = Arc::new(arguments::plain(&tool.attr.input_schema));
         }
         tools
     }
+}
+
+/// Returns the hints about a tool that a client may show to its user.
+fn hints(tool: &str) -> ToolAnnotations {
+    let writes = matches!(tool, "edit_file" | "write_file");
+    let is_once = matches!(tool, "changed_files" | "edit_file" | "checkpoint");
+    ToolAnnotations::new()
+        .read_only(!writes && tool != "checkpoint")
+        .destructive(writes)
+        .idempotent(!is_once)
+        .open_world(false)
 }
 
 fn spoken(path: &(impl AsRef<str> + ?Sized)) -> ClientPath {

@@ -1,10 +1,8 @@
 //! systemd's user manager, through its own commands.
 
-use std::ffi::OsStr;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use crate::output::{Failure, Outcome};
-use crate::system::terminal::user;
 
 /// A hint for when there is no user manager.
 const NONE: &str = "log in with a session of your own (not by `su`), or have root run `loginctl enable-linger USER`; \
@@ -18,18 +16,15 @@ impl Manager {
     /// Returns the user manager, if one answers.
     ///
     /// # Errors
-    /// [`Failure::Manager`]: no manager answers.
+    /// No manager answers.
     pub(crate) fn reach() -> Outcome<Self> {
-        let failed = |said: &str| Failure::Manager {
-            message: format!("no systemd manages this user's services: {said}"),
-            hint: NONE,
-        };
         let asked = call("systemctl", &["--user", "show", "--property=Version"]);
-        match asked {
-            Ok(output) if output.status.success() => Ok(Self),
-            Ok(output) => Err(failed(&words(&output))),
-            Err(error) => Err(failed(&format!("systemctl: {error}"))),
-        }
+        asked.map(|_| Self).map_err(|said| {
+            failure(
+                format!("no systemd manages this user's services: {said}"),
+                NONE,
+            )
+        })
     }
 
     /// Runs a `systemctl` command.
@@ -53,46 +48,49 @@ impl Manager {
 
     fn ask(&self, arguments: &[&str]) -> Outcome<String> {
         let arguments = [&["--user", "--no-pager"], arguments].concat();
-        let failed = |said: &str| Failure::Manager {
-            message: format!("systemctl {}: {said}", arguments.join(" ")),
-            hint: "see `systemctl --user status` and `journalctl --user` of that unit",
-        };
-        match call("systemctl", &arguments) {
-            Ok(output) if output.status.success() => {
-                Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-            }
-            Ok(output) => Err(failed(&words(&output))),
-            Err(error) => Err(failed(&error.to_string())),
-        }
+        call("systemctl", &arguments).map_err(|said| {
+            let hint = "see `systemctl --user status` and `journalctl --user` of that unit";
+            failure(format!("systemctl {}: {said}", arguments.join(" ")), hint)
+        })
     }
 
     /// Returns whether the manager stays after the user's last session ends;
     /// `None` if that is not known.
     pub(crate) fn lingers(&self) -> Option<bool> {
-        let user = user()?.to_string();
+        let user = rustix::process::getuid().as_raw().to_string();
         let said = call(
             "loginctl",
             &["show-user", "--property=Linger", "--value", &user],
         );
-        let said = said.ok().filter(|output| output.status.success())?;
-        match said.stdout.trim_ascii() {
-            b"yes" => Some(true),
-            b"no" => Some(false),
+        match said.ok()?.trim_ascii() {
+            "yes" => Some(true),
+            "no" => Some(false),
             _ => None,
         }
     }
 }
 
-fn call(program: &str, arguments: &[impl AsRef<OsStr>]) -> std::io::Result<Output> {
-    Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
+/// Returns an error of systemd.
+pub(super) fn failure(message: String, hint: &'static str) -> Failure {
+    Failure::Coded {
+        code: 3,
+        message,
+        hint,
+    }
 }
 
-/// Returns the last line of a command's error output.
-fn words(output: &Output) -> String {
+/// Runs a command, and returns what it printed.
+///
+/// # Errors
+/// The last line of its error output, or why it does not run.
+fn call(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(program);
+    let output = command.args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
     let said = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or_else(|| output.status.to_string(), str::to_owned)
+    Err(last.map_or_else(|| output.status.to_string(), str::to_owned))
 }

@@ -2,14 +2,15 @@
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
+use crate::style::{self, paint};
 use crate::text::escaped;
 
 /// The longest part of a line that is shown, in characters.
 const MAX_LINE: usize = 400;
 
 /// Returns the lines of the difference; `None` is for no file.
-pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> Vec<String> {
-    let side = |text: &Option<String>| match text {
+pub(super) fn difference(name: &str, before: Option<&str>, after: Option<&str>) -> Vec<String> {
+    let side = |text: Option<&str>| match text {
         Some(_) => escaped(name, MAX_LINE),
         None => "/dev/null".to_owned(),
     };
@@ -17,11 +18,7 @@ pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> V
         format!("--- {}", side(before)),
         format!("+++ {}", side(after)),
     ];
-    let (before, after) = (
-        before.as_deref().unwrap_or(""),
-        after.as_deref().unwrap_or(""),
-    );
-    let input = InternedInput::new(before, after);
+    let input = InternedInput::new(before.unwrap_or(""), after.unwrap_or(""));
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
     let printer = BasicLineDiffPrinter(&input.interner);
@@ -33,4 +30,14 @@ pub(crate) fn difference(name: &str, [before, after]: &[Option<String>; 2]) -> V
             .map(|line| escaped(&line.replace('\t', "    "), MAX_LINE)),
     );
     lines
+}
+
+/// Returns a line of a difference in its colour.
+pub(crate) fn coloured(line: &str) -> String {
+    match line.as_bytes().first() {
+        Some(b'+') => paint(style::GOOD, line),
+        Some(b'-') => paint(style::BAD, line),
+        Some(b'@') => paint(style::DIM, line),
+        _ => line.to_owned(),
+    }
 }

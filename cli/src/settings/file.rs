@@ -20,12 +20,12 @@ const MOST: u64 = 16 << 20;
 
 /// A file, by the given name and by the name at the end of its symlinks.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct SettingsFile {
     named: PathBuf,
     real: PathBuf,
 }
 
-impl Target {
+impl SettingsFile {
     /// Follows symlinks, since users may keep settings elsewhere. A project's
     /// symlinks are untrusted, so they may not lead out of `project` (SEC-9).
     ///
@@ -44,7 +44,7 @@ impl Target {
         if project.is_some_and(leads_out) {
             return Err(target.left(&format!(
                 "it resolves to {}, outside the workspace",
-                crate::context::directory(&target.real)
+                crate::text::directory(&target.real)
             )));
         }
         Ok(target)
@@ -96,11 +96,9 @@ impl Target {
     fn make(&self, after: &[u8]) -> Outcome {
         fs::create_dir_all(self.directory()).map_err(|error| self.failed(error))?;
         let file = self.beside(after)?;
-        if let Some(permissions) = usual_permissions() {
-            // With the permissions that any program would give it.
-            let set = file.as_file().set_permissions(permissions);
-            set.map_err(|error| self.failed(error))?;
-        }
+        // With the permissions that any program would give it.
+        let set = file.as_file().set_permissions(usual_permissions());
+        set.map_err(|error| self.failed(error))?;
         match file.persist_noclobber(&self.real) {
             Ok(_) => Ok(()),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(self.changed()),
@@ -171,21 +169,21 @@ impl Target {
     }
 
     fn take_away(&self, before: &[u8]) -> Outcome {
-        let aside = self.beside(&[])?;
+        let moved = self.beside(&[])?;
         tests_moment();
-        match fs::rename(&self.real, aside.path()) {
+        match fs::rename(&self.real, moved.path()) {
             Ok(()) => {}
             Err(error) if is_gone(&error) => return Ok(()),
             Err(error) => return Err(self.failed(error)),
         }
-        if holds(aside.path(), before) {
+        if holds(moved.path(), before) {
             return Ok(());
         }
         // Another process saved in between. That save is put back, unless there
         // is a newer file.
-        match fs::hard_link(aside.path(), &self.real) {
+        match fs::hard_link(moved.path(), &self.real) {
             Ok(()) => Err(self.changed()),
-            Err(_) => Err(self.kept(aside)),
+            Err(_) => Err(self.kept(moved)),
         }
     }
 
@@ -228,7 +226,7 @@ impl Target {
     }
 
     fn refused(&self, why: &str) -> Failure {
-        Failure::No(format!("{}: {why}", crate::context::directory(&self.named)))
+        Failure::No(format!("{}: {why}", crate::text::directory(&self.named)))
     }
 
     fn failed(&self, error: io::Error) -> Failure {
@@ -314,8 +312,8 @@ mod tests {
     }
 
     impl Home {
-        fn target(&self) -> Target {
-            Target::of(&self.1, None).unwrap()
+        fn target(&self) -> SettingsFile {
+            SettingsFile::of(&self.1, None).unwrap()
         }
 
         fn text(&self) -> Option<String> {
@@ -398,7 +396,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&partner).unwrap(), "saved");
         let link = home.0.path().join("link");
         symlink("settings.json", &link).unwrap();
-        let through = Target::of(&link, None).unwrap();
+        let through = SettingsFile::of(&link, None).unwrap();
         through.replace(Some(b"saved"), Some(b"four")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(home.text().as_deref(), Some("four"));
@@ -429,12 +427,12 @@ mod tests {
         fs::create_dir(&project).unwrap();
         fs::write(&home.1, "important").unwrap();
         let refused = |path: &Path| {
-            let error = Target::of(path, Some(&project)).unwrap_err();
+            let error = SettingsFile::of(path, Some(&project)).unwrap_err();
             assert!(
                 error.to_string().contains("outside the workspace"),
                 "{error}"
             );
-            Target::of(path, None).unwrap();
+            SettingsFile::of(path, None).unwrap();
         };
         // Symlinks to an existing file, to a missing file, and a directory.
         symlink(&home.1, project.join("a.json")).unwrap();
@@ -447,7 +445,7 @@ mod tests {
         fs::create_dir(project.join("real")).unwrap();
         symlink("real", project.join(".gemini")).unwrap();
         symlink("c.json", project.join("real/settings.json")).unwrap();
-        Target::of(&project.join(".gemini/settings.json"), Some(&project)).unwrap();
-        Target::of(&project.join("new/settings.json"), Some(&project)).unwrap();
+        SettingsFile::of(&project.join(".gemini/settings.json"), Some(&project)).unwrap();
+        SettingsFile::of(&project.join("new/settings.json"), Some(&project)).unwrap();
     }
 }

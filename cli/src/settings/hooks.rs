@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::document::{self, Step, Style, Unreadable, find};
 use super::json::Json;
 use super::made::{self, Made, member, note_empty, there, without};
-use super::rows::{Event, Handler, Shape};
+use super::rows::{Addition, Agent, AgentRow, Event, Handler};
 
 /// The hooks that an agent's settings should have.
 #[derive(Clone, Debug)]
@@ -22,16 +22,20 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// Returns the hooks of an agent, from the format of its settings.
-    pub(super) fn of(agent: &'static str, shape: &Shape, program: &str) -> Self {
-        let event = |event: &Event| (event.name, shape.hook(agent, event, program));
-        let beside = shape.beside.iter();
+    /// Returns the hooks of an agent; none if it has a plug-in instead.
+    pub(super) fn of(agent: Agent, program: &str) -> Self {
+        let events = match agent.0.adds {
+            Addition::Hooks(events) => events,
+            Addition::File(_) => &[],
+        };
+        let event = |event: &Event| (event.name, agent.0.hook(event, program));
         Self {
-            agent,
-            beside: beside
-                .map(|(name, value)| (*name, Json::Number(*value)))
-                .collect(),
-            events: shape.events.iter().map(event).collect(),
+            agent: agent.name(),
+            beside: match agent.0.handler {
+                Handler::Flat | Handler::Bash => vec![("version", Json::Number(1))],
+                _ => Vec::new(),
+            },
+            events: events.iter().map(event).collect(),
         }
     }
 
@@ -225,9 +229,9 @@ impl Hooks {
     }
 }
 
-impl Shape {
-    fn hook(&self, agent: &str, event: &Event, program: &str) -> Json {
-        let line = format!("{} hook {agent}", shell_word(program));
+impl AgentRow {
+    fn hook(&self, event: &Event, program: &str) -> Json {
+        let line = format!("{} hook {}", shell_word(program), self.name);
         let timeout = Json::Number(event.timeout.unwrap_or(self.timeout));
         let matcher = event.matcher.map(|tools| ("matcher", tools.into()));
         let typed = ("type", "command".into());

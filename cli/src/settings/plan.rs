@@ -2,56 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use touchmark_client::Environment;
-
+use super::difference::difference;
 use super::document::Unreadable;
-use super::file::{self, Target};
-use super::hooks::Hooks;
-use super::made::Made;
+use super::file::{self, SettingsFile};
+use super::part::{Kind, Part, Which, files};
+use super::places::{Places, Scope};
 use super::record::{Record, Records};
-use super::server::{Found, NAME, Server};
-use super::{Action, Agent, Around, Scope, difference, own_name};
+use super::rows::{Agent, NAME};
+use super::server::Presence;
 use crate::output::{Failure, Outcome};
 
-/// Something that can be added to a file.
-#[derive(Clone, Debug)]
-pub(super) enum Part {
-    /// Hooks among the settings.
-    Hooks(Hooks),
-    /// An entry among the MCP servers.
-    Server(Server),
-    /// The file itself, with this text. Its first line identifies it.
-    File(&'static str),
-}
-
-/// Which parts to change.
+/// The change of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// Hooks, or the plug-in that replaces them.
-    Hooks,
-    /// Hooks and the MCP server.
-    All,
-}
-
-/// The kind of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// Hooks in settings.
-    Hooks,
-    /// A plug-in.
-    Plugin,
-    /// An MCP server.
-    Server,
-}
-
-impl Kind {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Hooks => "hooks",
-            Self::Plugin => "plug-in",
-            Self::Server => "MCP server",
-        }
-    }
+pub(crate) enum Direction {
+    /// Add what is touchmark's.
+    Install,
+    /// Remove it.
+    Uninstall,
 }
 
 /// A change of one file that is not made yet.
@@ -63,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
     /// There is another MCP server with touchmark's name, which stays.
     pub(crate) theirs: bool,
-    target: Target,
+    target: SettingsFile,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
     earlier: Option<Record>,
@@ -71,86 +38,52 @@ pub(crate) struct Plan {
     records: Records,
 }
 
-/// Returns the files of an agent, each with what touchmark adds to it.
-pub(super) fn files(
-    agent: Agent,
-    scope: Scope,
-    around: &Around<'_>,
-) -> Outcome<Vec<(PathBuf, Vec<Part>)>> {
-    let program = own_name()?;
-    let mut files = vec![(agent.path(scope, around), vec![agent.part(&program)])];
-    if let Some(server) = agent.server(scope, around, &program) {
-        let path = server.path.clone();
-        let part = Part::Server(server);
-        match files.iter_mut().find(|(known, _)| *known == path) {
-            Some((_, parts)) => parts.push(part),
-            None => files.push((path, vec![part])),
-        }
+impl Places<'_> {
+    /// Plans the change of each of an agent's files.
+    ///
+    /// # Errors
+    /// A file that cannot be read or parsed, with line and reason. The agent's
+    /// other files are still planned.
+    pub(crate) fn plans(
+        &self,
+        agent: Agent,
+        scope: Scope,
+        action: Direction,
+        which: Which,
+    ) -> Outcome<Vec<Outcome<Plan>>> {
+        let files = files(agent, scope, self)?.into_iter();
+        let meant = files.filter(|(_, parts)| parts.iter().any(|part| part.is(which)));
+        let project = (scope == Scope::Project).then_some(self.workspace);
+        let plans = meant.map(|(path, parts)| {
+            let target = SettingsFile::of(&path, project)?;
+            let before = target.read()?;
+            let records = Records::of(self.environment);
+            let earlier = records.read(&path);
+            let bytes = before.as_deref();
+            let mut change = changed(&path, &parts, action, which, bytes, earlier.clone())?;
+            if let (None, Some(_), Some(record)) = (&before, &change.after, &mut change.record) {
+                record.directories = made_for(target.real(), &records);
+            }
+            let kinds = parts.iter().filter(|part| part.is(which)).map(Part::kind);
+            Ok(Plan {
+                kinds: kinds.collect(),
+                theirs: change.theirs,
+                path,
+                target,
+                before,
+                after: change.after,
+                earlier,
+                record: change.record,
+                records,
+            })
+        });
+        Ok(plans.collect())
     }
-    Ok(files)
-}
-
-/// Plans the change of each of an agent's files.
-///
-/// # Errors
-/// A file that cannot be read or parsed, with line and reason. The agent's
-/// other files are still planned.
-pub(crate) fn plans(
-    agent: Agent,
-    scope: Scope,
-    action: Action,
-    which: Which,
-    environment: &Environment,
-    workspace: &Path,
-) -> Outcome<Vec<Outcome<Plan>>> {
-    let around = Around::of(environment, workspace)?;
-    let project = (scope == Scope::Project).then_some(workspace);
-    let files = files(agent, scope, &around)?.into_iter();
-    let meant = files.filter(|(_, parts)| parts.iter().any(|part| part.is(which)));
-    let plans = meant.map(|(path, parts)| plan(path, &parts, action, which, environment, project));
-    Ok(plans.collect())
-}
-
-fn plan(
-    path: PathBuf,
-    parts: &[Part],
-    action: Action,
-    which: Which,
-    environment: &Environment,
-    project: Option<&Path>,
-) -> Outcome<Plan> {
-    let target = Target::of(&path, project)?;
-    let before = target.read()?;
-    let records = Records::of(environment);
-    let earlier = records.read(&path);
-    let mut change = changed(
-        &path,
-        parts,
-        action,
-        which,
-        before.as_deref(),
-        earlier.clone(),
-    )?;
-    if let (None, Some(_), Some(record)) = (&before, &change.after, &mut change.record) {
-        record.directories = made_for(target.real(), &records);
-    }
-    let kinds = parts.iter().filter(|part| part.is(which)).map(Part::kind);
-    Ok(Plan {
-        kinds: kinds.collect(),
-        theirs: change.theirs,
-        path,
-        target,
-        before,
-        after: change.after,
-        earlier,
-        record: change.record,
-        records,
-    })
 }
 
 /// The new content of a file, and what to record of it.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     pub(super) after: Option<Vec<u8>>,
     pub(super) record: Option<Record>,
     /// There is another MCP server with touchmark's name, which stays.
@@ -164,14 +97,14 @@ pub(super) struct Change {
 pub(super) fn changed(
     path: &Path,
     parts: &[Part],
-    action: Action,
+    action: Direction,
     which: Which,
     before: Option<&[u8]>,
     earlier: Option<Record>,
-) -> Outcome<Change> {
+) -> Outcome<FileChange> {
     if let [Part::File(text)] = parts {
         let (after, record) = of_file(text, path, action, before, earlier)?;
-        return Ok(Change {
+        return Ok(FileChange {
             after,
             record,
             theirs: false,
@@ -183,15 +116,15 @@ pub(super) fn changed(
     let mut wanted = Vec::new();
     for part in parts {
         let found = part.found(text.inner, made).map_err(text.unreadable())?;
-        theirs |= found == Found::Theirs && part.is(which);
+        theirs |= found == Presence::Theirs && part.is(which);
         let wants = match part.is(which) {
-            true => action == Action::Install,
-            false => matches!(found, Found::Ours | Found::Older),
+            true => action == Direction::Install,
+            false => matches!(found, Presence::Ours | Presence::Older),
         };
-        wanted.push((part, found, wants && found != Found::Theirs));
+        wanted.push((part, found, wants && found != Presence::Theirs));
     }
     let (after, record) = of_parts(&wanted, &text, before, earlier)?;
-    Ok(Change {
+    Ok(FileChange {
         after,
         record,
         theirs,
@@ -232,7 +165,7 @@ impl<'a> Text<'a> {
         move |wrong| {
             Failure::No(format!(
                 "{} line {}: {}; the file is left as it is",
-                crate::context::directory(path),
+                crate::text::directory(path),
                 wrong.line,
                 wrong.reason
             ))
@@ -240,70 +173,19 @@ impl<'a> Text<'a> {
     }
 }
 
-impl Part {
-    fn is(&self, which: Which) -> bool {
-        which == Which::All || !matches!(self, Self::Server(_))
-    }
-
-    pub(super) fn kind(&self) -> Kind {
-        match self {
-            Self::Hooks(_) => Kind::Hooks,
-            Self::Server(_) => Kind::Server,
-            Self::File(_) => Kind::Plugin,
-        }
-    }
-
-    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Found, Unreadable> {
-        match self {
-            Self::Hooks(hooks) => Ok(match hooks.are_in(text)? {
-                true => Found::Ours,
-                false if hooks.any_in(text)? => Found::Older,
-                false => Found::Nothing,
-            }),
-            Self::Server(server) => server.found(text, made),
-            Self::File(own) => Ok(match text {
-                "" => Found::Nothing,
-                text if text == *own => Found::Ours,
-                text if first_line(text) == first_line(own) => Found::Older,
-                _ => Found::Theirs,
-            }),
-        }
-    }
-
-    fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
-        match self {
-            Self::Hooks(hooks) => hooks.put(text, made),
-            Self::Server(server) => server.put(text, made),
-            Self::File(own) => Ok((*own).to_owned()),
-        }
-    }
-
-    fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
-        match self {
-            Self::Hooks(hooks) => hooks.take(text, made),
-            Self::Server(server) => server.take(text, made),
-            Self::File(_) => Ok(String::new()),
-        }
-    }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
 /// Returns the new content of a text and its record. Each part comes with its
 /// current state and whether it is wanted.
 fn of_parts(
-    parts: &[(&Part, Found, bool)],
+    parts: &[(&Part, Presence, bool)],
     text: &Text<'_>,
     before: Option<&[u8]>,
     earlier: Option<Record>,
 ) -> Outcome<(Option<Vec<u8>>, Option<Record>)> {
-    let as_wanted = |(_, found, wanted): &(&Part, Found, bool)| match found {
-        Found::Ours => *wanted,
-        Found::Nothing => !*wanted,
-        Found::Older => false,
-        Found::Theirs => true,
+    let as_wanted = |(_, found, wanted): &(&Part, Presence, bool)| match found {
+        Presence::Ours => *wanted,
+        Presence::Nothing => !*wanted,
+        Presence::Older => false,
+        Presence::Theirs => true,
     };
     let is_any_wanted = parts.iter().any(|(_, _, wanted)| *wanted);
     // What was created for parts that others have removed is removed as well.
@@ -354,7 +236,7 @@ fn made_for(path: &Path, records: &Records) -> Vec<PathBuf> {
 fn of_file(
     text: &str,
     path: &Path,
-    action: Action,
+    action: Direction,
     before: Option<&[u8]>,
     earlier: Option<Record>,
 ) -> Outcome<(Option<Vec<u8>>, Option<Record>)> {
@@ -362,14 +244,14 @@ fn of_file(
     if before.is_some_and(|before| first(before) != first(text.as_bytes())) {
         return Err(Failure::No(format!(
             "{} is not touchmark's: its first line is another; the file is left as it is",
-            crate::context::directory(path)
+            crate::text::directory(path)
         )));
     }
     let mut record = earlier.unwrap_or_default();
     record.file = true;
     Ok(match action {
-        Action::Install => (Some(text.as_bytes().to_vec()), Some(record)),
-        Action::Uninstall => (None, before.is_some().then_some(record)),
+        Direction::Install => (Some(text.as_bytes().to_vec()), Some(record)),
+        Direction::Uninstall => (None, before.is_some().then_some(record)),
     })
 }
 
@@ -384,7 +266,7 @@ impl Plan {
     /// made from the current content.
     pub(crate) fn does_as(&self, shown: &Self) -> bool {
         let lines = |plan: &Self| -> Vec<String> {
-            let lines = difference("", &plan.texts()).into_iter();
+            let lines = plan.difference("").into_iter();
             lines
                 .filter(|line| line.starts_with(['+', '-']) && line.contains(NAME))
                 .collect()
@@ -392,13 +274,15 @@ impl Plan {
         lines(self) == lines(shown)
     }
 
-    /// Returns the file's text before and after; `None` for no file.
-    pub(crate) fn texts(&self) -> [Option<String>; 2] {
-        let text = |bytes: &Option<Vec<u8>>| {
-            let bytes = bytes.as_ref()?;
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        };
-        [text(&self.before), text(&self.after)]
+    /// Returns the lines of the change as a diff of a file with this name; none
+    /// if the plan changes nothing.
+    pub(crate) fn difference(&self, name: &str) -> Vec<String> {
+        let [before, after] =
+            [&self.before, &self.after].map(|bytes| bytes.as_deref().map(String::from_utf8_lossy));
+        match self.changes() {
+            true => difference(name, before.as_deref(), after.as_deref()),
+            false => Vec::new(),
+        }
     }
 
     /// Makes the change.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use touchmark_client::Environment;
 
-use super::file::Target;
+use super::file::SettingsFile;
 use super::made::Made;
 use crate::output::Outcome;
 
@@ -58,7 +58,7 @@ impl Records {
     /// # Errors
     /// A system error.
     pub(super) fn write(&self, of: &Path, record: Option<&Record>) -> Outcome {
-        let target = Target::of(&self.path, None)?;
+        let target = SettingsFile::of(&self.path, None)?;
         let before = target.read()?;
         let mut all = parsed(before.as_deref());
         let name = of.to_string_lossy().into_owned();
@@ -77,7 +77,7 @@ impl Records {
     }
 
     fn all(&self) -> BTreeMap<String, Record> {
-        let target = Target::of(&self.path, None).and_then(|target| target.read());
+        let target = SettingsFile::of(&self.path, None).and_then(|target| target.read());
         parsed(target.ok().flatten().as_deref())
     }
 }

@@ -10,21 +10,18 @@ use super::document::{self, Step, Style, Unreadable, find};
 use super::hooks::value;
 use super::json::Json;
 use super::made::{self, Made, member, without};
-use super::rows;
-
-/// The name of the entry.
-pub(super) const NAME: &str = "touchmark";
+use super::rows::{EntryFormat, NAME, WORKSPACE};
 
 /// The file of an agent's servers, and touchmark's entry in it.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) path: PathBuf,
-    pub(super) entry: Entry,
+    pub(super) entry: ServerEntry,
 }
 
 /// The format of the entry.
 #[derive(Clone, Debug)]
-pub(super) enum Entry {
+pub(super) enum ServerEntry {
     /// JSON, in the member with this name.
     Json(&'static str, Json),
     /// A table as in Codex's configuration: the program, and the variables that
@@ -34,7 +31,7 @@ pub(super) enum Entry {
 
 /// The current state of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Presence {
     Nothing,
     /// touchmark's, and up to date.
     Ours,
@@ -56,32 +53,32 @@ fn command(program: &str, kind: Option<&str>, arguments: &[&str]) -> Json {
 
 impl Server {
     /// Returns the entry for an agent, from the format of its settings.
-    pub(super) fn of(entry: rows::Entry, path: PathBuf, program: &str) -> Self {
+    pub(super) fn of(entry: EntryFormat, path: PathBuf, program: &str) -> Self {
         match entry {
-            rows::Entry::Json(kind) => Self {
+            EntryFormat::Json(kind) => Self {
                 path,
-                entry: Entry::Json("mcpServers", command(program, kind, &["mcp"])),
+                entry: ServerEntry::Json("mcpServers", command(program, kind, &["mcp"])),
             },
-            rows::Entry::Placed => {
-                let words = ["--workspace", rows::WORKSPACE, "mcp"];
+            EntryFormat::Placed => {
+                let words = ["--workspace", WORKSPACE, "mcp"];
                 Self {
                     path,
-                    entry: Entry::Json("mcpServers", command(program, None, &words)),
+                    entry: ServerEntry::Json("mcpServers", command(program, None, &words)),
                 }
             }
-            rows::Entry::List => {
+            EntryFormat::List => {
                 let words = Json::List(vec![program.into(), "mcp".into()]);
                 let entry = vec![("type", "local".into()), ("command", words)];
                 // The agent reads both files, and users have one of them.
                 let commented = path.with_extension("jsonc");
                 Self {
                     path: if commented.exists() { commented } else { path },
-                    entry: Entry::Json("mcp", Json::Object(entry)),
+                    entry: ServerEntry::Json("mcp", Json::Object(entry)),
                 }
             }
-            rows::Entry::Table(variables) => Self {
+            EntryFormat::Table(variables) => Self {
                 path,
-                entry: Entry::Table(program.to_owned(), variables),
+                entry: ServerEntry::Table(program.to_owned(), variables),
             },
         }
     }
@@ -90,13 +87,13 @@ impl Server {
     ///
     /// # Errors
     /// The text cannot be edited.
-    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Found, Unreadable> {
+    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Presence, Unreadable> {
         let Some(found) = self.entry(text)? else {
-            return Ok(Found::Nothing);
+            return Ok(Presence::Nothing);
         };
         let place = self.place();
         if !made.is_some_and(|made| made.members.contains(&place)) || words(&found).is_none() {
-            return Ok(Found::Theirs);
+            return Ok(Presence::Theirs);
         }
         Ok(
             match self
@@ -105,15 +102,15 @@ impl Server {
                 .iter()
                 .all(|(name, is)| found.get(name) == Some(is))
             {
-                true => Found::Ours,
-                false => Found::Older,
+                true => Presence::Ours,
+                false => Presence::Older,
             },
         )
     }
 
     /// Returns the current entry; `None` if there is none.
     pub(super) fn entry(&self, text: &str) -> Result<Option<Value>, Unreadable> {
-        let Entry::Json(within, _) = &self.entry else {
+        let ServerEntry::Json(within, _) = &self.entry else {
             return table::entry(text);
         };
         let Some(servers) = find(text, &[Step::Object(within)])? else {
@@ -130,7 +127,7 @@ impl Server {
     /// The text cannot be edited.
     pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
         match &self.entry {
-            Entry::Json(within, entry) => {
+            ServerEntry::Json(within, entry) => {
                 let text = made::begun(text, made)?;
                 let style = Style::of(&text);
                 let text = member(&text, &[], within, within, "{}", &style, made)?;
@@ -145,7 +142,7 @@ impl Server {
                     made,
                 )
             }
-            Entry::Table(program, variables) => {
+            ServerEntry::Table(program, variables) => {
                 made.members.insert(self.place());
                 table::put(text, program, variables, made)
             }
@@ -159,10 +156,10 @@ impl Server {
     pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
         let found = self.found(text, made)?;
         let made = match (found, made) {
-            (Found::Ours | Found::Older, Some(made)) => made,
+            (Presence::Ours | Presence::Older, Some(made)) => made,
             _ => return Ok(text.to_owned()),
         };
-        let Entry::Json(within, _) = &self.entry else {
+        let ServerEntry::Json(within, _) = &self.entry else {
             return table::take(text, made);
         };
         let mut text = text.to_owned();
@@ -181,26 +178,26 @@ impl Server {
 
     #[cfg(test)]
     pub(super) fn is_table(&self) -> bool {
-        matches!(self.entry, Entry::Table(..))
+        matches!(self.entry, ServerEntry::Table(..))
     }
 
     #[cfg(test)]
     pub(super) fn within(&self) -> &'static str {
         match self.entry {
-            Entry::Json(within, _) => within,
-            Entry::Table(..) => "",
+            ServerEntry::Json(within, _) => within,
+            ServerEntry::Table(..) => "",
         }
     }
 
     fn place(&self) -> String {
         match &self.entry {
-            Entry::Json(within, _) => format!("{within}/{NAME}"),
-            Entry::Table(..) => table::PLACE.to_owned(),
+            ServerEntry::Json(within, _) => format!("{within}/{NAME}"),
+            ServerEntry::Table(..) => table::PLACE.to_owned(),
         }
     }
 }
 
-impl Entry {
+impl ServerEntry {
     fn says(&self) -> serde_json::Map<String, Value> {
         let says = match self {
             Self::Json(_, entry) => value(&entry.to_string()),

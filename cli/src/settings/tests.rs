@@ -9,23 +9,19 @@ use serde_json::Value;
 
 use super::hooks::Hooks;
 use super::made::Made;
-use super::rows::What;
-use super::{agent, rows};
+use super::rows::{self, Addition, agent};
 
 /// Returns the hooks of all agents that have them in settings.
 fn agents() -> Vec<Hooks> {
-    let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.what {
-        What::Hooks(shape) => Some(Hooks::of(agent.name(), shape, "/a path/touchmark")),
-        What::File(_) => None,
+    let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.adds {
+        Addition::Hooks(_) => Some(Hooks::of(*agent, "/a path/touchmark")),
+        Addition::File(_) => None,
     });
     hooks.collect()
 }
 
 fn of(name: &str, program: &str) -> Hooks {
-    match &agent(name).unwrap().0.what {
-        What::Hooks(shape) => Hooks::of(agent(name).unwrap().name(), shape, program),
-        What::File(_) => panic!("{name} has no hooks"),
-    }
+    Hooks::of(agent(name).unwrap(), program)
 }
 
 /// Settings as people write them. `EVENT` stands for an event of the agent.

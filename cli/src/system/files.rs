@@ -6,7 +6,7 @@ use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
     chown,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
@@ -28,6 +28,14 @@ pub(crate) fn patient() -> OpenOptions {
 /// Returns whether a file can be run as a program by any user.
 pub(crate) fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+}
+
+/// Returns the first file with this name in the directories of `PATH` for which
+/// `is` returns true; `None` if there is none.
+pub(crate) fn in_path(name: &str, is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|directory| directory.join(name));
+    files.find(|file| is(file))
 }
 
 /// Returns the number of a file's hard links.
@@ -70,10 +78,9 @@ pub(crate) fn keep_owner(file: &Path, before: &Metadata) -> io::Result<()> {
     owner
 }
 
-/// Returns the permissions that programs usually give a new file; `None` if it
-/// has them already.
-pub(crate) fn usual_permissions() -> Option<Permissions> {
+/// Returns the permissions that programs usually give a new file.
+pub(crate) fn usual_permissions() -> Permissions {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);
-    Some(Permissions::from_mode(0o666 & !(mask.as_raw_mode() as u32)))
+    Permissions::from_mode(0o666 & !(mask.as_raw_mode() as u32))
 }

@@ -1,4 +1,4 @@
-//! The terminal, and the current user.
+//! The terminal.
 
 use std::io::IsTerminal as _;
 
@@ -6,6 +6,12 @@ use std::io::IsTerminal as _;
 /// none.
 pub(crate) fn columns() -> Option<usize> {
     size().map(|(columns, _)| columns)
+}
+
+/// Returns the number of columns that a line may take: without a limit if
+/// standard output is no terminal.
+pub(crate) fn room() -> usize {
+    columns().unwrap_or(usize::MAX)
 }
 
 /// Returns the columns and rows of the terminal that is standard output; `None`
@@ -17,14 +23,14 @@ pub(crate) fn size() -> Option<(usize, usize)> {
     Some((or(size.ws_col, 80), or(size.ws_row, 24)))
 }
 
+/// Returns whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Returns whether standard output is a terminal on which the cursor can be
 /// moved.
 pub(crate) fn redraws() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    !is_dumb && std::io::stdout().is_terminal()
-}
-
-/// Returns this user's id.
-pub(crate) fn user() -> Option<u32> {
-    Some(rustix::process::getuid().as_raw())
+    !is_dumb && is_terminal()
 }

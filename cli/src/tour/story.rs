@@ -342,13 +342,7 @@ impl Tour<'_> {
     }
 
     fn versions(&self, name: &str) -> Outcome<Vec<Version>> {
-        let history = self.world.client().call(FileHistory {
-            path: name.into(),
-            limit: None,
-            before: None,
-            sync: None,
-            verify: None,
-        })?;
+        let history = self.world.client().call(FileHistory::new(name))?;
         Ok(history
             .versions
             .into_iter()

@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::events::Stream;
+use super::stream::Stream;
 
 /// A response with one body, or with a stream of events.
 pub(super) type Response = hyper::Response<Either<Full<Bytes>, Stream>>;

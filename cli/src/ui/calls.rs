@@ -14,8 +14,8 @@ use touchmark_client::proto::{Reply, Request, native};
 use touchmark_client::{Error, Result, Workspace};
 
 use super::answer::{self, Response};
-use crate::commands::call;
 use crate::context::hello;
+use crate::wire::{parsed, result_json};
 
 /// The largest body of a request: thousands of hunks by their names.
 const MAX_BODY: usize = 1024 * 1024;
@@ -39,7 +39,7 @@ enum Does {
 use Does::{Changes, Reads};
 
 /// What the page may call, and for what. All other methods are refused: above
-/// all those that speak for a session (`file/read`, `edit/begin`,
+/// all those that act for a session (`file/read`, `edit/begin`,
 /// `modified/take`), that write any content, and that end the daemon or remove
 /// what is stored.
 const ALLOWED: &[(&str, Does, &str)] = &[
@@ -85,7 +85,7 @@ const ALLOWED: &[(&str, Does, &str)] = &[
 /// The body of `POST /api/call`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct PageCall {
     method: String,
     #[serde(default)]
     params: Option<Value>,
@@ -113,7 +113,7 @@ impl Daemon {
             Ok(body) => body,
             Err(refused) => return *refused,
         };
-        let call: Call = match serde_json::from_slice(&body) {
+        let call: PageCall = match serde_json::from_slice(&body) {
             Ok(call) => call,
             Err(error) => {
                 let hint = r#"send {"method": "...", "params": {...}}"#;
@@ -126,13 +126,13 @@ impl Daemon {
             return answer::error(StatusCode::FORBIDDEN, "the page may not call this", hint);
         };
         let params = call.params.unwrap_or_else(|| json!({}));
-        let answer = match call::parsed(method, &params) {
+        let answer = match parsed(method, &params) {
             Ok(request) => self.call(request, *does).await,
             Err(error) => Err(Error::Daemon(error)),
         };
         let root = &self.workspace.root;
         let answer = match answer {
-            Ok(reply) => json!({"result": call::result_json(reply, root)}),
+            Ok(reply) => json!({"result": result_json(reply, root)}),
             Err(Error::Daemon(error)) => {
                 json!({"error": error_to_json(&error, &native::bytes(root))})
             }
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A method that writes, speaks for a session or ends something must be
+    /// A method that writes, acts for a session or ends something must be
     /// added here on purpose.
     #[test]
     fn these_may_change_something_and_no_others() {

@@ -3,34 +3,26 @@
 //! A stream goes on when the daemon was restarted. Each of its messages has a
 //! clock as its id, so that a browser that has reconnected continues there.
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::thread;
 use std::time::Duration;
 
 use http_body_util::Either;
-use hyper::body::{Body, Bytes, Frame};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{StatusCode, Uri};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::sync::mpsc;
 use touchmark_client::feed::{Feed, Next};
 use touchmark_client::proto::Clock;
 use touchmark_client::proto::daemon::Subscribe;
 use touchmark_client::{Error, Workspace};
 
 use super::answer::{self, Response};
-use crate::commands::watch::event_json;
+use super::stream::{Open, Stream};
 use crate::context::hello;
+use crate::wire::event_json;
 
 /// How many streams may be open.
 const MAX_STREAMS: usize = 8;
-
-/// How often a stream without events sends a comment, by which the browser
-/// notices a broken connection.
-const BEAT: Duration = Duration::from_secs(15);
 
 /// How long a stream's thread waits for an event before it looks whether the
 /// page is still there.
@@ -42,12 +34,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// How many messages may wait for a page that reads slowly. Beyond that the
 /// thread waits, and then the daemon's client for it.
 const MAX_WAITING: usize = 1024;
-
-/// How many bytes are sent in one piece.
-const MAX_PIECE: usize = 64 * 1024;
-
-/// The number of open streams.
-pub(super) type Open = watch::Sender<usize>;
 
 /// Answers `GET /api/events`.
 pub(super) fn answer(
@@ -73,14 +59,7 @@ pub(super) fn answer(
     let workspace = workspace.clone();
     // Its connection blocks, so it needs a thread, which ends with the stream.
     thread::spawn(move || follow(workspace, since, &sender));
-    let mut beat = interval(BEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let stream = Stream {
-        messages,
-        beat,
-        _counted: Counted::new(open),
-    };
-    let mut response = hyper::Response::new(Either::Right(stream));
+    let mut response = hyper::Response::new(Either::Right(Stream::new(messages, open)));
     let content_type = HeaderValue::from_static("text/event-stream");
     response
         .headers_mut()
@@ -102,55 +81,6 @@ fn since(uri: &Uri, headers: &HeaderMap) -> Result<Option<Clock>, String> {
     said.parse().map(Some).map_err(|_| said)
 }
 
-/// The body of the response: the daemon's events, one message each.
-pub(super) struct Stream {
-    messages: mpsc::Receiver<String>,
-    beat: Interval,
-    _counted: Counted,
-}
-
-impl Body for Stream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let mut piece = String::new();
-        while piece.len() < MAX_PIECE
-            && let Poll::Ready(message) = self.messages.poll_recv(context)
-        {
-            match message {
-                Some(message) => piece.push_str(&message),
-                None if piece.is_empty() => return Poll::Ready(None),
-                None => break,
-            }
-        }
-        if piece.is_empty() {
-            ready!(self.beat.poll_tick(context));
-            piece.push_str(":\n\n");
-        }
-        Poll::Ready(Some(Ok(Frame::data(piece.into()))))
-    }
-}
-
-/// Counts a stream for as long as it lives.
-struct Counted(Open);
-
-impl Counted {
-    fn new(open: &Open) -> Self {
-        open.send_modify(|count| *count += 1);
-        Self(open.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
-    }
-}
-
 /// Sends the events of the workspace's daemon, and of the daemons that replace
 /// it, until the stream is dropped.
 fn follow(workspace: Workspace, mut since: Option<Clock>, to: &mpsc::Sender<String>) {
@@ -169,7 +99,7 @@ fn follow(workspace: Workspace, mut since: Option<Clock>, to: &mpsc::Sender<Stri
             Ok(Next::Event(event)) => {
                 since = Some(event.clock);
                 let kind = event.happening.kind();
-                let sent = message(kind, since, &event_json(&event, &workspace));
+                let sent = message(kind, since, &event_json(&event, &workspace.root));
                 if to.blocking_send(sent).is_err() {
                     return;
                 }
@@ -200,9 +130,8 @@ fn follow(workspace: Workspace, mut since: Option<Clock>, to: &mpsc::Sender<Stri
 /// Subscribes, if a daemon runs. Also returns whether events are missing.
 fn open(workspace: &Workspace, since: Option<Clock>) -> Result<(Feed, Next), Error> {
     let wanted = Subscribe {
-        session: None,
-        kinds: Vec::new(),
         since,
+        ..Subscribe::new()
     };
     // No patience: that the daemon is gone is to be reported.
     let feed = Feed::open(workspace.clone(), hello(), wanted, Duration::ZERO)?;

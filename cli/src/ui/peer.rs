@@ -36,7 +36,7 @@ pub(super) fn is_own(peer: SocketAddr, here: SocketAddr) -> bool {
         }
         let owner = tables.iter().find_map(|table| owner(table, &peer, &here));
         if let Some(owner) = owner {
-            return me.hears(owner).is_ok();
+            return me.check_peer(owner).is_ok();
         }
     }
     // The connection is closed already, so its owner is not known.

@@ -23,6 +23,7 @@ use touchmark_client::Workspace;
 use super::answer::{self, Response};
 use super::calls::Daemon;
 use super::gate::{Gate, Pass};
+use super::stream::Open;
 use super::{assets, events, peer};
 use crate::output::Outcome;
 use crate::system::signals;
@@ -60,7 +61,7 @@ struct Server {
     workspace: Workspace,
     daemon: Daemon,
     /// Each page that is open has a stream of events.
-    open: events::Open,
+    open: Open,
 }
 
 /// Serves the page of a workspace on a port of 127.0.0.1 (0: a free one) until
@@ -96,7 +97,7 @@ async fn until_the_end(
         gate: Gate::new(port).context("random bytes")?,
         daemon: Daemon::new(workspace.clone()),
         workspace,
-        open: events::Open::default(),
+        open: Open::default(),
     });
     ready(&server.gate.address())?;
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -130,7 +131,7 @@ async fn until_the_end(
 /// Returns once no page has been open for `linger`. A page that is loaded again
 /// closes its stream and opens another. The first page may take longer: a
 /// person opens it.
-async fn without_pages(open: &events::Open, linger: Duration) -> End {
+async fn without_pages(open: &Open, linger: Duration) -> End {
     let mut count = open.subscribe();
     let first = timeout(FIRST_PAGE.max(linger), count.wait_for(|count| *count > 0));
     if first.await.is_err() {

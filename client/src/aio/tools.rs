@@ -1,7 +1,6 @@
 //! Wrapped tools for tokio. They work like [`crate::tools`], over an open
 //! session.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use super::Session;
 use crate::error::Result;
-use crate::tools::{Answer, Output, Rules, unwatched};
+use crate::tools::{self, Answer, Output, Rules, unwatched};
 
 /// The tools of one session. Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ pub struct Tools {
     session: Session,
     rules: Rules,
     /// Whether the missing daemon was already reported.
-    told: Arc<AtomicBool>,
+    reported: Arc<AtomicBool>,
 }
 
 impl Tools {
@@ -26,7 +25,7 @@ impl Tools {
         Self {
             session: session.clone(),
             rules: Rules::default(),
-            told: Arc::default(),
+            reported: Arc::default(),
         }
     }
 
@@ -49,36 +48,24 @@ impl Tools {
         }
     }
 
-    /// Returns the daemon's answer, or the sentence that reports its first
-    /// failure.
-    fn heard<A>(&self, answer: Result<A>) -> (Option<A>, Option<String>) {
+    /// Returns the daemon's answer. Without one, returns the sentence that
+    /// reports its first failure.
+    fn or_notice<A>(&self, answer: Result<A>) -> (Option<A>, Option<String>) {
         match answer {
             Ok(answer) => {
-                self.told.store(false, Ordering::Relaxed);
+                self.reported.store(false, Ordering::Relaxed);
                 (Some(answer), None)
             }
             Err(error) => {
-                let told = self.told.swap(true, Ordering::Relaxed);
-                (None, (!told).then(|| unwatched(&error)))
+                let reported = self.reported.swap(true, Ordering::Relaxed);
+                (None, (!reported).then(|| unwatched(&error)))
             }
         }
     }
 }
 
 /// A wrapped tool.
-pub struct Tool<T> {
-    tools: Tools,
-    name: String,
-    tool: T,
-}
-
-impl<T> fmt::Debug for Tool<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+pub type Tool<T> = tools::Tool<T, Tools>;
 
 impl<T> Tool<T> {
     /// Returns the result of an earlier call with these arguments, or runs the
@@ -96,7 +83,7 @@ impl<T> Tool<T> {
             return Ok(Answer::new(output.result, None));
         }
         let checked = session.call_check(&self.name, args.clone()).await;
-        let (checked, said) = self.tools.heard(checked);
+        let (checked, said) = self.tools.or_notice(checked);
         if let Some(answer) = checked.and_then(|checked| rules.serve(checked)) {
             return Ok(answer);
         }
@@ -106,7 +93,7 @@ impl<T> Tool<T> {
         let recorded = session
             .call_record(&self.name, args.clone(), result.clone(), paths)
             .await;
-        let (_, late) = self.tools.heard(recorded);
+        let (_, late) = self.tools.or_notice(recorded);
         Ok(Answer::new(result, said.or(late)))
     }
 }

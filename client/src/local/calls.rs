@@ -30,7 +30,7 @@ pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
 /// The reason why the daemon must not be used, as the inner error.
 pub(crate) fn check_peer(stream: &UnixStream, _: &Path) -> io::Result<Result<(), String>> {
     let peer = socket_peercred(stream)?;
-    Ok(me().hears(peer.uid.as_raw()))
+    Ok(me().check_peer(peer.uid.as_raw()))
 }
 
 /// Sends as many bytes as fit into the socket's buffer, without waiting.

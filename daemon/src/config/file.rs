@@ -29,7 +29,7 @@ pub(super) fn read_trusted(path: &Path, trust: &Trust) -> io::Result<Vec<u8>> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     // If the path is a link, both the link and its target are checked.
     for found in [std::fs::symlink_metadata(path)?, file.metadata()?] {
-        trust.takes(directory, &found).map_err(refused)?;
+        trust.check(directory, &found).map_err(refused)?;
     }
     read_opened(file)
 }

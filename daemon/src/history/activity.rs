@@ -19,7 +19,10 @@ impl Past {
     pub(crate) async fn activity(&self, ask: ActivityList) -> Result<Activities, Error> {
         let since = self.edge(ask.since.as_ref(), "since").await?;
         let until = self.edge(ask.until.as_ref(), "until").await?;
-        if ask.before.is_some_and(|before| before.epoch != self.epoch) {
+        if ask
+            .before
+            .is_some_and(|before| before.epoch != self.cx.epoch)
+        {
             return Err(Error::invalid("`before` is of another life of the state"));
         }
         let limit = ask.limit.map_or(MOST, |limit| limit as usize);
@@ -40,7 +43,7 @@ impl Past {
         let is_of_files = ActivityKind::OF_FILES
             .iter()
             .any(|kind| kinds.contains(kind));
-        let (epoch, now) = (self.epoch, self.now);
+        let (epoch, now) = (self.cx.epoch, self.cx.now);
         let answer = self.look(move |log| {
             let mut rows: Vec<Activity> = Vec::new();
             let mut at = before;

@@ -136,7 +136,7 @@ impl Past {
         Ok(Some(match at {
             At::Now | At::Hash(_) | At::Seen(_) => return Ok(None),
             At::Clock { epoch, n } => {
-                let newest = self.inside.ask(Sync {}).await?.clock;
+                let newest = self.cx.inside.ask(Sync {}).await?.clock;
                 let epoch = epoch.unwrap_or(newest.epoch);
                 let wrong = |why: &str| {
                     let clock = Clock { epoch, n: *n };
@@ -158,11 +158,11 @@ impl Past {
                 Moment::Fact(*n)
             }
             At::Time(when) => {
-                let time = when.millis(self.now, &TimeZone::system());
+                let time = when.millis(self.cx.now, &TimeZone::system());
                 Moment::Time(time.ok_or_else(|| Error::invalid("there is no such time"))?)
             }
             At::Checkpoint { session, number } => {
-                Moment::Fact(checkpoint(&self.inside, session.as_ref(), *number).await?)
+                Moment::Fact(checkpoint(&self.cx.inside, session.as_ref(), *number).await?)
             }
         }))
     }
@@ -183,16 +183,10 @@ impl Past {
     /// Returns the hash that a session saw of a file last; `None` if the
     /// session removed it.
     async fn seen(&self, session: &SessionId, path: &ClientPath) -> Result<Option<Hash>, Error> {
-        let ask = FileStatus {
-            session: session.clone(),
-            paths: Some(vec![path.clone()]),
-            state: Vec::new(),
-            sync: Some(false),
-            verify: None,
-            limit: None,
-            cursor: None,
-        };
-        let file = self.inside.ask(ask).await?.files.pop();
+        let ask = FileStatus::new(session.clone())
+            .paths(vec![path.clone()])
+            .sync(false);
+        let file = self.cx.inside.ask(ask).await?.files.pop();
         match file {
             Some(file) if file.state != touchmark_proto::State::Unread => Ok(file.seen_hash),
             _ => Err(missing(format!(

@@ -11,13 +11,14 @@ use touchmark_proto::{
     At, AuthorKind, ClientPath, Error, ErrorCode, Hash, LineRange, Places, RelPath, Version,
 };
 
+use super::blamed::{Blamed, Part, Subject};
 use super::chain::{self, Chain};
 use super::look::{MOST_LINES, too_many};
 use super::writers::{Writer, Writers};
-use super::{Past, aside, clock};
+use super::{Past, clock};
+use crate::context::aside;
 use crate::past::committed::{Found, Wanted, committed};
 use crate::past::undos::Recorded;
-use crate::past::{Blamed, Part, Subject};
 
 /// Of how many lines git is asked before it is known which of them need it.
 const AHEAD: u32 = 1_000;
@@ -33,14 +34,13 @@ impl Past {
     pub(crate) async fn blame(&self, ask: FileBlame) -> Result<Blame, Error> {
         let at = ask.at.clone().unwrap_or(At::Now);
         let meant = self.meant(&at).await?;
-        let lineages = Arc::clone(&self.lineages);
+        let lineages = Arc::clone(&self.origins.lineages);
         let undos = aside(move || lineages.undone()).await?;
-        let root = self.root_path();
         // What an undo brought back may be of a file that the name stood for
         // before.
         let joins = |before: &Version, _| undos.wrote(&before.path, before.time);
         let which = |all: &[Version]| meant.number(all);
-        let outline = Chain::outline(self.sources(&root), &ask.path, &which, &joins);
+        let outline = Chain::outline(self.sources(), &ask.path, &which, &joins);
         let mut chain = outline.await?;
         let is_tracked = !chain.versions.is_empty();
         if !is_tracked {
@@ -82,9 +82,10 @@ impl Past {
             let is_secret = self.look(move |contents| contents.is_secret(&hash)).await?;
             return Err(self.not_kept(&version, is_secret));
         }
-        let places = self.places.clone();
+        let workspace = Arc::clone(&self.cx.workspace);
         let both = aside(move || {
-            let all = blamed(&chain, &undos, &asked, ahead, &root, &places);
+            let (root, places) = (&workspace.root, &workspace.places);
+            let all = blamed(&chain, &undos, &asked, ahead, root, places);
             let is_short = goes_on || all.ends.len() <= MOST_LINES;
             let part = is_short.then(|| all.part(from, to));
             (all, part)
@@ -121,7 +122,11 @@ impl Past {
         }
         let newest = &chain.versions.last()?.path;
         let names: Vec<RelPath> = chain.names(newest).cloned().collect();
-        let (root, places, exact) = (self.root_path(), self.places.clone(), asked.exact);
+        let (root, places, exact) = (
+            self.cx.workspace.root.clone(),
+            self.cx.workspace.places.clone(),
+            asked.exact,
+        );
         let ask = move || {
             let wanted = Wanted {
                 content: &content,

@@ -12,7 +12,7 @@ use touchmark_proto::{
     native,
 };
 
-use super::aside;
+use crate::context::aside;
 use crate::inside::Inside;
 use crate::past::versions::{
     Joins, OneFile, PAGE, Sources, Which, corrected, follow, pages, unrecorded, versions,

@@ -1,7 +1,6 @@
 //! `file/log`.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use touchmark_engine::recall::{VersionMarks, version_of};
 use touchmark_engine::text::lines;
@@ -30,7 +29,7 @@ struct Found {
 impl Past {
     /// Answers `file/log`.
     pub(crate) async fn log(&self, ask: FileLog) -> Result<LogEntries, Error> {
-        let now = self.inside.ask(Sync {}).await?.clock;
+        let now = self.cx.inside.ask(Sync {}).await?.clock;
         let since = match self.edge(ask.since.as_ref(), "since").await? {
             None => 0,
             Some(moment) => self.fact(moment).await?,
@@ -61,7 +60,7 @@ impl Past {
             found.extend(of_file(versions));
         }
         found.retain(|one| (since + 1..before).contains(&one.version.clock.n));
-        let (epoch, count_lines) = (self.epoch, ask.lines);
+        let (epoch, count_lines) = (self.cx.epoch, ask.lines);
         let answer = self.look(move |log| {
             if let Some(below) = directories {
                 found.extend(of_all(log, epoch, &below, since..before, limit + 1)?);
@@ -89,8 +88,8 @@ impl Past {
     }
 
     fn is_directory(&self, name: &RelPath) -> bool {
-        let root = PathBuf::from(native::name(&self.root).into_owned());
-        root.join(&*native::name(name.as_bytes())).is_dir()
+        let name = native::name(name.as_bytes());
+        self.cx.workspace.root.join(&*name).is_dir()
     }
 }
 

@@ -19,7 +19,8 @@ use touchmark_proto::{
 use super::at::{Moment, Place};
 use super::chain::{self, Chain};
 use super::writers::Writers;
-use super::{Past, aside, clock, spoken};
+use super::{Past, clock, spoken};
+use crate::context::aside;
 use crate::past::versions::current;
 
 /// The most lines in one answer, so that it fits into a message (LIM-1).
@@ -129,7 +130,11 @@ impl Past {
         let mut last: Option<RelPath> = None;
         let candidates = self.candidates(ask.paths, &ask.from, &to).await?;
         // A file that was moved is compared under its new name only.
-        let lineage = self.lineages.now(&self.inside, &self.contents).await?;
+        let lineage = self
+            .origins
+            .lineages
+            .now(&self.cx.inside, &self.log)
+            .await?;
         for path in candidates
             .into_iter()
             .filter(|path| !lineage.has_left(path))
@@ -226,17 +231,16 @@ impl Past {
         loop {
             let sync = (!changed.is_empty()).then_some(false);
             let page = self
+                .cx
                 .inside
                 .ask(ModifiedList {
-                    session: None,
                     since: Some(Clock {
-                        epoch: self.epoch,
+                        epoch: self.cx.epoch,
                         n,
                     }),
                     sync,
-                    verify: None,
-                    limit: None,
                     cursor,
+                    ..ModifiedList::new()
                 })
                 .await?;
             changed.extend(page.changes.into_iter().map(|change| change.path));
@@ -256,15 +260,12 @@ impl Past {
         let mut cursor = None;
         loop {
             let page = self
+                .cx
                 .inside
                 .ask(FileStatus {
-                    session: session.clone(),
-                    paths: None,
                     state: vec![State::Stale, State::Deleted],
-                    sync: None,
-                    verify: None,
-                    limit: None,
                     cursor,
+                    ..FileStatus::new(session.clone())
                 })
                 .await?;
             known.extend(page.files.into_iter().map(|file| file.path));

@@ -5,57 +5,43 @@
 mod activity;
 mod at;
 mod blame;
+mod blamed;
 mod chain;
 mod log;
 mod look;
 mod restore;
 mod writers;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use tokio::sync::OwnedSemaphorePermit;
 use touchmark_engine::history::Step;
 use touchmark_engine::{Found, ReadOrder, within};
 use touchmark_proto::{
-    Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, Places,
-    RelPath, Version, VersionKind, native,
+    Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, RelPath,
+    Version, VersionKind,
 };
 
-use crate::content;
-use crate::guard::Replacer;
-use crate::inside::Inside;
+use crate::context::{Context, Log, aside};
+use crate::past::Origins;
 use crate::past::versions::{self, Sources, Which, alone};
-use crate::past::{Lineages, LongBlame};
-use crate::store;
+use crate::store::Reader;
 
 pub(crate) use at::checkpoint;
+pub(crate) use blamed::LongBlame;
 pub(crate) use chain::Chain;
 pub(crate) use writers::line;
 
 /// What is needed to answer a request about earlier contents of files.
 pub(crate) struct Past {
-    /// A connection to the loop.
-    pub(crate) inside: Inside,
+    pub(crate) cx: Context,
     /// The log and the stored contents.
-    pub(crate) contents: Arc<Mutex<store::Reader>>,
-    /// Which names stand for which files.
-    pub(crate) lineages: Arc<Lineages>,
+    pub(crate) log: Log,
+    pub(crate) origins: Origins,
     /// What is left of long answers of `file/blame`.
     pub(crate) blamed: Arc<LongBlame>,
-    /// Reads files from disk.
-    pub(crate) files: content::Reader,
-    /// Writes restored contents.
-    pub(crate) replacer: Replacer,
-    /// The workspace's canonical path.
-    pub(crate) root: Arc<[u8]>,
-    /// The current time.
-    pub(crate) now: Millis,
-    /// The current epoch.
-    pub(crate) epoch: u64,
-    /// The size limit of stored contents, in bytes.
-    pub(crate) largest: u64,
-    /// Where the daemon keeps its files, and which repositories are trusted.
-    pub(crate) places: Places,
+    /// One of the few turns at the same time; `None` if they are not limited.
+    pub(crate) _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Past {
@@ -69,13 +55,12 @@ impl Past {
 
     /// As [`chain`](Self::chain), without the contents.
     async fn outline(&self, path: &ClientPath, which: Which<'_>) -> Result<Chain, Error> {
-        let root = self.root_path();
-        Chain::outline(self.sources(&root), path, which, &alone).await
+        Chain::outline(self.sources(), path, which, &alone).await
     }
 
     /// Reads the contents of a file's versions.
     async fn read(&self, outline: Chain, path: &ClientPath) -> Result<Chain, Error> {
-        let mut chain = outline.read(&self.contents).await?;
+        let mut chain = outline.read(&self.log).await?;
         let newest = chain.versions.last().map(|version| version.hash);
         match newest {
             None => {
@@ -98,22 +83,17 @@ impl Past {
 
     /// Returns the versions of a file under all its names.
     async fn versions(&self, path: &ClientPath, which: Which<'_>) -> Result<Vec<Version>, Error> {
-        let root = self.root_path();
-        let file = versions::versions(self.sources(&root), path, which, &alone).await?;
+        let file = versions::versions(self.sources(), path, which, &alone).await?;
         Ok(file.versions)
     }
 
-    fn root_path(&self) -> PathBuf {
-        Path::new("").join(native::name(&self.root))
-    }
-
-    fn sources<'a>(&'a self, root: &'a Path) -> Sources<'a> {
+    fn sources(&self) -> Sources<'_> {
         Sources {
-            inside: &self.inside,
-            log: &self.contents,
-            lineages: &self.lineages,
+            inside: &self.cx.inside,
+            log: &self.log,
+            origins: &self.origins,
             known: None,
-            root,
+            root: &self.cx.workspace.root,
             verifies: false,
         }
     }
@@ -133,7 +113,7 @@ impl Past {
             keep: false,
             whole: true,
         };
-        let files = self.files.clone();
+        let files = self.cx.workspace.files.clone();
         let report = aside(move || files.read(&order)).await?;
         let wrong = |code, message: &str| Err(Error::path(code, &name, message));
         match (report.outcome.found, report.outcome.bytes) {
@@ -157,23 +137,23 @@ impl Past {
 
     /// Returns the workspace path for a client's path.
     fn name(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        within(path, &self.root)
+        within(path, &self.cx.root_bytes())
     }
 
     /// Runs a lookup in the log or the stored contents, on a thread that may
     /// block.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&store::Reader) -> T + Send + 'static,
+        look: impl FnOnce(&Reader) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let contents = Arc::clone(&self.contents);
+        let contents = Arc::clone(&self.log);
         aside(move || look(&contents.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
     /// Returns the error `notKept` with the reason (HIST-3).
     fn not_kept(&self, version: &Version, is_secret: bool) -> Error {
         let Version { path, clock, .. } = version;
-        let (cause, hint) = if is_secret || self.files.is_secret(path) {
+        let (cause, hint) = if is_secret || self.cx.workspace.files.is_secret(path) {
             (
                 "it is a secret, and secrets are never kept".to_owned(),
                 "`contents.exclude` in the configuration names what is a secret",
@@ -183,11 +163,11 @@ impl Past {
                 "it was overwritten before it could be read".to_owned(),
                 "name another version; `touchmark log PATH` lists them",
             )
-        } else if version.size > self.largest {
+        } else if version.size > self.cx.config.contents_file {
             (
                 format!(
                     "it has {} bytes, and contents of more than {} are not kept",
-                    version.size, self.largest
+                    version.size, self.cx.config.contents_file
                 ),
                 "`contents.file` in the user's configuration sets that limit",
             )
@@ -210,14 +190,6 @@ impl Past {
         })
         .hint(hint)
     }
-}
-
-/// Runs work that blocks, on a separate thread.
-pub(crate) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
 
 /// Returns the version for the content of a file that was never tracked.

@@ -6,7 +6,8 @@ use touchmark_proto::daemon::Sync;
 use touchmark_proto::history::{FileRestore, Restoration, Restored, RestoredFile};
 use touchmark_proto::{Error, ErrorCode, ErrorData, FileMode, RelPath, Version};
 
-use super::{Past, aside, clock};
+use super::{Past, clock};
+use crate::context::aside;
 use crate::guard::{Name, Storage, Written};
 use crate::past::versions::current;
 
@@ -32,8 +33,8 @@ impl Past {
                         // The version comes first, so that the log can name who
                         // brought it back (HIST-7). If this fails, so does the
                         // record.
-                        let _ends = self.inside.ask(Sync {}).await;
-                        self.inside.record(vec![Fact::BroughtBack {
+                        let _ends = self.cx.inside.ask(Sync {}).await;
+                        self.cx.inside.record(vec![Fact::BroughtBack {
                             session: author.session,
                             path: file.path.clone(),
                             // A content that is not recorded has the clock 0.
@@ -91,7 +92,7 @@ impl Past {
             true => Storage::Nowhere,
             false => Storage::Recovery(now.map(|now| now.author)),
         };
-        let replacer = self.replacer.clone();
+        let replacer = self.cx.replacer(&self.log);
         let removes = version.hash.is_none();
         let outcome = aside(move || {
             let stored = replacer.store(&to, false, base, storage);

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use touchmark_proto::hooks::HookPrinted;
 
-use super::{Happened, Verdict};
+use super::happened::{Happened, Verdict};
 
 /// The format of one agent's events and answers.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use touchmark_proto::SessionId;
 
 use super::daemon_handle::DaemonHandle;
-use super::{Happened, Tool, What, rules};
+use super::happened::{Happened, Tool, What};
+use super::rules;
 use crate::system::proc;
 use crate::system::process::Process;
 
@@ -157,7 +158,7 @@ pub(super) fn follow(daemon: &DaemonHandle, happened: &Happened, is_own_tool: bo
                     ..
                 }
         );
-    let (Some(hook), true) = (daemon.process, anew || begins) else {
+    let (Some(hook), true) = (daemon.cx.process, anew || begins) else {
         return;
     };
     let above = proc::and_above(hook);

@@ -5,7 +5,8 @@ use touchmark_engine::text::replace::{Replaced, Wanted, replace};
 use touchmark_proto::writes::Matched;
 use touchmark_proto::{Hash, HashOrAbsent};
 
-use super::{Change, Replacement, patch};
+use super::happened::{Change, Replacement};
+use super::patch;
 
 /// The maximum number of contents that are computed for one edit.
 const CANDIDATES: usize = 8;

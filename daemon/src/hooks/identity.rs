@@ -10,12 +10,13 @@
 use std::collections::VecDeque;
 
 use serde_json::Value;
+use touchmark_engine::Input;
 use touchmark_proto::hooks::HookJoin;
 use touchmark_proto::{FreeJson, Hash, SessionId};
 
 use super::daemon_handle::DaemonHandle;
 use super::fields::{self, text};
-use super::{Happened, What};
+use super::happened::{Happened, What};
 use crate::system::proc;
 use crate::system::process::Process;
 
@@ -125,7 +126,7 @@ pub(super) fn announce(daemon: &DaemonHandle, happened: &Happened, input: &Value
 /// Returns the session of the hooks to which an MCP client's call belongs, if
 /// one is known. That session inherits what the MCP server's own session knew.
 pub(super) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> Option<SessionId> {
-    let above: Vec<Process> = daemon.process.map(proc::and_above).unwrap_or_default();
+    let above: Vec<Process> = daemon.cx.process.map(proc::and_above).unwrap_or_default();
     let below = |session: &SessionId| {
         let agent = daemon.memory.agents(|agents| agents.agent(session))?;
         (!above.is_empty()).then(|| above.contains(&agent))
@@ -142,7 +143,11 @@ pub(super) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> Option<Sessi
         return None;
     }
     if daemon.standing(&asked.session).await.open {
-        daemon.inherit(session.clone(), asked.session, true);
+        daemon.cx.inside.feed(Input::Inherited {
+            session: session.clone(),
+            from: asked.session,
+            over: true,
+        });
     }
     Some(session)
 }
@@ -164,11 +169,10 @@ mod tests {
 
     fn asked(call: Option<&str>, arguments: Value) -> HookJoin {
         HookJoin {
-            session: SessionId::new("mcp").unwrap(),
-            client: None,
             call_id: call.map(str::to_owned),
             tool: Some("read_file".to_owned()),
             arguments: Some(FreeJson(arguments)),
+            ..HookJoin::new(SessionId::new("mcp").unwrap())
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use touchmark_proto::daemon::AgentHeard;
 use touchmark_proto::{Millis, SessionId};
 
-use super::Happened;
+use super::happened::Happened;
 use super::memory::Memory;
 
 /// The last events, by the agent's name.

@@ -12,13 +12,14 @@ use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
+use super::happened::{Change, Happened, What};
 use super::identity::Calls;
 use super::last_events::LastEvents;
 use super::named::Named;
 use super::running::Commands;
 use super::scopes::Scopes;
 use super::undone::Undone;
-use super::{Change, Happened, What, odd, twice};
+use super::{odd, twice};
 use crate::inside::Inside;
 
 /// The maximum number of running calls that are remembered. A call that never

@@ -18,6 +18,7 @@ mod daemon_handle;
 mod destroys;
 mod edits;
 mod fields;
+mod happened;
 mod identity;
 mod last_events;
 mod memory;
@@ -31,240 +32,26 @@ mod scopes;
 mod shell;
 mod shell_patch;
 mod shown;
+mod standing;
 mod twice;
 mod unanswered;
 mod undone;
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize, Serializer};
+use futures_util::FutureExt as _;
 use serde_json::Value;
-use touchmark_engine::text::tokens;
-use touchmark_proto::daemon::Program;
+use touchmark_proto::Request;
 use touchmark_proto::hooks::{HookJoin, HookJoined, HookPrinted};
-use touchmark_proto::{Request, SessionId};
 
+use crate::config::Unsaved;
 pub(crate) use agent::Agent;
-pub(crate) use daemon_handle::{Consult, DaemonHandle, Settings, Standing};
+pub(crate) use daemon_handle::DaemonHandle;
+use happened::{Happened, What};
 pub(crate) use memory::Memory;
-use unanswered::Held;
 pub use unanswered::Unanswered;
 pub(crate) use unanswered::waiting;
-
-/// An agent's event, in terms that are the same for all agents. If its hook
-/// gets no answer in time, it is stored without contents ([`Unanswered`]).
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Happened {
-    /// The event's name, as the answer must spell it.
-    event: String,
-    session: SessionId,
-    /// The session that started this one; `None` for a main conversation.
-    parent: Option<SessionId>,
-    program: Program,
-    cwd: Option<PathBuf>,
-    model: Option<Model>,
-    /// Whether the answer can contain a text for the model.
-    can_tell: bool,
-    what: What,
-}
-
-/// A model that an agent uses.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Model {
-    id: String,
-    provider: String,
-    mode: String,
-    /// The message that the model answers; `None` if unknown.
-    message: Option<String>,
-}
-
-/// What an event reports.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-enum What {
-    /// A conversation begins. With `kept`, what it read before is still in its
-    /// context.
-    Start { kept: bool },
-    /// The conversation ends.
-    End,
-    /// The user has sent a prompt.
-    Prompt {
-        id: Option<String>,
-        #[serde(skip)]
-        text: String,
-    },
-    /// A tool is about to run.
-    Before { call: String, tool: Tool },
-    /// A tool has run. With `batch_end`, no separate event for the end of the
-    /// batch follows.
-    After {
-        call: String,
-        tool: Tool,
-        #[serde(skip)]
-        output: Output,
-        batch_end: bool,
-    },
-    /// A tool was announced and will never run, since it was not permitted.
-    Declined { call: String },
-    /// A tool has failed or was interrupted.
-    Failed {
-        call: String,
-        tool: Tool,
-        #[serde(skip)]
-        output: Output,
-    },
-    /// All tools that one turn of the model called have run or will never run.
-    BatchEnd,
-    /// What was read before is no longer in the context.
-    Compacted,
-    /// A sub-agent begins.
-    ChildStart,
-    /// A sub-agent has ended.
-    ChildEnd,
-    /// The agent has ended its answer. `tasks` continue in the background;
-    /// `None` if the agent does not list them.
-    Stop { tasks: Option<Vec<Background>> },
-    /// The user has interrupted the agent.
-    Interrupted,
-    /// A model has answered.
-    ModelUsed,
-    /// An event without an effect here.
-    Nothing,
-    /// A file's content is sent to the model without a tool.
-    Attached {
-        path: String,
-        #[serde(skip)]
-        content: Option<String>,
-    },
-}
-
-/// A task in the background.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Background {
-    id: String,
-    is_agent: bool,
-    running: bool,
-    command: Option<String>,
-}
-
-/// What a tool does to files.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-enum Tool {
-    /// Puts lines of a file into the context.
-    Read(Reading),
-    /// Changes files.
-    Write { name: String, files: Vec<Writing> },
-    /// Runs a command that may write anywhere.
-    Shell {
-        #[serde(serialize_with = "masked")]
-        command: String,
-    },
-    /// Does nothing that concerns files.
-    Other,
-}
-
-/// Serialises a command without the secrets in it (SEC-3), for events that are
-/// stored.
-fn masked<S: Serializer>(command: &str, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_str(&tokens::masked(command))
-}
-
-impl Tool {
-    /// Returns a tool that changes one file.
-    fn write(name: &str, path: &str, change: Change) -> Self {
-        Self::Write {
-            name: name.to_owned(),
-            files: vec![Writing {
-                path: path.to_owned(),
-                change,
-            }],
-        }
-    }
-}
-
-/// The lines of a file that a tool reads.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Reading {
-    path: String,
-    /// The first line, from 1; `None` for the beginning of the file.
-    start: Option<u32>,
-    /// The maximum number of lines; `None` for all.
-    limit: Option<u32>,
-}
-
-/// One file that a tool changes.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Writing {
-    path: String,
-    #[serde(skip)]
-    change: Change,
-}
-
-/// How a tool changes a file.
-#[derive(Clone, Debug, Default, PartialEq)]
-enum Change {
-    /// The file's new content is this text.
-    Whole(String),
-    /// Texts in the file are replaced, one after the other.
-    Replace(Vec<Replacement>),
-    /// Hunks of a patch are applied to the file, or to the file `from`, whose
-    /// result gets this name.
-    Patch {
-        from: Option<String>,
-        hunks: Vec<patch::Hunk>,
-    },
-    /// The file is removed.
-    Delete,
-    /// The result is not known in advance.
-    #[default]
-    Unknown,
-}
-
-impl Change {
-    /// Returns whether the change is given by lines, so that the file's bytes
-    /// are needed to compute the result.
-    fn names_lines(&self) -> bool {
-        matches!(self, Self::Replace(_) | Self::Patch { .. })
-    }
-}
-
-/// One replacement of a text by another.
-#[derive(Clone, Debug, PartialEq)]
-struct Replacement {
-    old: String,
-    new: String,
-    all: bool,
-}
-
-/// The result of a tool.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Output {
-    /// The result as JSON, as the agent sent it.
-    raw: Value,
-    /// The text in the result; `None` if none was found.
-    text: Option<String>,
-    /// For a read: the first line shown, the number of lines shown, and the
-    /// number of lines of the file.
-    shown: Option<(u32, u32, u32)>,
-    /// Whether a hook may replace this output.
-    replaceable: bool,
-}
-
-/// The decision of the rules about an event.
-#[derive(Clone, Debug, Default, PartialEq)]
-enum Verdict {
-    /// The answer is empty.
-    #[default]
-    Nothing,
-    /// The tool must not run, with the reason.
-    Deny(String),
-    /// The agent's user decides whether the tool runs, with the text to show.
-    /// Only for agents with `Agent::asks`.
-    Ask(String),
-    /// A text for the model.
-    Tell(String),
-    /// This value replaces the tool's output.
-    Replace(Value),
-}
 
 /// The result of processing an event.
 #[derive(Debug)]
@@ -277,7 +64,7 @@ pub(crate) struct Answered {
 }
 
 /// Returns the output of a hook that has no answer.
-pub(crate) fn silence() -> HookPrinted {
+fn silence() -> HookPrinted {
     HookPrinted {
         stdout: "{}".to_owned(),
         stderr: String::new(),
@@ -293,9 +80,31 @@ pub fn place(agent: &str, input: &Value) -> Option<PathBuf> {
     Agent::named(agent)?.speaker(input).place(input)
 }
 
-/// Processes an event of `agent` that arrived through the hook of `hook`,
-/// usually the same agent. Returns what the hook must print.
+/// Processes an event that arrived through the hook of `hook`. Returns what the
+/// hook must print: nothing, if the rules panic.
 pub(crate) async fn answer(
+    hook: &'static Agent,
+    input: Value,
+    mut daemon: DaemonHandle,
+) -> Answered {
+    let agent = hook.speaker(&input);
+    daemon.settings.gate = daemon.cx.config.gate(agent.name);
+    if !agent.asks {
+        daemon.settings.unsaved = daemon.settings.unsaved.min(Unsaved::Deny);
+    }
+    let answered = answer_from(hook, agent, input, &daemon);
+    let answered = AssertUnwindSafe(answered).catch_unwind().await;
+    answered.unwrap_or_else(|_| {
+        tracing::error!("a hook's rules broke off");
+        Answered {
+            printed: silence(),
+            undo: Vec::new(),
+        }
+    })
+}
+
+/// Processes an event of `agent`, usually that of `hook`.
+async fn answer_from(
     hook: &'static Agent,
     agent: &'static Agent,
     input: Value,
@@ -321,7 +130,7 @@ pub(crate) async fn answer(
     let Some(happened) = happened else {
         return answered;
     };
-    daemon.memory.heard(agent.name, &happened, daemon.now);
+    daemon.memory.heard(agent.name, &happened, daemon.cx.now);
     unanswered::make_up(daemon).await;
     if !daemon.memory.is_first(&happened, hook.name) {
         return answered;

@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use touchmark_engine::Input;
 use touchmark_proto::SessionId;
 use touchmark_proto::quoting::quoted;
 
 use super::agent::{Agent, Odd};
-use super::daemon_handle::{Consult, DaemonHandle};
-use crate::event::Event;
+use super::daemon_handle::DaemonHandle;
 
 /// The maximum number of kinds that are logged; further kinds are only counted.
 const KINDS: usize = 256;
@@ -43,8 +43,7 @@ pub(super) fn heard(daemon: &DaemonHandle, agent: &Agent, session: Option<Sessio
             agent.name
         );
     }
-    let consult = Consult::NotUnderstood(session);
-    let _loop_has_ended = daemon.inside.events.send(Event::Consult(consult));
+    daemon.cx.inside.feed(Input::HookNotUnderstood { session });
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The patches of Codex and of agents that adopted their format: which files
 //! they name, and the result if they apply cleanly.
 
-use super::{Change, Writing};
+use super::happened::{Change, Writing};
 
 /// The maximum number of files in one patch.
 const FILES: usize = 1_000;

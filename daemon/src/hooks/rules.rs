@@ -10,6 +10,7 @@ mod unsaved;
 mod worktrees;
 mod writes;
 
+use touchmark_engine::Input;
 use touchmark_engine::text::tokens;
 use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake, ModifiedTaken};
 use touchmark_proto::checkpoints::WarningTake;
@@ -20,8 +21,9 @@ use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, War
 use touchmark_proto::{ClientPath, Error, Hash, Request, SessionId};
 
 use super::daemon_handle::DaemonHandle;
+use super::happened::{Happened, Tool, Verdict, What};
 use super::memory::{Call, InDenial};
-use super::{Happened, Tool, Verdict, What, notice, running};
+use super::{notice, running};
 
 pub(super) use late::{make_up, with_late};
 
@@ -114,10 +116,9 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     let mut warning: Option<Warning> = None;
     if !standing.open || opens {
         let open = SessionOpen {
-            session: session.clone(),
             agent: Some(program),
             parent,
-            pid: None,
+            ..SessionOpen::new(session.clone())
         };
         match daemon.ask(open).await {
             Ok(opened) => warning = opened.warning,
@@ -135,16 +136,16 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     }
     match what {
         What::Prompt { .. } | What::ChildStart => {
-            daemon.memory.turn(&daemon.inside, &session, true)
+            daemon.memory.turn(&daemon.cx.inside, &session, true)
         }
         What::Stop { .. } | What::Interrupted | What::End | What::ChildEnd => {
-            daemon.memory.turn(&daemon.inside, &session, false);
+            daemon.memory.turn(&daemon.cx.inside, &session, false);
         }
         _ => {}
     }
     match what {
         What::Start { kept } => {
-            daemon.look_around();
+            daemon.look_around().await;
             if !kept {
                 compacted(daemon, &session).await;
             }
@@ -258,10 +259,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             Outcome::default()
         }
         What::End | What::ChildEnd => {
-            let close = SessionClose {
-                session: session.clone(),
-                forget: false,
-            };
+            let close = SessionClose::new(session.clone());
             let _closed_already = daemon.ask(close).await;
             Outcome::default()
         }
@@ -307,11 +305,11 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     if let Ok(count) = late
         && let Ok(count) = usize::try_from(count)
     {
-        daemon.memory.said(&daemon.inside, &session, count);
+        daemon.memory.said(&daemon.cx.inside, &session, count);
     }
     for undo in undos {
         let memory = &daemon.memory;
-        memory.say_of_undo(&daemon.inside, &session, undo, None);
+        memory.say_of_undo(&daemon.cx.inside, &session, undo, None);
     }
     if cursor != "-" {
         daemon.memory.undone(|undone| undone.told(&session));
@@ -354,13 +352,10 @@ async fn changed(
     path: Option<ClientPath>,
 ) -> Option<ModifiedTaken> {
     let take = ModifiedTake {
-        session: session.clone(),
-        peek: false,
         ack: Ack::Explicit,
         paths: path.map(|path| vec![path]),
-        sync: None,
-        verify: None,
         limit: u32::try_from(notice::FILES).ok(),
+        ..ModifiedTake::new(session.clone())
     };
     let mut taken = daemon.ask(take).await.ok()?;
     for change in &mut taken.changes {
@@ -395,10 +390,7 @@ async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
 }
 
 async fn compacted(daemon: &DaemonHandle, session: &SessionId) {
-    let ask = SessionCompacted {
-        session: session.clone(),
-        keep: Vec::new(),
-    };
+    let ask = SessionCompacted::new(session.clone());
     let _nothing_read = daemon.ask(ask).await;
 }
 
@@ -410,17 +402,10 @@ async fn before_command(
     call: &str,
     command: &str,
 ) -> Outcome {
-    let begin = CommandBegin {
-        session: session.clone(),
-        label: Some(cut(&tokens::masked(command), LABEL)),
-        paths: None,
-        pid: None,
-        bind: false,
-        call_id: Some(call.to_owned()),
-        ttl_ms: None,
-        formatter: false,
-        scope: Some(CommandScope::Workspace),
-    };
+    let begin = CommandBegin::new(session.clone())
+        .label(cut(&tokens::masked(command), LABEL))
+        .call_id(call)
+        .scope(CommandScope::Workspace);
     let label = begin.label.clone();
     let Ok(begun) = daemon.ask(begin).await else {
         return Outcome::default();
@@ -428,12 +413,9 @@ async fn before_command(
     running::await_begin(daemon, session, call, &begun.command, label);
     prints::before(daemon, session, cwd, call, command).await;
     Outcome {
-        undo: vec![Request::CommandEnd(CommandEnd {
-            command: None,
-            session: Some(session.clone()),
-            call_id: Some(call.to_owned()),
-            exit: None,
-        })],
+        undo: vec![Request::CommandEnd(
+            CommandEnd::new().session(session.clone()).call_id(call),
+        )],
         ..Outcome::default()
     }
 }
@@ -442,12 +424,7 @@ async fn before_command(
 /// else (MOD-1).
 async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
     running::came_back(daemon, session, call).await;
-    let end = CommandEnd {
-        command: None,
-        session: Some(session.clone()),
-        call_id: Some(call.to_owned()),
-        exit: None,
-    };
+    let end = CommandEnd::new().session(session.clone()).call_id(call);
     let ended = daemon.ask(end).await.ok()?;
     if let Some(row) = &ended.command {
         worktrees::command(daemon, session, row);
@@ -456,29 +433,33 @@ async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> 
 }
 
 async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
-    let abort = EditAbort {
-        edit: None,
-        session: Some(session.clone()),
-        call_id: Some(call.to_owned()),
-    };
+    let abort = EditAbort::new().session(session.clone()).call_id(call);
     let _ended_already = daemon.ask(abort).await;
 }
 
 /// Ends the edits and windows of tools that never returned, when the turn ends
 /// or the next begins.
-async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super::Standing) {
+async fn abort_left(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    standing: &super::standing::Standing,
+) {
     for call in &standing.edits {
         daemon.memory.recall(session, call);
         abort(daemon, session, call).await;
     }
     for (call, window) in &standing.windows {
         if running::never_ran(daemon, session, call) {
-            daemon.withdraw_window(window.clone());
+            daemon.cx.inside.feed(Input::CommandNeverRan {
+                command: window.clone(),
+            });
             continue;
         }
         running::came_back(daemon, session, call).await;
         // `command/end` is not used, since its answer would reach no client.
-        daemon.end_window(window.clone());
+        daemon.cx.inside.feed(Input::CommandUnheard {
+            command: window.clone(),
+        });
     }
 }
 
@@ -487,7 +468,7 @@ async fn abort_left(daemon: &DaemonHandle, session: &SessionId, standing: &super
 async fn never_ran(
     daemon: &DaemonHandle,
     session: &SessionId,
-    standing: &super::Standing,
+    standing: &super::standing::Standing,
     is_one: impl Fn(&String) -> bool,
 ) {
     for call in standing.edits.iter().filter(|call| is_one(call)) {
@@ -496,13 +477,15 @@ async fn never_ran(
     }
     for (call, window) in standing.windows.iter().filter(|(call, _)| is_one(call)) {
         running::forget(daemon, session, call);
-        daemon.withdraw_window(window.clone());
+        daemon.cx.inside.feed(Input::CommandNeverRan {
+            command: window.clone(),
+        });
     }
 }
 
 /// Ends what an agent's tools had begun, since its process has ended (HOOK-3).
 pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
-    daemon.memory.turn(&daemon.inside, session, false);
+    daemon.memory.turn(&daemon.cx.inside, session, false);
     let standing = daemon.standing(session).await;
     abort_left(daemon, session, &standing).await;
 }
@@ -526,12 +509,8 @@ async fn attached(
         .map(|content| Hash::of(content.as_bytes()))
         .filter(|hash| *hash == now.hash);
     let mention = FileMention {
-        session: session.clone(),
-        path,
         hash,
-        range: None,
-        step: None,
-        missed: false,
+        ..FileMention::new(session.clone(), path)
     };
     let _not_a_file = daemon.ask(mention).await;
 }

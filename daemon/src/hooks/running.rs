@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use touchmark_engine::Input;
 use touchmark_proto::commands::{CommandBegin, CommandScope};
 use touchmark_proto::{Millis, SessionId};
 
@@ -233,10 +234,10 @@ pub(super) fn await_begin(
         window: window.to_owned(),
         label,
         agent,
-        announced: (daemon.now, daemon.running),
+        announced: (daemon.cx.now, daemon.running),
         leads: Vec::new(),
         nothing_at: Vec::new(),
-        hook: daemon.process.map(proc::and_above).unwrap_or_default(),
+        hook: daemon.cx.process.map(proc::and_above).unwrap_or_default(),
     };
     daemon.memory.commands(|commands| commands.add(running));
     let (daemon, session, call) = (daemon.at_leisure(), session.clone(), call.to_owned());
@@ -247,7 +248,10 @@ pub(super) fn await_begin(
             match found {
                 None => return,
                 Some((window, Some(began))) => {
-                    daemon.command_began(window.clone(), began);
+                    daemon.cx.inside.feed(Input::CommandBegan {
+                        command: window.clone(),
+                        time: began,
+                    });
                     await_end(&daemon, &session, &call, window).await;
                     return;
                 }
@@ -289,7 +293,10 @@ async fn await_end(daemon: &DaemonHandle, session: &SessionId, call: &str, windo
     tokio::time::sleep(TOLD_WITHIN).await;
     if daemon.memory.commands(leads).is_some() {
         came_back(daemon, session, call).await;
-        daemon.end_window(window);
+        daemon
+            .cx
+            .inside
+            .feed(Input::CommandUnheard { command: window });
     }
 }
 
@@ -323,7 +330,7 @@ fn look(
 /// Handles the end of a command's tool: its window ends, and each of its
 /// processes that continues in the background gets a separate window.
 pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: &str) {
-    let hook = daemon.process.map(proc::and_above).unwrap_or_default();
+    let hook = daemon.cx.process.map(proc::and_above).unwrap_or_default();
     // No further look is made here: hooks of this event are running now.
     let unseen = is_unseen(daemon, session, call);
     let taken = daemon.memory.commands(|commands| {
@@ -335,7 +342,10 @@ pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: 
     };
     let not_before = running.not_before(daemon.present()).filter(|_| unseen);
     if let Some(time) = not_before {
-        daemon.command_began(running.window.clone(), time);
+        daemon.cx.inside.feed(Input::CommandBegan {
+            command: running.window.clone(),
+            time: time,
+        });
     }
     let mut left = open_left(daemon, &running, &hook, taken, &HashSet::new()).await;
     let daemon = daemon.at_leisure();
@@ -358,7 +368,10 @@ pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) 
     // Young processes count too here, since no tool has answered whose hook
     // they could be.
     if let Some((window, Some(began))) = look(daemon, session, call, Duration::ZERO) {
-        daemon.command_began(window, began);
+        daemon.cx.inside.feed(Input::CommandBegan {
+            command: window,
+            time: began,
+        });
     }
     let unseen = is_unseen(daemon, session, call);
     unseen
@@ -412,15 +425,11 @@ async fn open_left(
     let left = found.await.unwrap_or_default();
     for one in &left {
         let begin = CommandBegin {
-            session: running.session.clone(),
             label: running.label.clone(),
-            paths: None,
             pid: Some(one.process.pid),
-            bind: false,
-            call_id: None,
             ttl_ms: Some(LONGEST),
-            formatter: false,
             scope: Some(CommandScope::Workspace),
+            ..CommandBegin::new(running.session.clone())
         };
         let _not_stored = daemon.ask(begin).await;
     }

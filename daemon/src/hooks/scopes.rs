@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use touchmark_proto::SessionId;
 
 use super::fields::child;
-use super::{Happened, What};
+use super::happened::{Happened, What};
 
 /// The tool that runs a sub-agent.
 const TOOL: &str = "invoke_agent";
@@ -73,7 +73,7 @@ impl Scopes {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::Tool;
+    use super::super::happened::Tool;
     use super::*;
 
     fn event(what: What) -> Happened {
@@ -103,7 +103,7 @@ mod tests {
         event(What::After {
             call: call.to_owned(),
             tool: Tool::Other,
-            output: super::super::Output::default(),
+            output: super::super::happened::Output::default(),
             batch_end: true,
         })
     }

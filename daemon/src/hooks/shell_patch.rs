@@ -4,7 +4,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::{Change, Writing, patch};
+use super::happened::{Change, Writing};
+use super::patch;
 
 /// The maximum depth of commands within commands.
 const DEEP: usize = 2;

@@ -6,7 +6,7 @@ use std::mem::{Discriminant, discriminant};
 
 use touchmark_proto::SessionId;
 
-use super::{Happened, What};
+use super::happened::{Happened, What};
 
 /// The maximum number of events that are remembered; the oldest is forgotten
 /// first.

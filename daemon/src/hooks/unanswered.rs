@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use touchmark_proto::{Hash, Millis};
 
-use super::{Agent, DaemonHandle, Happened, Tool, What, rules};
+use super::agent::Agent;
+use super::daemon_handle::DaemonHandle;
+use super::happened::{Happened, Tool, What};
+use super::rules;
 use crate::life;
 use crate::system::open::{patient, private_itself};
 
@@ -139,7 +142,7 @@ fn take(state: &Path) -> io::Result<Vec<Unanswered>> {
 /// Processes the pending events, before anything else happens.
 pub(super) async fn make_up(daemon: &DaemonHandle) {
     let _one_at_a_time = daemon.memory.making_up.lock().await;
-    let state = daemon.state.clone();
+    let state = daemon.cx.workspace.places.state.clone();
     let taken = tokio::task::spawn_blocking(move || take(&state)).await;
     for unanswered in taken.ok().and_then(Result::ok).unwrap_or_default() {
         let (hook, happened) = (Agent::named(&unanswered.hook), &unanswered.happened);

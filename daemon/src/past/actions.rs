@@ -3,7 +3,6 @@
 //! remembers some of it.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::activity::{Activity, ActivityKind};
@@ -12,10 +11,11 @@ use touchmark_proto::commands::{CommandList, CommandRow};
 use touchmark_proto::daemon::Sync;
 use touchmark_proto::sessions::SessionList;
 use touchmark_proto::undo::{UndoList, UndoRow};
-use touchmark_proto::{Clock, Error, Millis, RelPath, SessionId, native};
+use touchmark_proto::{Clock, Error, Millis, RelPath, SessionId};
 
 use super::operations::{Operation, operations};
-use crate::history::{Past, aside};
+use crate::context::aside;
+use crate::history::Past;
 
 /// The maximum number of commands, which are all that are kept.
 const COMMANDS: u32 = 1_000;
@@ -33,7 +33,7 @@ impl Past {
         if !is_any(ActivityKind::OF_PEOPLE) {
             return Ok(Vec::new());
         }
-        let now = self.inside.ask(Sync {}).await?.clock;
+        let now = self.cx.inside.ask(Sync {}).await?.clock;
         let sessions = self.sessions().await?;
         let mut lasting = self.look(|log| log.lasting_after(0)).await??;
         lasting.extend(self.look(|log| log.claims(None)).await??);
@@ -48,7 +48,7 @@ impl Past {
         }
         rows.extend(commands.into_iter().map(|row| command(row, now)));
         if is_any(&[ActivityKind::Undo, ActivityKind::Redo]) {
-            for row in self.inside.ask(UndoList {}).await?.undos {
+            for row in self.cx.inside.ask(UndoList {}).await?.undos {
                 let begun = self.clock_at(row.time).await?;
                 rows.push(undo(row, begun, &lasting, &sessions));
             }
@@ -71,7 +71,7 @@ impl Past {
         let mut cursor = None;
         loop {
             let limit = None;
-            let page = self.inside.ask(SessionList { limit, cursor }).await?;
+            let page = self.cx.inside.ask(SessionList { limit, cursor }).await?;
             let rows = page.sessions.into_iter();
             sessions.extend(rows.map(|row| (row.session, row.label)));
             cursor = page.more;
@@ -82,24 +82,21 @@ impl Past {
     }
 
     async fn commands(&self) -> Result<Vec<CommandRow>, Error> {
-        let ask = CommandList {
-            session: None,
-            limit: Some(COMMANDS),
-        };
-        Ok(self.inside.ask(ask).await?.commands)
+        let ask = CommandList::new().limit(COMMANDS);
+        Ok(self.cx.inside.ask(ask).await?.commands)
     }
 
     /// Returns the rows of git's operations since this state began. What a
     /// command did whose line names git is added to the command instead.
     async fn git(&self, commands: &mut [CommandRow]) -> Result<Vec<Activity>, Error> {
-        let root = native::name(&self.root).into_owned();
-        let places = self.places.clone();
-        let found = aside(move || operations(Path::new(&root), &places)).await?;
+        let root = self.cx.workspace.root.clone();
+        let places = self.cx.workspace.places.clone();
+        let found = aside(move || operations(&root, &places)).await?;
         let mut rows = Vec::new();
         for one in found {
             // Git's log has whole seconds. What happened in the state's first
             // second may have been before it.
-            if one.second <= self.epoch / 1_000 {
+            if one.second <= self.cx.epoch / 1_000 {
                 continue;
             }
             let second = one.second;
@@ -139,11 +136,10 @@ impl Past {
         let mut cursor = None;
         loop {
             let ask = CheckpointList {
-                session: session.clone(),
-                limit: None,
                 cursor,
+                ..CheckpointList::new(session.clone())
             };
-            let page = self.inside.ask(ask).await?;
+            let page = self.cx.inside.ask(ask).await?;
             for row in page.checkpoints {
                 rows.push(Activity {
                     session: Some(session.clone()),
@@ -227,7 +223,7 @@ impl Past {
 
     fn clock(&self, n: u64) -> Clock {
         Clock {
-            epoch: self.epoch,
+            epoch: self.cx.epoch,
             n,
         }
     }

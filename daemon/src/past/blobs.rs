@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::git::files::read;
 use crate::git::index::ObjectId;
-use crate::survival::reflog::Move;
+use crate::git::reflog::Move;
 use crate::system::open::{check_owner, patient};
 use crate::system::stat::MetadataExt as _;
 

@@ -20,7 +20,7 @@ impl Undoer {
     pub(crate) async fn claim(&self, ask: &Claim) -> Result<Claimed, Error> {
         let _one = self.journal.alone().await;
         // All earlier writes are recorded when this returns (SYNC-1).
-        self.inside.ask(Sync {}).await?;
+        self.cx.inside.ask(Sync {}).await?;
         let below: Vec<RelPath> = ask
             .paths
             .iter()
@@ -45,9 +45,9 @@ impl Undoer {
             )
             .hint("name the lines, as in `touchmark claim PATH:10-12 --by you`"));
         }
-        self.inside.record(facts);
+        self.cx.inside.record(facts);
         // The answer is sent once the facts are committed.
-        self.inside.ask(Ping {}).await?;
+        self.cx.inside.ask(Ping {}).await?;
         Ok(claimed)
     }
 

@@ -17,8 +17,8 @@ use super::converted::converted;
 use super::moves::{Changed, Kind, Timed};
 use super::place::{AROUND, Place};
 use crate::git::index::ObjectId;
+use crate::git::reflog::Move;
 use crate::store::Reader;
-use crate::survival::reflog::Move;
 use crate::system::open::patient;
 use crate::system::stat::modified_ms;
 

@@ -3,16 +3,17 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Carriage, Fact, Record};
-use touchmark_proto::{Millis, Places, RelPath};
+use touchmark_proto::daemon::Ping;
+use touchmark_proto::{Error, Millis, Places, RelPath};
 
 use super::judge::{Job, OnDisk, is_doubtful, on_disk};
 use super::place::{Place, path_in, top_above};
-use crate::hooks::Consult;
 use crate::inside::Inside;
-use crate::store::{Reader, StoreError};
+use crate::store::{Reader, Readers, StoreError};
 
 /// The most versions that wait. Those above it are not looked at: they count as
 /// their authors'.
@@ -40,6 +41,9 @@ const LARGEST_AHEAD: u64 = 256 << 10;
 /// more versions are looked at.
 const FACTS: usize = 500;
 
+/// How long an answer waits for the looks at versions that git may have brought.
+const LOOKING: Duration = Duration::from_secs(10);
+
 /// The most repositories that are remembered.
 const MOST_PLACES: usize = 64;
 
@@ -49,6 +53,7 @@ pub(crate) struct Looks {
     /// The workspace's canonical path.
     root: PathBuf,
     user: Places,
+    store: Readers,
     queue: Mutex<Queue>,
     /// The number of the newest fact of the daemon before this one; `None` when
     /// its last versions were looked at.
@@ -203,10 +208,11 @@ fn placed(root: &Path, waiting: Vec<Waits>) -> Vec<Placed> {
 impl Looks {
     /// Creates the queue for a workspace, whose user has these directories.
     /// `newest` is the number of the newest fact in its log.
-    pub(crate) fn new(root: PathBuf, user: Places, newest: u64) -> Self {
+    pub(crate) fn new(root: PathBuf, user: Places, store: Readers, newest: u64) -> Self {
         Self {
             root,
             user,
+            store,
             queue: Mutex::default(),
             before: Mutex::new(Some(newest)),
             open: Mutex::default(),
@@ -232,10 +238,33 @@ impl Looks {
         starts
     }
 
+    /// Waits until it is known of all recorded versions whether git brought them
+    /// (HIST-8), and these results are recorded. Not longer than [`LOOKING`]:
+    /// a version on a mount that hangs then counts as its author's.
+    ///
+    /// # Errors
+    /// `shuttingDown`.
+    pub(crate) async fn looked(self: &Arc<Self>, inside: &Inside) -> Result<(), Error> {
+        let (looks, own) = (Arc::clone(self), inside.clone());
+        let (answer, is_answered) = oneshot::channel();
+        let looked = async {
+            // On the loop, which has queued all versions that are recorded now.
+            let waits = inside.look(move |_| {
+                if looks.wait(answer) {
+                    tokio::spawn(looks.run(own));
+                }
+            });
+            waits.await;
+            is_answered.await
+        };
+        let _or_too_late = tokio::time::timeout(LOOKING, looked).await;
+        inside.ask(Ping {}).await.map(drop)
+    }
+
     /// Completes `answer` once all versions that are queued now were looked at,
     /// and the results were passed to the loop.
     /// Returns whether [`run`](Self::run) is to be called.
-    pub(crate) fn wait(&self, answer: oneshot::Sender<()>) -> bool {
+    fn wait(&self, answer: oneshot::Sender<()>) -> bool {
         let mut queue = self.locked();
         queue.waiting.push(Waits::Answer(answer));
         !std::mem::replace(&mut queue.is_running, true)
@@ -257,7 +286,7 @@ impl Looks {
             let Ok(waiting) = placed else { continue };
             // Without a repository the log is not opened.
             let log = match self.has_work(&waiting) {
-                true => inside.consult(|answer| Consult::Log { answer }).await,
+                true => Some(self.store.open()),
                 false => None,
             };
             let (looks, to) = (Arc::clone(&self), inside.clone());

@@ -3,7 +3,6 @@
 //! - [`actions`]: commands, undos, restores, reviews, prompts and git's moves,
 //!   as rows of `activity/list`. [`operations`]: what git did, from its log of
 //!   `HEAD`.
-//! - [`blamed`]: who wrote the lines of one content, page by page.
 //! - [`claim`]: the user says who wrote a change. [`committed`]: which commits
 //!   lines belong to. [`notes`]: the agents that the notes of commits name.
 //! - [`unmerged`]: which files are in the middle of a merge.
@@ -35,7 +34,6 @@
 //! - [`looks`]: the queue of versions to look at.
 
 pub(crate) mod actions;
-mod blamed;
 mod blobs;
 mod claim;
 pub(crate) mod committed;
@@ -58,9 +56,19 @@ pub(crate) mod undos;
 pub(crate) mod unmerged;
 pub(crate) mod versions;
 
-pub(crate) use blamed::{Blamed, LongBlame, Part, Subject};
+use std::sync::Arc;
+
 pub(crate) use blobs::Blobs;
 pub(crate) use decide::Lineages;
 pub(crate) use lineage::Lineage;
 pub(crate) use looks::Looks;
 pub(crate) use place::top_of;
+
+/// What is known of where the contents of files come from.
+#[derive(Clone)]
+pub(crate) struct Origins {
+    /// Which versions git brought.
+    pub(crate) looks: Arc<Looks>,
+    /// Which names stand for which files.
+    pub(crate) lineages: Arc<Lineages>,
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::blobs::{Nanos, SECOND};
 use crate::git::WorkTree;
 use crate::git::index::ObjectId;
-use crate::survival::reflog::Move;
+use crate::git::reflog::Move;
 
 /// How long git may take to compare two commits.
 const TIME: Duration = Duration::from_secs(20);

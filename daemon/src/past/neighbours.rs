@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use touchmark_proto::{AuthorKind, Hash, LineRange, Places, RelPath, SessionId, native};
 
+use crate::git::reflog::moves_in;
 use crate::git::{Limits, Object, Objects, WorkTree};
-use crate::survival::reflog::moves_in;
 use crate::worktrees::Neighbour;
 
 /// The most bytes of a worktree's log of `HEAD` that are read, the newest.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use touchmark_proto::Places;
 
+use crate::git::reflog::{self, Move};
 use crate::git::{WorkTree, files};
-use crate::survival::reflog::{self, Move};
 
 /// The number of digits of a commit's id that are shown.
 const DIGITS: usize = 7;

@@ -15,9 +15,9 @@ use super::moves::{self, Changed, Timed};
 use super::stashes::Stashes;
 use crate::git::files::Configured;
 use crate::git::index::{Entry, GitIndex, ObjectId};
+use crate::git::reflog::{self, Move};
 use crate::git::waiting::Waiting;
 use crate::git::{Limits, Object, Objects, WorkTree};
-use crate::survival::reflog::{self, Move};
 use crate::system::stat::MetadataExt as _;
 
 /// How long a git process that holds the index is waited for. A version is

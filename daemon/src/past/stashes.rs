@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::blobs::{Nanos, written};
-use crate::survival::reflog::moves_in;
+use crate::git::reflog::moves_in;
 
 /// The most stashes that are remembered, the newest.
 const MOST: usize = 16;

@@ -10,9 +10,9 @@ use touchmark_proto::{
     Author, ClientPath, Clock, Error, Evidence, Hash, RelPath, Version, VersionKind, native,
 };
 
+use super::Lineage;
+use super::Origins;
 use super::lineage::Snapshot;
-use super::{Lineage, Lineages};
-use crate::hooks::Consult;
 use crate::inside::Inside;
 use crate::store::Reader;
 
@@ -46,7 +46,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) inside: &'a Inside,
     /// The log and the stored contents.
     pub(crate) log: &'a Arc<Mutex<Reader>>,
-    pub(crate) lineages: &'a Lineages,
+    pub(crate) origins: &'a Origins,
     /// What was known of them when the request began, if it is about many files.
     /// What git brought until then was found out before.
     pub(crate) known: Option<&'a Snapshot>,
@@ -65,7 +65,7 @@ impl Sources<'_> {
     pub(crate) async fn lineage(&self, rows: &[Version]) -> Result<Snapshot, Error> {
         match self.covering(rows) {
             Some(known) => Ok(known.clone()),
-            None => self.lineages.now(self.inside, self.log).await,
+            None => self.origins.lineages.now(self.inside, self.log).await,
         }
     }
 
@@ -76,7 +76,7 @@ impl Sources<'_> {
     pub(crate) async fn looked(&self, versions: &[Version]) -> Result<(), Error> {
         match self.covering(versions) {
             Some(_) => Ok(()),
-            None => self.inside.looked().await,
+            None => self.origins.looks.looked(self.inside).await,
         }
     }
 
@@ -113,7 +113,7 @@ pub(crate) async fn versions(
 ) -> Result<OneFile, Error> {
     let Sources {
         inside,
-        lineages,
+        origins,
         root,
         verifies,
         ..
@@ -123,7 +123,7 @@ pub(crate) async fn versions(
     // recorded before an answer about that name.
     let came = rows.iter().rfind(|version| version.from.is_some());
     if let Some(from) = came.and_then(|came| came.from.as_ref())
-        && came.is_some_and(|came| lineages.is_recent(came.time))
+        && came.is_some_and(|came| origins.lineages.is_recent(came.time))
     {
         look_at(inside, from).await;
     }
@@ -131,7 +131,7 @@ pub(crate) async fn versions(
         Some(last) => last.path.clone(),
         None => {
             let name = within(path, &native::bytes(root))?;
-            lineages.adopt(sources, name.clone()).await?;
+            origins.lineages.adopt(sources, name.clone()).await?;
             name
         }
     };
@@ -159,13 +159,7 @@ pub(crate) async fn versions(
 /// is recorded. Without that it may be recorded later: it could be the middle of
 /// a save.
 pub(crate) async fn look_at(inside: &Inside, name: &RelPath) {
-    let ask = FileHistory {
-        path: name.into(),
-        before: None,
-        limit: Some(1),
-        sync: None,
-        verify: None,
-    };
+    let ask = FileHistory::new(name).limit(1);
     if let Err(error) = inside.ask(ask).await {
         tracing::debug!("an earlier name: {error}");
     }
@@ -272,7 +266,7 @@ async fn of_one_name(
     // The file may not have been tracked lately.
     if let Some(last) = versions.last() {
         let file = last.path.clone();
-        let tracked = inside.consult(|answer| Consult::Tracked { path: file, answer });
+        let tracked = inside.look(move |state| Some(state.paths.get(&file)?.held.hash));
         if !verifies && tracked.await.flatten() == Some(last.hash) {
             return Ok(versions);
         }
@@ -296,11 +290,10 @@ pub(crate) async fn pages(
     loop {
         let page = inside
             .ask(FileHistory {
-                path: path.clone(),
                 before,
                 limit: Some(PAGE),
                 sync: before.map_or(sync, |_| Some(false)),
-                verify: None,
+                ..FileHistory::new(path.clone())
             })
             .await?;
         all.extend(page.versions);

@@ -15,8 +15,8 @@ use super::known::Known;
 use super::made::{MOST_COMMITS, MOST_MOVES, Made, made};
 use super::times::Times;
 use crate::git::index::GitIndex;
+use crate::git::reflog;
 use crate::git::{Limits, Objects, WorkTree};
-use crate::survival::reflog;
 
 /// The last commit of a workspace, without what agents have committed.
 #[derive(Debug, Default)]

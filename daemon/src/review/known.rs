@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 
 use touchmark_engine::history::Step;
-use touchmark_proto::{FileMode, RelPath, native};
+use touchmark_proto::{FileMode, Hash, RelPath, native};
 
 use super::commits::{Commits, Touched};
 use super::made::Made;
-use super::state::{CommittedHash, CommittedState, hash_of};
 use crate::git::{Commit, name_of, step};
 
 /// How many files git is asked about in one run.
@@ -22,6 +21,26 @@ pub(super) struct Asked {
     pub(super) names: Vec<RelPath>,
     /// Whether its mode is asked for.
     pub(super) has_mode: bool,
+}
+
+/// The hash of the user's committed content of a file: `None` if it is not
+/// known, `Some(None)` if the commit does not have the file.
+pub(super) type CommittedHash = Option<Option<Hash>>;
+
+/// What the user has committed of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CommittedState {
+    pub(super) hash: CommittedHash,
+    /// [`Commits::mode`](Commits::mode), if it was asked for.
+    pub(super) mode: Option<FileMode>,
+}
+
+fn hash_of(committed: &Step) -> CommittedHash {
+    match committed {
+        Step::NotKept => None,
+        Step::Absent => Some(None),
+        Step::Held(bytes) => Some(Some(Hash::of(bytes))),
+    }
 }
 
 /// What the last look at the commits found out, for the next one.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::times::Times;
+use crate::git::reflog::Move;
 use crate::git::{Commit, Objects};
-use crate::survival::reflog::Move;
 
 /// The maximum number of commits that are searched for those of agents.
 pub(super) const MOST_COMMITS: usize = 1_000;

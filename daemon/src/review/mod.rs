@@ -2,7 +2,7 @@
 
 mod commits;
 mod converted;
-mod kept;
+pub(crate) mod kept;
 mod known;
 mod made;
 mod settled;
@@ -25,6 +25,7 @@ use touchmark_proto::review::{
 use touchmark_proto::undo::Undone;
 use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Hash, RelPath, SessionId, Version};
 
+use crate::context::aside;
 use crate::guard::Name;
 use crate::history::Chain;
 use crate::undo::{Plan, Undoer, is_below, is_of, real_of};
@@ -76,7 +77,7 @@ impl Undoer {
         let mut written = self.written_by_agents(&lineage).await?;
         // Files that were moved while nobody looked are found first.
         let names = written.keys().cloned().collect();
-        if self.lineages.find(self.sources(), names).await? {
+        if self.origins.lineages.find(self.sources(), names).await? {
             lineage = self.lineage().await?;
             written = self.written_by_agents(&lineage).await?;
         }
@@ -210,7 +211,7 @@ impl Undoer {
             }
         }
         self.kept.write()?;
-        self.inside.record(facts(&files));
+        self.cx.inside.record(facts(&files));
         let paths = files.into_iter().map(|(queued, _)| queued.path);
         self.settle(paths.collect());
         Ok(ReviewKept { kept })
@@ -386,23 +387,16 @@ impl Undoer {
 
     /// Reads which commits are the user's and which are agents'.
     async fn commits(&self) -> Result<Committed, Error> {
-        let commands = CommandList {
-            session: None,
-            limit: Some(COMMANDS),
-        };
-        let commands = self.inside.ask(commands).await?.commands;
-        let (root, places) = (self.root.clone(), self.places.clone());
+        let commands = CommandList::new().limit(COMMANDS);
+        let commands = self.cx.inside.ask(commands).await?.commands;
+        let (root, places) = (
+            self.cx.workspace.root.clone(),
+            self.cx.workspace.places.clone(),
+        );
         let known = Arc::clone(&self.kept.known);
         let commits = aside(move || Commits::look(&root, &places, &commands, known)).await?;
         Ok(Arc::new(Mutex::new(commits)))
     }
-}
-
-/// Runs a function on a blocking thread, so that the event loop does not wait
-/// for it.
-async fn aside<T: Send + 'static>(reckon: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    let reckoned = tokio::task::spawn_blocking(reckon).await;
-    reckoned.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }
 
 impl Queued {

@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError};
 use touchmark_engine::Fact;
 use touchmark_proto::{AuthorKind, Error, FileMode, Hash, RelPath};
 
-use super::aside;
 use super::known::Asked;
 use super::state::committed;
+use crate::context::aside;
 use crate::past::Lineage;
 use crate::undo::Undoer;
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use touchmark_engine::history::Step;
-use touchmark_proto::{Error, FileMode, Hash, RelPath};
+use touchmark_proto::{Error, Hash, RelPath};
 
+use super::Committed;
 use super::kept::Moment;
-use super::known::Asked;
-use super::{Committed, aside};
+use super::known::{Asked, CommittedState};
+use crate::context::aside;
 use crate::guard::Name;
 use crate::undo::Undoer;
 
@@ -32,18 +32,6 @@ impl Undoer {
         })
         .await
     }
-}
-
-/// The hash of the user's committed content of a file: `None` if it is not
-/// known, `Some(None)` if the commit does not have the file.
-pub(super) type CommittedHash = Option<Option<Hash>>;
-
-/// What the user has committed of a file.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CommittedState {
-    pub(super) hash: CommittedHash,
-    /// [`Commits::mode`](super::commits::Commits::mode), if it was asked for.
-    pub(super) mode: Option<FileMode>,
 }
 
 impl CommittedState {
@@ -76,12 +64,4 @@ pub(super) async fn committed(
         commits.states(files)
     })
     .await
-}
-
-pub(super) fn hash_of(committed: &Step) -> CommittedHash {
-    match committed {
-        Step::NotKept => None,
-        Step::Absent => Some(None),
-        Step::Held(bytes) => Some(Some(Hash::of(bytes))),
-    }
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use touchmark_proto::Millis;
 use touchmark_proto::commands::CommandRow;
 
+use crate::git::reflog::Move;
 use crate::git::{Commit, WorkTree};
 use crate::past::Blobs;
-use crate::survival::reflog::Move;
 
 /// How far the time of a new file may be behind the daemon's clock, in
 /// milliseconds: the kernel takes it from its last tick, and the daemon's clock

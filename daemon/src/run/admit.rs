@@ -6,7 +6,9 @@ use std::time::Instant;
 use touchmark_engine::Input;
 use touchmark_proto::{ConnectionId, Error as Refusal, ErrorCode, Millis, Request, RequestId};
 
-use super::{ACCEPT_PAUSE, Asked, Daemon, say};
+use super::clients::Asked;
+use super::{ACCEPT_PAUSE, Daemon};
+use crate::context::storage;
 use crate::socket::{Peer, Stream, credentials, serve};
 
 impl Daemon {
@@ -15,7 +17,7 @@ impl Daemon {
             Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!("connections cannot be accepted: {error}");
-                self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
+                self.clients.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
                 return;
             }
         };
@@ -24,7 +26,7 @@ impl Daemon {
             return credentials::refuse(stream, error);
         }
         let most = self.options.config.connections;
-        if self.peers.len() >= most as usize {
+        if self.clients.peers.len() >= most as usize {
             let error = Refusal::new(
                 ErrorCode::TooLarge,
                 format!("{most} connections are open already"),
@@ -34,12 +36,11 @@ impl Daemon {
                 error.hint("close some, or raise limits.connections"),
             );
         }
-        self.last_connection += 1;
-        let id = ConnectionId(self.last_connection);
+        let id = self.clients.new_connection();
         let peer = Arc::new(Peer::new(id, stream));
-        self.peers.insert(id, Arc::clone(&peer));
+        self.clients.peers.insert(id, Arc::clone(&peer));
         self.fleet.connected(id);
-        tokio::spawn(serve(peer, Arc::clone(&self.hub)));
+        tokio::spawn(serve(peer, Arc::clone(&self.clients.hub)));
     }
 
     pub(super) fn ask(
@@ -49,16 +50,16 @@ impl Daemon {
         ask: Request,
         until: Option<Millis>,
     ) {
-        self.requests += 1;
+        self.clients.requests += 1;
         self.asked_by(connection, &ask);
         let asked = Asked::new(connection, &ask, until);
-        if let (true, Some(cause)) = (asked.changes_state, &self.storage_trouble) {
+        if let (true, Some(cause)) = (asked.changes_state, &self.storage.trouble) {
             // It would take effect in memory and be lost with the next restart.
-            let refusal = say::storage(cause);
-            return self.answer(asked, request, Err(refusal));
+            let refusal = storage(cause);
+            return self.clients.answer(asked, request, Err(refusal));
         }
         self.look_at_moved(&ask);
-        self.asked.insert(request, asked);
+        self.clients.asked.insert(request, asked);
         if matches!(ask, Request::Subscribe(_)) {
             // Set first, so that facts recorded from the subscription on are
             // published and need no lookup in the log.

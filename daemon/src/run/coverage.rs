@@ -24,7 +24,7 @@ impl Daemon {
             return;
         }
         self.compare_blind_paths(false);
-        if let Err(error) = self.watcher.fence(fence) {
+        if let Err(error) = self.disk.watcher.fence(fence) {
             tracing::debug!("{error}");
             self.decide(Input::FenceFailed { fence });
         }
@@ -34,7 +34,7 @@ impl Daemon {
     /// still exists.
     pub(super) fn look_around(&mut self) -> bool {
         let mut inputs = Vec::new();
-        self.watcher.look_around(&mut inputs);
+        self.disk.watcher.look_around(&mut inputs);
         for input in inputs {
             self.decide(input);
         }
@@ -45,7 +45,7 @@ impl Daemon {
     /// Ends the daemon if the watcher has found that the workspace's directory
     /// is gone. Returns whether it is.
     pub(super) fn end_if_gone(&mut self) -> bool {
-        let gone = self.watcher.root_gone();
+        let gone = self.disk.watcher.root_gone();
         if gone {
             self.ending = Some(Ending::Done(GONE));
         }
@@ -55,13 +55,13 @@ impl Daemon {
     /// Orders a comparison of all blind paths. `at_once`: also if no query
     /// needs it.
     fn compare_blind_paths(&mut self, at_once: bool) {
-        if self.watcher.degraded().is_empty() {
+        if self.disk.watcher.degraded().is_empty() {
             return;
         }
         let state = self.engine.state();
         let paths = state.paths.keys().chain(state.names.others());
         let paths: Vec<_> = paths
-            .filter(|path| self.watcher.blind(path))
+            .filter(|path| self.disk.watcher.blind(path))
             .cloned()
             .collect();
         if !paths.is_empty() {
@@ -71,13 +71,13 @@ impl Daemon {
 
     /// Looks at degraded places from time to time, while there are any.
     pub(super) fn look_at_coverage(&mut self, now: Instant) {
-        if self.watcher.degraded().is_empty() {
-            self.next_mend = None;
-        } else if *self.next_mend.get_or_insert(now + MEND_PACE) <= now {
-            self.next_mend = Some(now + MEND_PACE);
+        if self.disk.watcher.degraded().is_empty() {
+            self.disk.next_mend = None;
+        } else if *self.disk.next_mend.get_or_insert(now + MEND_PACE) <= now {
+            self.disk.next_mend = Some(now + MEND_PACE);
             self.mend_coverage();
-            self.fleet.looked(self.watcher.lacks_backend());
-            if !self.subscriptions.is_empty() {
+            self.fleet.looked(self.disk.watcher.lacks_backend());
+            if !self.clients.subscriptions.is_empty() {
                 self.compare_blind_paths(true);
                 self.carry_out_all();
             }
@@ -89,7 +89,7 @@ impl Daemon {
     /// Tries again to watch the places that could not be watched.
     pub(super) fn mend_coverage(&mut self) {
         let mut inputs = Vec::new();
-        self.watcher.mend(&mut inputs);
+        self.disk.watcher.mend(&mut inputs);
         self.feed_all(inputs);
         self.look_around();
         self.carry_out_all();
@@ -99,13 +99,13 @@ impl Daemon {
     /// last turn.
     fn tell_degraded(&mut self) {
         let degraded = self.degraded();
-        if degraded == self.told_degraded {
+        if degraded == self.disk.told {
             return;
         }
         let state = self.engine.state();
         for part in degraded
             .iter()
-            .filter(|part| !self.told_degraded.contains(part))
+            .filter(|part| !self.disk.told.contains(part))
         {
             tracing::warn!(
                 path = part.path.as_ref().map(tracing::field::display),
@@ -125,6 +125,6 @@ impl Daemon {
                 lines: None,
             })));
         }
-        self.told_degraded = degraded;
+        self.disk.told = degraded;
     }
 }

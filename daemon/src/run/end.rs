@@ -7,7 +7,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 use touchmark_proto::{Error as Refusal, ErrorCode};
 
-use super::{Asked, Daemon};
+use super::Daemon;
+use super::clients::Asked;
 use crate::event::Event;
 use crate::failpoint;
 use crate::life::Lock;
@@ -46,8 +47,8 @@ impl Daemon {
             None => {}
         }
         let deadline = Instant::now() + PATIENCE;
-        self.searches.end();
-        self.end_hooks();
+        self.parts.searches.end();
+        self.clients.end_calls();
         self.close_turn();
         while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {
@@ -59,7 +60,7 @@ impl Daemon {
                     until,
                 })) => {
                     let asked = Asked::new(connection, &ask, until);
-                    self.answer(asked, request, Err(ending()));
+                    self.clients.answer(asked, request, Err(ending()));
                 }
                 // Results of writes and reads in progress still count.
                 Ok(Some(
@@ -67,7 +68,7 @@ impl Daemon {
                     | Event::Disconnected(_)
                     | Event::Written { .. }
                     | Event::Read { .. }
-                    | Event::Describe { .. }
+                    | Event::Look(_)
                     | Event::Answered { .. }),
                 )) => {
                     self.take(event);
@@ -77,57 +78,54 @@ impl Daemon {
                 Ok(None) | Err(_) => break,
             }
         }
-        self.guard.look_at_all_moved();
-        for (request, asked) in std::mem::take(&mut self.asked) {
-            self.answer(asked, request, Err(ending()));
+        self.workspace.guard.look_at_all_moved();
+        for (request, asked) in std::mem::take(&mut self.clients.asked) {
+            self.clients.answer(asked, request, Err(ending()));
         }
-        for peer in self.peers.values() {
+        for peer in self.clients.peers.values() {
             peer.close();
         }
-        while !self.peers.is_empty() {
+        while !self.clients.peers.is_empty() {
             match timeout_at(deadline, events.recv()).await {
                 Ok(Some(Event::Disconnected(connection))) => {
-                    self.peers.remove(&connection);
+                    self.clients.peers.remove(&connection);
                 }
-                Ok(Some(event @ Event::Describe { .. })) => self.take(event),
+                Ok(Some(event @ Event::Look(_))) => self.take(event),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
         }
         self.end_telemetry(&mut events).await;
-        let news =
-            self.next_snapshot.has_news() || self.stamps_in_snapshot != self.engine.stamps_noted();
-        if !again && news && self.storage_trouble.is_none() {
+        let news = self.storage.next_snapshot.has_news()
+            || self.storage.stamps_in_snapshot != self.engine.stamps_noted();
+        if !again && news && self.storage.trouble.is_none() {
             self.snapshot();
         }
-        self.time.keep();
+        self.workspace.time.keep();
         let Self {
-            store,
-            log,
-            watcher,
-            listener,
-            lock,
+            storage,
+            disk,
+            clients,
             options,
             fleet,
             ..
         } = self;
-        drop(log);
         // The others must not calculate with a daemon that ends.
         drop(fleet);
         failpoint::pass("end: about to close the store");
-        store.close();
+        storage.close();
         failpoint::pass("end: the store is closed");
-        drop(watcher);
+        drop(disk);
         let _gone_already = std::fs::remove_dir_all(&options.places.fence);
         if again {
             // Clients that connect meanwhile wait.
-            return Some((listener, lock));
+            return Some((clients.listener, clients.lock));
         }
         // The socket is removed first, so that the next owner of the lock finds
         // no stale one.
-        drop(listener);
+        drop(clients.listener);
         failpoint::pass("end: the socket is gone");
-        drop(lock);
+        drop(clients.lock);
         failpoint::pass("end: the lock is gone");
         None
     }

@@ -120,7 +120,7 @@ impl Daemon {
 
     /// Sets the time of the last use.
     pub(super) fn used(&mut self) {
-        self.last_use = Instant::now();
+        self.clients.last_use = Instant::now();
         self.fleet.used = fleet::uptime();
     }
 
@@ -131,7 +131,7 @@ impl Daemon {
 
     /// Returns what started the daemon.
     pub(super) fn started_by(&self) -> StartedBy {
-        match (self.options.on_demand, self.listener.is_passed()) {
+        match (self.options.on_demand, self.clients.listener.is_passed()) {
             (true, _) => StartedBy::Client,
             (false, true) => StartedBy::Socket,
             (false, false) => StartedBy::User,
@@ -152,13 +152,16 @@ impl Daemon {
         }
         let grown = match self.fleet.checked {
             // A start is over when the first client has its answer.
-            None => (self.requests > 0 && self.asked.is_empty()) || !self.options.on_demand,
+            None => {
+                (self.clients.requests > 0 && self.clients.asked.is_empty())
+                    || !self.options.on_demand
+            }
             Some((before, bytes)) => {
                 let (step, bytes_step) = self.fleet.steps;
                 watches >= before + step || memory >= bytes + bytes_step
             }
         };
-        let lacks_instance = self.fleet.checked.is_none() && self.watcher.lacks_backend();
+        let lacks_instance = self.fleet.checked.is_none() && self.disk.watcher.lacks_backend();
         let lacks_instance = lacks_instance || self.fleet.lacks_instance;
         let ends = self.ending.is_some();
         if self.fleet.is_checking || ends || !(grown || self.fleet.lacks_instance) {
@@ -194,9 +197,9 @@ impl Daemon {
 
     fn write_numbers(&mut self) {
         let written = &self.fleet.written;
-        let serves = !self.peers.is_empty();
-        let watches = self.watcher.watched() as u64;
-        let instances = u64::from(self.watcher.has_instance());
+        let serves = !self.clients.peers.is_empty();
+        let watches = self.disk.watcher.watched() as u64;
+        let instances = u64::from(self.disk.watcher.has_instance());
         let changed = serves != written.serves
             || instances != written.instances
             || watches.abs_diff(written.watches) >= self.fleet.steps.0
@@ -225,7 +228,7 @@ impl Daemon {
     /// Takes the result of a check.
     pub(super) fn shared(&mut self, ended: usize) {
         self.fleet.is_checking = false;
-        if ended > 0 && self.watcher.lacks_backend() {
+        if ended > 0 && self.disk.watcher.lacks_backend() {
             self.mend_coverage();
         }
     }
@@ -259,7 +262,7 @@ impl Daemon {
         ask: &FleetYield,
     ) -> Option<&'static str> {
         // A client that has connected and was not accepted yet counts too.
-        for stream in self.listener.waiting() {
+        for stream in self.clients.listener.waiting() {
             self.accepted(Ok(stream));
         }
         let counts = self.engine.counts();
@@ -271,11 +274,11 @@ impl Daemon {
             (counts.open_edits > 0, "an edit is open"),
             (counts.open_commands > 0, "a command runs"),
             (
-                self.peers.keys().any(|peer| *peer != connection),
+                self.clients.peers.keys().any(|peer| *peer != connection),
                 "a client is connected",
             ),
             (
-                self.asked.keys().any(|asked| *asked != request),
+                self.clients.asked.keys().any(|asked| *asked != request),
                 "a request is not answered yet",
             ),
             (self.engine.is_writing(), "a file is being written"),

@@ -1,9 +1,7 @@
 //! Builds the daemon from the stored state.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snapshot};
@@ -14,35 +12,34 @@ use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted};
 use touchmark_proto::{Millis, RelPath, Request, SessionId, native};
 
-use super::backlog::Backlog;
+use super::clients::Clients;
 use super::fleet::Fleet;
-use super::guarded::owner_in;
-use super::histories::Histories;
-use super::hooks::Hooks;
 use super::outbox::Outbox;
-use super::reading::Aside;
-use super::searches::Searches;
+use super::reading::Disk;
 use super::snapshot;
-use super::subscriptions::Subscriptions;
+use super::storage::Storage;
 use super::telemetry::Telemetry;
-use super::{Daemon, Options};
+use super::{Daemon, Options, Turn};
 use crate::Error;
+use crate::answers::Parts;
 use crate::config::{Case, Config, Durability, probe_case_insensitive};
 use crate::content::{self, Reader};
+use crate::context::{Workspace, owner_in};
 use crate::event::Event;
 use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
+use crate::hooks::Memory;
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, usable_directory};
-use crate::past::{Lineages, Looks};
+use crate::past::{Lineages, Looks, Origins};
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
 use crate::socket::{Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
-use crate::survival::Judge;
+use crate::telemetry;
 use crate::time::Timeline;
-use crate::undo::{self, Journal};
-use crate::watch::Watcher;
+use crate::undo::{self, Journal, Resumed};
+use crate::watch::{Backlog, Watcher};
 use crate::worktrees::Worktrees;
 
 impl Daemon {
@@ -50,7 +47,7 @@ impl Daemon {
         listener: Listener,
         lock: Lock,
         options: Options,
-    ) -> Result<(Self, UnboundedReceiver<Event>), Error> {
+    ) -> Result<(Self, UnboundedReceiver<Event>, Resumed), Error> {
         let Options {
             workspace,
             places,
@@ -66,6 +63,7 @@ impl Daemon {
             },
             contents_total: config.contents_total,
             contents_file: config.contents_file,
+            is_exported: telemetry::is_exported,
             ..store::Options::new(&places.state, workspace)
         };
         // Compiled beside the reading of the store, which takes longer.
@@ -165,7 +163,7 @@ impl Daemon {
             None => {
                 let guard = Arc::clone(&guard);
                 // What the journal has was stored by an earlier daemon.
-                let log = store.reader().map(Mutex::new).map(Arc::new);
+                let log = store.readers().open().map(Mutex::new).map(Arc::new);
                 let owner = log.map(|log| owner_in(&log));
                 let owner = move |path: &RelPath| owner.as_ref().ok().and_then(|owner| owner(path));
                 let replacer = Replacer::new(guard, options.umask, |_| false, owner);
@@ -192,109 +190,90 @@ impl Daemon {
             },
             events.clone(),
         );
-        let hooks = Hooks::new(engine.state());
         let journal = Arc::new(journal);
         let recorded = {
             let journal = Arc::clone(&journal);
             Arc::new(move || journal.recorded())
         };
-        let lineages = Arc::new(Lineages::new(time.clone(), workspace.clone(), recorded));
-        let looks = Looks::new(workspace.clone(), places.clone(), engine.state().n);
-        let mut daemon = Self {
-            time,
-            newest_fact: engine.state().n,
-            engine,
-            watcher,
-            backlog,
-            reader,
-            guard,
+        let newest = engine.state().n;
+        let looks = Looks::new(workspace.clone(), places.clone(), store.readers(), newest);
+        let lineages = Lineages::new(time.clone(), workspace.clone(), recorded);
+        let parts = Parts::new(
             journal,
-            kept: Arc::new(kept_lines),
-            worktrees: Arc::new(worktrees),
-            undone,
-            store,
-            log: None,
+            kept_lines,
+            Origins {
+                looks: Arc::new(looks),
+                lineages: Arc::new(lineages),
+            },
+            Memory::new(engine.state()),
+            worktrees,
+            sweeper,
+        );
+        let mut daemon = Self {
             configuration: Configuration {
                 refused: options.refused.clone(),
                 at_restart: Vec::new(),
             },
-            telemetry: Telemetry::default(),
-            loss: trouble,
-            left_out,
-            listener,
-            lock,
-            hub: Arc::new(hub),
-            events,
-            peers: HashMap::new(),
-            last_connection: 0,
-            processes: HashSet::new(),
-            asked: HashMap::new(),
-            effects: VecDeque::new(),
-            decided: Vec::new(),
-            facts: Vec::new(),
+            workspace: Arc::new(Workspace {
+                root: workspace.clone(),
+                places: places.clone(),
+                files: reader,
+                guard,
+                store: store.readers(),
+                time,
+            }),
+            parts: Arc::new(parts),
+            engine,
+            disk: Disk::new(watcher, backlog),
+            storage: Storage::new(
+                store,
+                trouble,
+                left_out,
+                refused,
+                snapshot::Next::after(snapshot_bytes, facts_since_snapshot),
+            ),
+            clients: Clients::new(listener, lock, hub),
+            turn: Turn {
+                newest_fact: newest,
+                forgotten,
+                ..Turn::default()
+            },
             outbox: Outbox::default(),
-            answered: Vec::new(),
-            subscriptions: Subscriptions::default(),
-            searches: Searches::default(),
-            sweeper,
-            hooks,
-            histories: Histories::default(),
-            storage_trouble: refused,
-            failed_turns: BTreeMap::new(),
-            next_snapshot: snapshot::Next::after(snapshot_bytes, facts_since_snapshot),
-            stamps_in_snapshot: 0,
-            named: Vec::new(),
-            forgotten,
-            inline_reads: 0,
-            aside: Aside::default(),
-            requests: 0,
-            last_use: Instant::now(),
+            telemetry: Telemetry::default(),
             fleet: Fleet::new(&options.places),
-            accept_after: None,
-            next_mend: None,
-            mend_place_at: None,
             manager: ServiceReport::new(options.manager.clone()),
-            told_degraded: Vec::new(),
+            events,
             ending: None,
-            looks: Arc::new(looks),
-            judge: Arc::new(Judge::new(&places.state)),
-            lineages,
-            last_judged: None,
             options,
         };
         daemon.begin_telemetry(exporting);
-        Ok((daemon, receiver))
+        Ok((daemon, receiver, undone))
     }
 
     /// Runs the first turn: everything tracked is compared with the disk, and
     /// sessions that were unused for long are forgotten.
-    pub(super) fn begin(&mut self) {
+    ///
+    /// `undone` is what interrupted undos have written, which were completed.
+    pub(super) fn begin(&mut self, undone: Resumed) {
         let mut effects = Vec::new();
-        self.engine.start(self.time.now(), &mut effects);
-        self.effects.extend(effects);
+        self.engine.start(self.workspace.time.now(), &mut effects);
+        self.turn.effects.extend(effects);
         self.carry_out_all();
-        let undone = std::mem::take(&mut self.undone);
         for (path, hash) in undone.written {
             // The user's undo wrote these files just before the daemon's exit.
-            self.ask_internally(Request::EditorDidSave(EditorDidSave {
-                path: (&path).into(),
-                hash,
-                time: None,
-                formatted: false,
-            }));
+            self.ask_internally(Request::EditorDidSave(EditorDidSave::new(&path, hash)));
         }
         self.record_undone(undone.facts);
         self.forget_unused();
-        if self.left_out {
+        if self.storage.left_out {
             self.forget_contexts();
         }
         self.close_turn();
-        if self.loss.is_some() {
+        if self.storage.loss.is_some() {
             // Stored now, so that the loss is on record even after a crash.
             self.snapshot();
         }
         self.prune();
-        self.judge_survival();
     }
 
     /// Records whose changes the completed undos concern, unless the earlier
@@ -304,7 +283,7 @@ impl Daemon {
             return;
         };
         let mut known = Vec::new();
-        let log = self.store.reader();
+        let log = self.storage.store.readers().open();
         if let Ok(log) = &log {
             let mut before = u64::MAX;
             while let Ok(page) = log.other_facts_before(before, 1_000)
@@ -340,23 +319,23 @@ impl Daemon {
     fn forget_contexts(&mut self) {
         let sessions: Vec<SessionId> = self.engine.state().sessions.keys().cloned().collect();
         for session in sessions {
-            self.ask_internally(Request::SessionCompacted(SessionCompacted {
-                session,
-                keep: Vec::new(),
-            }));
+            self.ask_internally(Request::SessionCompacted(SessionCompacted::new(session)));
         }
     }
 
     /// Forgets the sessions that were unused for long.
     pub(super) fn forget_unused(&mut self) {
-        let oldest = self.time.before(self.options.config.sessions_keep);
+        let oldest = self
+            .workspace
+            .time
+            .before(self.options.config.sessions_keep);
         let sessions = &self.engine.state().sessions;
         let unused: Vec<SessionId> = sessions
             .iter()
             .filter(|(_, session)| session.last_active < oldest)
             .map(|(id, _)| id.clone())
             .collect();
-        let forgotten = self.forgotten;
+        let forgotten = self.turn.forgotten;
         for session in unused {
             tracing::info!(%session, "forgetting session {session}, unused for long");
             self.ask_internally(Request::SessionClose(SessionClose {
@@ -366,33 +345,33 @@ impl Daemon {
         }
         // A session that was dropped for its age needs no purge, since no
         // client requested one.
-        self.forgotten = forgotten;
+        self.turn.forgotten = forgotten;
     }
 
     /// Stores a snapshot of the engine's state, so that the next start need not
     /// read the facts up to now.
     pub(super) fn snapshot(&mut self) {
         let body = encode_snapshot(self.engine.state(), self.engine.stamps());
-        self.next_snapshot = snapshot::Next::after(body.len() as u64, 0);
-        self.store.snapshot(self.engine.state().n, body);
-        self.stamps_in_snapshot = self.engine.stamps_noted();
+        self.storage.next_snapshot = snapshot::Next::after(body.len() as u64, 0);
+        self.storage.store.snapshot(self.engine.state().n, body);
+        self.storage.stamps_in_snapshot = self.engine.stamps_noted();
         self.prune();
     }
 
     pub(super) fn prune(&self) {
         // On another thread, since a start and its clients wait for this one.
-        let time = self.time.clone();
+        let time = self.workspace.time.clone();
         let keeper = std::thread::Builder::new().name("clock".into());
         if let Err(error) = keeper.spawn(move || time.keep()) {
             tracing::debug!("the clock is not stored: {error}");
         }
         let config = &self.options.config;
-        self.store.prune(store::Prune {
+        self.storage.store.prune(store::Prune {
             keep_per_path: config.versions_per_path,
-            older_than: self.time.before(config.versions_age),
+            older_than: self.workspace.time.before(config.versions_age),
             // Everything that a checkpoint may refer to stays stored (CHK-1).
             floor: self.engine.state().oldest_needed(),
-            pinned_before: self.time.before(store::PINNED),
+            pinned_before: self.workspace.time.before(store::PINNED),
         });
     }
 }

@@ -17,17 +17,17 @@ impl Daemon {
     /// were removed. If another daemon or the service manager has replaced
     /// them, this daemon ends.
     pub(super) fn look_at_places(&mut self) {
-        if self.lock.is_in_place() && self.listener.is_in_place() {
-            if self.mend_place_at.take().is_some() {
+        if self.clients.lock.is_in_place() && self.clients.listener.is_in_place() {
+            if self.clients.mend_place_at.take().is_some() {
                 // The name that came back may belong to another file.
-                self.watcher.watch_beside(&self.options.places);
+                self.disk.watcher.watch_beside(&self.options.places);
             }
             return;
         }
         if self.ending.is_some() {
             return;
         }
-        if self.mend_place_at.is_none() {
+        if self.clients.mend_place_at.is_none() {
             tracing::warn!("the socket or the lock was removed or replaced");
         }
         if let Err(error) = self.mend_places() {
@@ -41,33 +41,33 @@ impl Daemon {
     fn mend_places(&mut self) -> Result<(), crate::Error> {
         let places = &self.options.places;
         private_directory(&places.runtime)?;
-        if !self.lock.is_in_place() {
-            self.lock = Lock::of(places, &self.options.workspace)?;
+        if !self.clients.lock.is_in_place() {
+            self.clients.lock = Lock::of(places, &self.options.workspace)?;
         }
-        self.watcher.watch_beside(&self.options.places);
-        if self.listener.is_in_place() {
+        self.disk.watcher.watch_beside(&self.options.places);
+        if self.clients.listener.is_in_place() {
             return Ok(());
         }
         let now = Instant::now();
-        if now < *self.mend_place_at.get_or_insert(now + A_MOMENT) {
+        if now < *self.clients.mend_place_at.get_or_insert(now + A_MOMENT) {
             return Ok(());
         }
-        self.mend_place_at = None;
-        if self.listener.is_taken_over() {
+        self.clients.mend_place_at = None;
+        if self.clients.listener.is_taken_over() {
             // The other process answers new connections, so this daemon ends.
             self.ending = Some(Ending::Done("another listens in its place"));
             return Ok(());
         }
         let new = Listener::bind(&self.options.places.socket)?;
-        let old = std::mem::replace(&mut self.listener, new);
+        let old = std::mem::replace(&mut self.clients.listener, new);
         for stream in old.waiting() {
             self.accepted(Ok(stream));
         }
         // From here on its loss is noticed. An earlier one is found at the next
         // look.
-        self.watcher.watch_beside(&self.options.places);
-        if !self.listener.is_in_place() {
-            self.mend_place_at = Some(now + A_MOMENT);
+        self.disk.watcher.watch_beside(&self.options.places);
+        if !self.clients.listener.is_in_place() {
+            self.clients.mend_place_at = Some(now + A_MOMENT);
         }
         tracing::info!("bound again");
         Ok(())

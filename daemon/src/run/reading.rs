@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::{Comparison, Found, Hint, Input, Learned, LinesOrder, ReadOrder};
+use touchmark_proto::daemon::Degraded;
 use touchmark_proto::{RelPath, RequestId};
 
 use super::Daemon;
 use super::lane::Lane;
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
+use crate::watch::{Backlog, Watcher};
 
 /// The largest file, in bytes, that the loop's own thread reads.
 const INLINE_BYTES: u64 = 256 << 10;
@@ -65,6 +68,37 @@ enum Single {
     File(ReadOrder),
     /// A read of lines, for a request.
     Lines(RequestId, LinesOrder),
+}
+
+/// The watcher, and the reads that it causes.
+pub(super) struct Disk {
+    pub(super) watcher: Watcher,
+    /// Events of the watcher that the loop has not taken yet.
+    pub(super) backlog: Arc<Backlog>,
+    pub(super) aside: Aside,
+    /// The number of files that the loop's thread has read in this turn.
+    inline_reads: usize,
+    /// When degraded places are looked at next; `None` if there are none.
+    pub(super) next_mend: Option<Instant>,
+    /// The degraded conditions that were last reported to subscribers.
+    pub(super) told: Vec<Degraded>,
+}
+
+impl Disk {
+    pub(super) fn new(watcher: Watcher, backlog: Arc<Backlog>) -> Self {
+        Self {
+            watcher,
+            backlog,
+            aside: Aside::default(),
+            inline_reads: 0,
+            next_mend: None,
+            told: Vec::new(),
+        }
+    }
+
+    pub(super) fn begin_turn(&mut self) {
+        self.inline_reads = 0;
+    }
 }
 
 /// The reads on other threads.
@@ -137,9 +171,14 @@ impl Daemon {
         if let Some(place) = self.slow_place(&order.path) {
             return self.read_slowly(place, Single::File(order));
         }
-        let inline = self.inline_reads < INLINE_READS;
-        self.inline_reads += usize::from(inline);
-        if inline && let Looked::Read(report) = self.reader.visit().read_up_to(INLINE_BYTES, &order)
+        let inline = self.disk.inline_reads < INLINE_READS;
+        self.disk.inline_reads += usize::from(inline);
+        if inline
+            && let Looked::Read(report) = self
+                .workspace
+                .files
+                .visit()
+                .read_up_to(INLINE_BYTES, &order)
         {
             if !self.is_of_another_workspace() {
                 let input = self.report(Reading::of(order, report));
@@ -147,8 +186,8 @@ impl Daemon {
             }
             return;
         }
-        self.aside.orders.push_back(order);
-        if self.aside.orders.len() == TOGETHER {
+        self.disk.aside.orders.push_back(order);
+        if self.disk.aside.orders.len() == TOGETHER {
             self.read_aside();
         }
     }
@@ -157,20 +196,20 @@ impl Daemon {
     /// replaced the workspace's. If so, the daemon ends: it did not watch that
     /// directory, so it cannot know who wrote there (ATTR-13).
     pub(super) fn is_of_another_workspace(&mut self) -> bool {
-        self.watcher.check_root();
+        self.disk.watcher.check_root();
         self.end_if_gone()
     }
 
     /// Reads lines of a large file on another thread. The loop receives them by
-    /// [`Event::Learned`].
+    /// [`Input::Learned`].
     pub(super) fn read_lines(&mut self, request: RequestId, order: LinesOrder) {
         let place = self.slow_place(&order.path);
         let single = Single::Lines(request, order);
         match place {
             Some(place) => self.read_slowly(place, single),
             None => {
-                let how = one_by_one(&self.reader, &self.events);
-                self.aside.large.push(single, how);
+                let how = one_by_one(&self.workspace.files, &self.events);
+                self.disk.aside.large.push(single, how);
             }
         }
     }
@@ -178,36 +217,39 @@ impl Daemon {
     /// Queues a read that may block in the lane of its place, so that it delays
     /// no other read.
     fn read_slowly(&mut self, place: PathBuf, single: Single) {
-        let lanes = &mut self.aside.mounts;
+        let lanes = &mut self.disk.aside.mounts;
         let lane = lanes.entry(place);
         let lane = lane.or_insert_with(|| Lane::of(MOUNT_THREADS));
-        lane.push(single, one_by_one(&self.reader, &self.events));
+        lane.push(single, one_by_one(&self.workspace.files, &self.events));
     }
 
     /// Returns the place that a file is on, if a read of it may take long.
     fn slow_place(&self, path: &RelPath) -> Option<PathBuf> {
-        let known = self.watcher.slow_place(path);
+        let known = self.disk.watcher.slow_place(path);
         known.or_else(|| {
-            if self.aside.slow.is_empty() {
+            if self.disk.aside.slow.is_empty() {
                 return None;
             }
-            let mount = self.watcher.mount_of(path);
-            self.aside.avoids(&mount, Instant::now()).then_some(mount)
+            let mount = self.disk.watcher.mount_of(path);
+            self.disk
+                .aside
+                .avoids(&mount, Instant::now())
+                .then_some(mount)
         })
     }
 
     /// Passes the queued orders to other threads.
     pub(super) fn read_aside(&mut self) {
-        while let Some(orders) = self.aside.next() {
+        while let Some(orders) = self.disk.aside.next() {
             self.hand_over(orders);
         }
     }
 
     /// Queues these reads for a thread, which passes the largest ones on.
     fn hand_over(&self, orders: Vec<ReadOrder>) {
-        let (reader, events) = (self.reader.clone(), self.events.clone());
-        let lane = self.aside.large.clone();
-        self.aside.batches.push(orders, move |orders| {
+        let (reader, events) = (self.workspace.files.clone(), self.events.clone());
+        let lane = self.disk.aside.large.clone();
+        self.disk.aside.batches.push(orders, move |orders| {
             let mut readings = Vec::with_capacity(orders.len());
             let mut later = Vec::new();
             let visit = reader.visit();
@@ -244,17 +286,17 @@ impl Daemon {
         } = comparison;
         if track {
             for (path, _) in &files {
-                self.watcher.track_unlinked(path);
+                self.disk.watcher.track_unlinked(path);
             }
         }
         let (unknowable, seen): (Vec<_>, Vec<_>) = files
             .into_iter()
-            .partition(|(path, _)| self.watcher.must_be_read(path));
-        let mut differ = self.reader.differing(seen);
+            .partition(|(path, _)| self.disk.watcher.must_be_read(path));
+        let mut differ = self.workspace.files.differing(seen);
         differ.extend(unknowable.into_iter().map(|(path, _)| path));
         if track {
             for path in &differ {
-                self.watcher.follow(path);
+                self.disk.watcher.follow(path);
             }
         }
         self.decide(Input::Compared { number, differ });
@@ -273,15 +315,16 @@ impl Daemon {
             took,
             size,
         } = *report;
-        if took >= SLOW && size <= INLINE_BYTES && self.watcher.slow_place(&path).is_none() {
-            let mount = self.watcher.mount_of(&path);
-            self.aside.found_slow(mount, Instant::now());
+        if took >= SLOW && size <= INLINE_BYTES && self.disk.watcher.slow_place(&path).is_none() {
+            let mount = self.disk.watcher.mount_of(&path);
+            self.disk.aside.found_slow(mount, Instant::now());
         }
         let real = outcome.real.as_ref();
-        let linked = outcome.object.is_some() && self.watcher.watch_file(real.unwrap_or(&path));
+        let linked =
+            outcome.object.is_some() && self.disk.watcher.watch_file(real.unwrap_or(&path));
         let there = matches!(outcome.found, Found::File(_));
-        let led = self.watcher.alias(&path, real.filter(|_| there));
-        if let Some(source) = self.watcher.behind_mount(real.unwrap_or(&path)) {
+        let led = self.disk.watcher.alias(&path, real.filter(|_| there));
+        if let Some(source) = self.disk.watcher.behind_mount(real.unwrap_or(&path)) {
             outcome.real = Some(source);
         }
         if linked || led {
@@ -295,8 +338,10 @@ impl Daemon {
         if let Found::File(content) = &outcome.found {
             match keep {
                 // An empty file contains no secret.
-                _ if outcome.secret && content.size > 0 => self.store.keep_out(content.hash),
-                Some(bytes) => self.store.keep(content.hash, bytes),
+                _ if outcome.secret && content.size > 0 => {
+                    self.storage.store.keep_out(content.hash)
+                }
+                Some(bytes) => self.storage.store.keep(content.hash, bytes),
                 None => {}
             }
         }
@@ -323,10 +368,10 @@ fn one_by_one(
                     last: false,
                 }
             }
-            Single::Lines(request, order) => Event::Learned {
+            Single::Lines(request, order) => Event::Feed(Input::Learned {
                 request,
                 learned: Ok(Learned::Lines(reader.lines(&order))),
-            },
+            }),
         };
         let _loop_has_ended = events.send(event);
     }

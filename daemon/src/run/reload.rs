@@ -3,6 +3,8 @@
 use touchmark_proto::daemon::Configuration;
 use touchmark_proto::native;
 
+use std::sync::Arc;
+
 use super::Daemon;
 use crate::config::Config;
 use crate::life;
@@ -31,7 +33,7 @@ impl Daemon {
             self.configuration.refused = refused;
             return;
         }
-        let changes = self.options.config.reload(new.config);
+        let changes = Arc::make_mut(&mut self.options.config).reload(new.config);
         tracing::info!("the configuration was read: {}", list(&changes.taken));
         if !changes.at_restart.is_empty() {
             tracing::warn!("in force after a restart: {}", list(&changes.at_restart));

@@ -1,24 +1,22 @@
 //! The outbox's messages, and how they are sent: answers and events.
 
-use std::sync::Arc;
-
 use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
-use touchmark_proto::{
-    Clock, ConnectionId, Error, ErrorCode, ErrorData, Reply, Request, RequestId,
-};
+use touchmark_proto::{Clock, ConnectionId, Error, Reply, Request, RequestId};
 
+use super::Daemon;
+use super::clients::Asked;
 use super::edited::edited;
 use super::end::Ending;
-use super::fill::Contents;
 use super::replay;
 use super::subscriptions::Subscription;
-use super::{Asked, Daemon};
+use crate::context::storage;
 use crate::event::Event;
 use crate::failpoint;
-use crate::store::{self, StoreEvent};
+use crate::fill::Contents;
+use crate::store::StoreEvent;
 use crate::system::proc;
 
 /// A message that waits until its facts are stored.
@@ -55,18 +53,6 @@ pub(super) enum Say {
     End { request: RequestId },
 }
 
-/// Returns the error `storage` with its cause (LOSS-3).
-pub(super) fn storage(cause: &str) -> Error {
-    Error::new(
-        ErrorCode::Storage,
-        format!("the state cannot be stored: {cause}"),
-    )
-    .with(ErrorData {
-        cause: Some(cause.into()),
-        ..ErrorData::default()
-    })
-}
-
 impl Daemon {
     /// Handles an event of the store.
     pub(super) fn stored(&mut self, event: StoreEvent) {
@@ -78,17 +64,17 @@ impl Daemon {
                 }
             }
             StoreEvent::Failed { turn, cause } => {
-                if self.storage_trouble.is_none() {
+                if self.storage.trouble.is_none() {
                     tracing::error!("the state cannot be stored: {cause}");
                     self.publish_degraded(format!("the state cannot be stored: {cause}"));
                 }
-                self.storage_trouble = Some(cause.clone());
-                self.failed_turns.insert(turn, cause);
+                self.storage.trouble = Some(cause.clone());
+                self.storage.failed_turns.insert(turn, cause);
                 self.outbox.settle(turn);
             }
             StoreEvent::Recovered => {
                 tracing::info!("the state is stored again");
-                self.storage_trouble = None;
+                self.storage.trouble = None;
                 if let Some(exporter) = &mut self.telemetry.exporter {
                     exporter.recovered();
                 }
@@ -114,8 +100,7 @@ impl Daemon {
             return;
         }
         while let Some((turn, say)) = self.outbox.pop() {
-            self.failed_turns = self.failed_turns.split_off(&turn);
-            let failed = self.failed_turns.get(&turn).cloned();
+            let failed = self.storage.failed(turn);
             failpoint::pass("about to say");
             self.say(say, failed.as_deref());
             failpoint::pass("said");
@@ -125,8 +110,8 @@ impl Daemon {
     fn say(&mut self, say: Say, failed: Option<&str>) {
         match say {
             Say::Answer { request, answer } => {
-                let undo = self.hooks.undo(request);
-                let Some(asked) = self.asked.remove(&request) else {
+                let undo = self.clients.take_begun(request);
+                let Some(asked) = self.clients.asked.remove(&request) else {
                     for ask in undo {
                         self.ask_internally(ask);
                     }
@@ -137,18 +122,15 @@ impl Daemon {
                         self.undo_unheard(Some(answer));
                         Err(storage(cause))
                     }
-                    (Ok(answer), _) => {
-                        self.connect_log();
-                        Ok(Contents::new(self.log.as_ref()).fill(*answer))
-                    }
+                    (Ok(answer), _) => Ok(self.storage.contents().fill(*answer)),
                     (Err(error), _) => Err(error),
                 };
-                self.answer(asked, request, outcome);
+                self.clients.answer(asked, request, outcome);
             }
             Say::Recall { request, recall } => {
-                if let Some(asked) = self.asked.remove(&request) {
+                if let Some(asked) = self.clients.asked.remove(&request) {
                     let outcome = self.recall(recall);
-                    self.answer(asked, request, outcome);
+                    self.clients.answer(asked, request, outcome);
                 }
             }
             Say::Learned { request, question } => {
@@ -163,49 +145,17 @@ impl Daemon {
                 since,
                 until,
             } => {
-                if let Some(asked) = self.asked.remove(&request) {
+                if let Some(asked) = self.clients.asked.remove(&request) {
                     self.subscribe(asked, request, number, subscription, since, until);
                 }
             }
             Say::End { request } => {
-                if let Some(asked) = self.asked.remove(&request) {
+                if let Some(asked) = self.clients.asked.remove(&request) {
                     let done = Reply::Shutdown(touchmark_proto::daemon::Done {});
-                    self.answer(asked, request, Ok(done));
+                    self.clients.answer(asked, request, Ok(done));
                 }
                 self.ending = Some(Ending::Done("a client requested it"));
             }
-        }
-    }
-
-    pub(super) fn answer(
-        &mut self,
-        asked: Asked,
-        request: RequestId,
-        outcome: Result<Reply, Error>,
-    ) {
-        if let Err(error) = &outcome {
-            // Every answer to a client or hook passes here, so the tests show
-            // what the table of methods lacks.
-            debug_assert!(
-                asked.may_fail_with(error.code),
-                "an error that its method's row lacks: {error:?}"
-            );
-        }
-        if self.hooks.is_own(request) {
-            return self.hooks.answer(request, outcome);
-        }
-        if let Some(peer) = self.peers.get(&asked.connection) {
-            peer.answer(request, outcome);
-            if self.answered.last().is_none_or(|last| last.id != peer.id) {
-                self.answered.push(Arc::clone(peer));
-            }
-        }
-    }
-
-    /// Writes the turn's answers to the sockets, with one call for each client.
-    pub(super) fn flush(&mut self) {
-        for peer in self.answered.drain(..) {
-            peer.flush();
         }
     }
 
@@ -224,17 +174,13 @@ impl Daemon {
             _ => None,
         };
         if let Some(edit) = edit {
-            self.ask_internally(Request::EditAbort(EditAbort {
-                edit: Some(edit),
-                ..EditAbort::default()
-            }));
+            self.ask_internally(Request::EditAbort(EditAbort::new().edit(edit)));
         }
     }
 
     /// Makes a request of the daemon's own, whose answer is dropped.
     pub(super) fn ask_internally(&mut self, ask: Request) {
-        let number = &self.hub.requests;
-        let request = RequestId(number.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let request = self.clients.new_request();
         self.feed(Input::Request {
             request,
             connection: ConnectionId(0),
@@ -243,24 +189,10 @@ impl Daemon {
         });
     }
 
-    /// Opens the loop's connection to the store, if it is not open.
-    pub(super) fn connect_log(&mut self) {
-        if self.log.is_none() {
-            self.log = self
-                .store
-                .reader()
-                .inspect_err(|error| tracing::warn!("the log cannot be read: {error}"))
-                .ok();
-        }
-    }
-
     /// Answers a request from the log.
     fn recall(&mut self, recall: Recall) -> Result<Reply, Error> {
         let epoch = self.engine.state().epoch;
-        self.connect_log();
-        let Some(log) = &self.log else {
-            return Err(storage("the log cannot be read"));
-        };
+        let log = self.storage.log()?;
         match recall {
             Recall::History {
                 path,
@@ -322,8 +254,8 @@ impl Daemon {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Lines(order) => return self.read_lines(request, order),
-            Question::Sweep { claims } => return self.sweeper.sweep(Some(request), claims),
-            Question::Differences(pairs) => self.log().map(|log| {
+            Question::Sweep { claims } => return self.parts.sweeper.sweep(Some(request), claims),
+            Question::Differences(pairs) => self.storage.log().map(|log| {
                 let mut contents = Contents::new(Some(log));
                 Learned::Differences(contents.differences(pairs))
             }),
@@ -331,23 +263,17 @@ impl Daemon {
                 moment,
                 paths,
                 also,
-            } => self.log().and_then(|log| {
+            } => self.storage.log().and_then(|log| {
                 edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited)
             }),
         };
-        let _loop_has_ended = self.events.send(Event::Learned { request, learned });
-    }
-
-    /// Returns the log, open for reading.
-    fn log(&mut self) -> Result<&store::Reader, Error> {
-        self.connect_log();
-        let log = self.log.as_ref();
-        log.ok_or_else(|| storage("the log cannot be read"))
+        let learned = Event::Feed(Input::Learned { request, learned });
+        let _loop_has_ended = self.events.send(learned);
     }
 
     /// Sends an event to the subscribers that requested it.
     fn tell(&mut self, notice: Notice) {
-        if self.subscriptions.is_empty() {
+        if self.clients.subscriptions.is_empty() {
             return;
         }
         let Notice {
@@ -357,6 +283,7 @@ impl Daemon {
         } = notice;
         let state = self.engine.state();
         if self
+            .clients
             .subscriptions
             .wanting(&happening, state)
             .next()
@@ -365,17 +292,11 @@ impl Daemon {
             return;
         }
         if let Some((old, new)) = lines {
-            self.connect_log();
-            count_lines(
-                &mut happening,
-                old,
-                new,
-                &mut Contents::new(self.log.as_ref()),
-            );
+            count_lines(&mut happening, old, new, &mut self.storage.contents());
         }
         let state = self.engine.state();
-        for (subscription, connection) in self.subscriptions.wanting(&happening, state) {
-            if let Some(peer) = self.peers.get(&connection) {
+        for (subscription, connection) in self.clients.subscriptions.wanting(&happening, state) {
+            if let Some(peer) = self.clients.peers.get(&connection) {
                 peer.event(Notification {
                     subscription,
                     clock,
@@ -396,26 +317,23 @@ impl Daemon {
     ) {
         let missed = match since {
             Some(since) => {
-                self.connect_log();
-                let Some(log) = &self.log else {
-                    let error = storage("the log cannot be read");
-                    return self.answer(asked, request, Err(error));
-                };
-                match replay::missed(log, self.engine.state(), since, until) {
+                let state = self.engine.state();
+                let log = self.storage.log();
+                match log.and_then(|log| replay::missed(log, state, since, until)) {
                     Ok(missed) => missed,
-                    Err(error) => return self.answer(asked, request, Err(error)),
+                    Err(error) => return self.clients.answer(asked, request, Err(error)),
                 }
             }
             None => Vec::new(),
         };
-        let Some(peer) = self.peers.get(&asked.connection) else {
+        let Some(peer) = self.clients.peers.get(&asked.connection) else {
             return;
         };
         let subscribed = Subscribed {
             subscription: number,
         };
         peer.answer(request, Ok(Reply::Subscribe(subscribed)));
-        let mut contents = Contents::new(self.log.as_ref());
+        let mut contents = self.storage.contents();
         for mut missed in missed {
             if subscription.wants(&missed.happening, self.engine.state()) {
                 let new = match &missed.happening {
@@ -430,8 +348,8 @@ impl Daemon {
                 });
             }
         }
-        self.subscriptions.insert(number, subscription);
-        peer.subscriptions(self.subscriptions.count(asked.connection));
+        self.clients.subscriptions.insert(number, subscription);
+        peer.subscriptions(self.clients.subscriptions.count(asked.connection));
     }
 }
 

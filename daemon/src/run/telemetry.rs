@@ -2,14 +2,12 @@
 //! its questions.
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::oneshot;
-use touchmark_proto::SessionId;
 use touchmark_proto::daemon::TelemetryStatus;
 
 use super::Daemon;
-use crate::event::Event;
+use crate::event::{Event, Look};
 use crate::system::open::trust;
-use crate::telemetry::{Before, Begin, Described, Exporter, Settings, Subject};
+use crate::telemetry::{Before, Begin, Exporter, Settings, Subject};
 
 /// The state of telemetry.
 #[derive(Default)]
@@ -43,7 +41,9 @@ impl Daemon {
 
     /// Forgets the position in the log, if telemetry is off.
     fn forget_position(&mut self) {
-        if let (false, Some(exports)) = (self.options.config.telemetry, self.store.exports()) {
+        if let (false, Some(exports)) =
+            (self.options.config.telemetry, self.storage.store.exports())
+        {
             exports.end();
             self.telemetry.ended = true;
         }
@@ -59,7 +59,7 @@ impl Daemon {
             }
         };
         self.telemetry.wrong = None;
-        let (Some(settings), Some(exports)) = (settings, self.store.exports()) else {
+        let (Some(settings), Some(exports)) = (settings, self.storage.store.exports()) else {
             return;
         };
         tracing::info!("records are sent to {}", settings.endpoint().as_str());
@@ -75,17 +75,12 @@ impl Daemon {
             events: self.events.clone(),
             epoch: self.engine.state().epoch,
             // Those of this turn are still to be heeded.
-            newest: self.newest_fact - self.facts.len() as u64,
+            newest: self.turn.newest_fact - self.turn.facts.len() as u64,
             anew: self.telemetry.ended,
             before,
         });
         self.telemetry.exporter = Some(exporter);
         self.telemetry.ended = false;
-    }
-
-    /// Answers what the state has of a session.
-    pub(super) fn describe(&self, session: &SessionId, answer: oneshot::Sender<Option<Described>>) {
-        let _nobody_waits = answer.send(Described::of(self.engine.state(), session));
     }
 
     /// Sends one last batch. Its records may need the state of their sessions.
@@ -99,7 +94,7 @@ impl Daemon {
             tokio::select! {
                 () = &mut finish => break,
                 Some(event) = events.recv() => match event {
-                    Event::Describe { session, answer } => self.describe(&session, answer),
+                    Event::Look(Look(look)) => look(self.engine.state()),
                     Event::Store(event) => self.stored(event),
                     _ => {}
                 },
@@ -110,7 +105,11 @@ impl Daemon {
     /// Returns the state of telemetry for `status`; `None` while it is off.
     pub(super) fn telemetry_status(&self) -> Option<TelemetryStatus> {
         if let Some(exporter) = &self.telemetry.exporter {
-            let dropped = self.store.exports().map_or(0, |exports| exports.dropped());
+            let dropped = self
+                .storage
+                .store
+                .exports()
+                .map_or(0, |exports| exports.dropped());
             return Some(exporter.status(self.engine.state().epoch, dropped));
         }
         self.options.config.telemetry.then(|| TelemetryStatus {

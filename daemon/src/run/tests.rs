@@ -67,7 +67,7 @@ impl World {
         let options = Options {
             workspace: self.workspace.clone(),
             places: self.places.clone(),
-            config: self.config.clone(),
+            config: std::sync::Arc::new(self.config.clone()),
             refused: None,
             user_is_wrong: false,
             user_config: None,

@@ -10,12 +10,12 @@ use touchmark_engine::text::tokens;
 use touchmark_engine::{Found, Held, ReadOrder, Swept, SweptFile};
 use touchmark_proto::{FileMode, Hash, Places, RelPath, native};
 
+use super::Settings;
 use super::index::{Entry, File, Index, Known, Stat};
 use super::repository::{Repository, Tracked};
 use super::rules::Everywhere;
 use super::walk::{Difference, Task, Walk, Walked, What, moment};
-use super::{Met, Settings};
-use crate::content::{Report, Visit};
+use crate::content::{Met, Report, Visit};
 use crate::system::open::trust;
 use crate::system::stat as tell;
 use crate::tools::GIT;

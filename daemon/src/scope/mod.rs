@@ -13,17 +13,17 @@ mod tests;
 mod walk;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_engine::patterns::Patterns;
-use touchmark_engine::{Learned, Swept};
-use touchmark_proto::{Hash, Places, RequestId};
+use touchmark_engine::{Input, Learned, Swept};
+use touchmark_proto::{Places, RequestId};
 
 use crate::content::Reader;
 use crate::event::Event;
@@ -50,10 +50,6 @@ const FEW: usize = 8;
 /// The most contents that are passed to the loop together.
 const BATCH: usize = 64;
 
-/// The hash of a content that was met, with its bytes if they are to be stored;
-/// `None` if they must not be stored (SEC-3).
-pub(crate) type Met = (Hash, Option<Arc<[u8]>>);
-
 /// The settings of sweeps.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -76,7 +72,7 @@ pub(crate) struct Settings {
 pub(crate) struct Sweeper {
     settings: Settings,
     events: UnboundedSender<Event>,
-    orders: Option<Sender<Order>>,
+    orders: Mutex<Option<Sender<Order>>>,
     /// The number of orders that are not completed.
     waiting: Arc<AtomicUsize>,
 }
@@ -96,13 +92,13 @@ impl Sweeper {
         Self {
             settings,
             events,
-            orders: None,
+            orders: Mutex::default(),
             waiting: Arc::default(),
         }
     }
 
     /// Orders a sweep of the workspace for a request.
-    pub(crate) fn sweep(&mut self, request: Option<RequestId>, claims: bool) {
+    pub(crate) fn sweep(&self, request: Option<RequestId>, claims: bool) {
         let (done, is_done) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let order = Order {
@@ -110,7 +106,11 @@ impl Sweeper {
             claims,
             done,
         };
-        let sent = self.orders().map(|orders| orders.send(order));
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        if orders.is_none() {
+            *orders = self.begin();
+        }
+        let sent = orders.as_ref().map(|orders| orders.send(order));
         let unheard = !matches!(sent, Some(Ok(())));
         let Some(request) = request else { return };
         let events = self.events.clone();
@@ -121,30 +121,28 @@ impl Sweeper {
             };
             if !ended {
                 let why = "the files of the workspace could not be read in time".to_owned();
-                let _loop_has_ended = events.send(Event::Learned {
+                let _loop_has_ended = events.send(Event::Feed(Input::Learned {
                     request,
                     learned: Ok(Learned::Swept(Swept {
                         partial: Some(why),
                         ..Swept::default()
                     })),
-                });
+                }));
             }
         });
     }
 
-    fn orders(&mut self) -> Option<&Sender<Order>> {
-        if self.orders.is_none() {
-            let (sender, receiver) = channel();
-            let (settings, events) = (self.settings.clone(), self.events.clone());
-            let waiting = Arc::clone(&self.waiting);
-            let thread = thread::Builder::new().name("scope".into());
-            let started = thread.spawn(move || serve(&settings, &events, &receiver, &waiting));
-            started
-                .inspect_err(|error| tracing::error!("no thread for commands: {error}"))
-                .ok()?;
-            self.orders = Some(sender);
-        }
-        self.orders.as_ref()
+    /// Starts the thread. `None` if the system refuses.
+    fn begin(&self) -> Option<Sender<Order>> {
+        let (sender, receiver) = channel();
+        let (settings, events) = (self.settings.clone(), self.events.clone());
+        let waiting = Arc::clone(&self.waiting);
+        let thread = thread::Builder::new().name("scope".into());
+        let started = thread.spawn(move || serve(&settings, &events, &receiver, &waiting));
+        started
+            .inspect_err(|error| tracing::error!("no thread for commands: {error}"))
+            .ok()?;
+        Some(sender)
     }
 }
 
@@ -179,7 +177,7 @@ fn serve(
         }
         if let Some(request) = order.request {
             let learned = Ok(Learned::Swept(swept));
-            there &= send(Event::Learned { request, learned });
+            there &= send(Event::Feed(Input::Learned { request, learned }));
         }
         let _nobody_waits = order.done.send(());
         // The command runs meanwhile. A file that it changes before it was read

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use touchmark_engine::patterns::Patterns;
 use touchmark_proto::{BaseDirectories, Places};
 
+use super::Settings;
 use super::known::Workspace;
-use super::{Met, Settings};
+use crate::content::Met;
 use crate::content::{MAX_BYTES, Reader};
 
 const LONG: Duration = Duration::from_secs(60);

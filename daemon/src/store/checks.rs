@@ -7,9 +7,9 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::Durability;
 use super::error::StoreError;
 use super::high_water_mark::{Condition, Noted};
+use super::options::Durability;
 
 /// Runs SQLite's own check of the tables that must be right. Contents are left
 /// out: they are most of the bytes, and each is compared with its hash when it

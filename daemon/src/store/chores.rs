@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::contents::{Note, Table, Waiting};
-use super::exports::{self, Progress};
+use super::exports::{self, Dropped, Progress};
+use super::message::Message;
 use super::schema::{self, OTHER, int, meta, set_meta, uint};
 use super::seal;
 use super::unreadable::{self, Bad};
-use super::writer::Message;
 use crate::failpoint;
 
 /// The size of one part of a snapshot, in bytes.
@@ -52,8 +52,7 @@ pub(super) struct Chores {
     /// How far facts were exported now. Within it, `None`: nothing is exported
     /// any more.
     exported: Option<Option<Progress>>,
-    /// The number of facts that were dropped before they were exported.
-    unexported: Arc<AtomicU64>,
+    dropped: Dropped,
     /// Records that a lookup could not read.
     bad: Vec<Bad>,
     unreadable: Arc<AtomicU64>,
@@ -67,7 +66,7 @@ impl Chores {
         waiting: Arc<Waiting>,
         contents: Table,
         unreadable: Arc<AtomicU64>,
-        unexported: Arc<AtomicU64>,
+        dropped: Dropped,
         purge: bool,
     ) -> Self {
         Self {
@@ -80,7 +79,7 @@ impl Chores {
             trim: true,
             deletions: VecDeque::new(),
             exported: None,
-            unexported,
+            dropped,
             bad: Vec::new(),
             unreadable,
             paused: None,
@@ -189,14 +188,14 @@ impl Chores {
             self.unreadable.fetch_add(moved, Ordering::Relaxed);
             self.bad.clear();
         } else if let Some(progress) = &self.exported {
-            exports::note(connection, progress.as_ref(), &self.unexported)?;
+            exports::note(connection, progress.as_ref(), &self.dropped.count)?;
             self.exported = None;
             // Facts may have waited for this.
             self.trim = true;
         } else if self.trim {
-            self.trim = trim(connection, self.purge.is_some(), &self.unexported)?;
+            self.trim = trim(connection, self.purge.is_some(), &self.dropped)?;
         } else if let Some(facts) = self.deletions.front() {
-            delete(connection, facts, &self.unexported)?;
+            delete(connection, facts, &self.dropped)?;
             self.deletions.pop_front();
         } else if let Some(told) = self.purge.take() {
             // After the snapshot and the trimming, since both delete data.
@@ -285,7 +284,7 @@ impl Snapshot {
 fn trim(
     connection: &mut Connection,
     all: bool,
-    unexported: &AtomicU64,
+    counter: &Dropped,
 ) -> Result<bool, rusqlite::Error> {
     let transaction = schema::begin(connection)?;
     let covered = meta::<i64>(&transaction, "snapshot")?.map_or(0, uint);
@@ -298,7 +297,7 @@ fn trim(
         return Ok(false);
     }
     let to = covered.min(from + TRIM_STEP);
-    let dropped = exports::dropped_between(&transaction, from, to)?;
+    let dropped = counter.between(&transaction, from, to)?;
     transaction.execute(
         "DELETE FROM fact WHERE n > ?1 AND n <= ?2 AND kind = ?3",
         (int(from), int(to), OTHER),
@@ -307,7 +306,7 @@ fn trim(
     exports::count(&transaction, dropped)?;
     failpoint::pass("store: about to trim");
     transaction.commit()?;
-    unexported.fetch_add(dropped, Ordering::Relaxed);
+    counter.count.fetch_add(dropped, Ordering::Relaxed);
     Ok(to < covered)
 }
 
@@ -333,10 +332,10 @@ fn purge(connection: &mut Connection) {
 fn delete(
     connection: &mut Connection,
     facts: &[i64],
-    unexported: &AtomicU64,
+    counter: &Dropped,
 ) -> Result<(), rusqlite::Error> {
     let transaction = schema::begin(connection)?;
-    let dropped = exports::dropped_of(&transaction, facts)?;
+    let dropped = counter.of(&transaction, facts)?;
     let before = meta::<i64>(&transaction, "pruned")?.unwrap_or(0);
     for n in facts {
         transaction
@@ -347,6 +346,6 @@ fn delete(
     set_meta(&transaction, "pruned", before.max(newest))?;
     exports::count(&transaction, dropped)?;
     transaction.commit()?;
-    unexported.fetch_add(dropped, Ordering::Relaxed);
+    counter.count.fetch_add(dropped, Ordering::Relaxed);
     Ok(())
 }

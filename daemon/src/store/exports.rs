@@ -2,23 +2,18 @@
 //! it is stored: the number of the newest fact that the receiver has
 //! acknowledged.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 
 use rusqlite::Connection;
-use touchmark_engine::Record;
+use touchmark_engine::{Fact, Record};
 
-use super::contents::Waiting;
 use super::error::StoreError;
 use super::load::record;
-use super::reader::Reader;
+use super::message::Message;
+use super::reader::{Reader, Readers};
 use super::schema::{self, OTHER, int, meta, set_meta, uint};
 use super::seal;
-use super::unstored::Unstored;
-use super::writer::Message;
-use crate::telemetry::is_exported;
 
 /// In `meta`: the number of the newest fact that was acknowledged. Absent
 /// while nothing is exported.
@@ -34,6 +29,15 @@ const DROPPED: &str = "exported_dropped";
 /// be exported.
 const MOST_HELD: u64 = 100_000;
 
+/// Counts the facts that are dropped from the log before they were exported.
+#[derive(Clone)]
+pub(super) struct Dropped {
+    /// Their number since the first export.
+    pub(super) count: Arc<AtomicU64>,
+    /// Returns whether a fact is exported at all.
+    pub(super) is_exported: fn(&Fact) -> bool,
+}
+
 /// How far facts were exported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -46,28 +50,13 @@ pub struct Progress {
 /// The queue of one store. It stays usable in another thread.
 #[derive(Clone)]
 pub struct Exports {
-    path: PathBuf,
-    unstored: Arc<Unstored>,
-    waiting: Arc<Waiting>,
-    writer: Sender<Message>,
+    readers: Readers,
     dropped: Arc<AtomicU64>,
 }
 
 impl Exports {
-    pub(super) fn new(
-        path: PathBuf,
-        unstored: Arc<Unstored>,
-        waiting: Arc<Waiting>,
-        writer: Sender<Message>,
-        dropped: Arc<AtomicU64>,
-    ) -> Self {
-        Self {
-            path,
-            unstored,
-            waiting,
-            writer,
-            dropped,
-        }
+    pub(super) fn new(readers: Readers, dropped: Arc<AtomicU64>) -> Self {
+        Self { readers, dropped }
     }
 
     /// Opens a read-only connection, for facts and their contents.
@@ -75,20 +64,19 @@ impl Exports {
     /// # Errors
     /// [`StoreError::Storage`] if the system refuses.
     pub fn reader(&self) -> Result<Reader, StoreError> {
-        let (unstored, waiting) = (Arc::clone(&self.unstored), Arc::clone(&self.waiting));
-        Reader::new(&self.path, true, unstored, waiting, self.writer.clone())
+        self.readers.open()
     }
 
     /// Stores how far facts were exported, when nothing else is to be stored.
     pub fn advance(&self, progress: Progress) {
         // The writer no longer runs while the store is being shut down.
-        let _ = self.writer.send(Message::Exported(Some(progress)));
+        let _ = self.readers.writer.send(Message::Exported(Some(progress)));
     }
 
     /// Forgets the position: nothing is exported any more.
     pub fn end(&self) {
         // As above.
-        let _ = self.writer.send(Message::Exported(None));
+        let _ = self.readers.writer.send(Message::Exported(None));
     }
 
     /// Returns the number of facts that were dropped before they were
@@ -176,50 +164,59 @@ pub(super) fn held(connection: &Connection, covered: u64) -> Result<u64, rusqlit
     Ok(exported.map_or(covered, |n| n.max(least).min(covered)))
 }
 
-/// Counts the facts after `from` and up to `to`, without versions, that were to
-/// be exported and were not yet.
-pub(super) fn dropped_between(
-    connection: &Connection,
-    from: u64,
-    to: u64,
-) -> Result<u64, rusqlite::Error> {
-    let Some(exported) = meta::<i64>(connection, EXPORTED)?.map(uint) else {
-        return Ok(0);
-    };
-    let from = from.max(exported);
-    if from >= to {
-        return Ok(0);
-    }
-    let mut statement = connection
-        .prepare_cached("SELECT n, time, body FROM fact WHERE n > ?1 AND n <= ?2 AND kind = ?3")?;
-    let mut rows = statement.query((int(from), int(to), OTHER))?;
-    let mut count = 0;
-    while let Some(row) = rows.next()? {
-        // What cannot be read is moved aside and counted there.
-        if let Ok(Ok(record)) = record(row) {
-            count += u64::from(is_exported(&record.fact));
+impl Dropped {
+    /// Counts the facts after `from` and up to `to`, without versions, that were to
+    /// be exported and were not yet.
+    pub(super) fn between(
+        &self,
+        connection: &Connection,
+        from: u64,
+        to: u64,
+    ) -> Result<u64, rusqlite::Error> {
+        let Some(exported) = meta::<i64>(connection, EXPORTED)?.map(uint) else {
+            return Ok(0);
+        };
+        let from = from.max(exported);
+        if from >= to {
+            return Ok(0);
         }
+        let mut statement = connection.prepare_cached(
+            "SELECT n, time, body FROM fact WHERE n > ?1 AND n <= ?2 AND kind = ?3",
+        )?;
+        let mut rows = statement.query((int(from), int(to), OTHER))?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            // What cannot be read is moved aside and counted there.
+            if let Ok(Ok(record)) = record(row) {
+                count += u64::from((self.is_exported)(&record.fact));
+            }
+        }
+        Ok(count)
     }
-    Ok(count)
-}
 
-/// Counts those of some versions and baselines that were to be exported and
-/// were not yet.
-pub(super) fn dropped_of(connection: &Connection, facts: &[i64]) -> Result<u64, rusqlite::Error> {
-    let Some(exported) = meta::<i64>(connection, EXPORTED)?.map(uint) else {
-        return Ok(0);
-    };
-    let mut statement = connection.prepare_cached("SELECT n, time, body FROM fact WHERE n = ?1")?;
-    let mut count = 0;
-    for n in facts.iter().filter(|n| uint(**n) > exported) {
-        let mut rows = statement.query([n])?;
-        if let Some(row) = rows.next()?
-            && let Ok(Ok(record)) = record(row)
-        {
-            count += u64::from(is_exported(&record.fact));
+    /// Counts those of some versions and baselines that were to be exported and
+    /// were not yet.
+    pub(super) fn of(
+        &self,
+        connection: &Connection,
+        facts: &[i64],
+    ) -> Result<u64, rusqlite::Error> {
+        let Some(exported) = meta::<i64>(connection, EXPORTED)?.map(uint) else {
+            return Ok(0);
+        };
+        let mut statement =
+            connection.prepare_cached("SELECT n, time, body FROM fact WHERE n = ?1")?;
+        let mut count = 0;
+        for n in facts.iter().filter(|n| uint(**n) > exported) {
+            let mut rows = statement.query([n])?;
+            if let Some(row) = rows.next()?
+                && let Ok(Ok(record)) = record(row)
+            {
+                count += u64::from((self.is_exported)(&record.fact));
+            }
         }
+        Ok(count)
     }
-    Ok(count)
 }
 
 /// Adds to the stored number of facts that were dropped before they were

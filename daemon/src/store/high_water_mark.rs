@@ -15,7 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::Durability;
+use super::options::Durability;
 use crate::system::open::write_over;
 use crate::system::proc;
 

@@ -70,6 +70,8 @@ mod error;
 mod exports;
 mod high_water_mark;
 mod load;
+mod message;
+mod options;
 mod reader;
 mod refused;
 mod schema;
@@ -87,74 +89,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use touchmark_engine::Record;
-use touchmark_proto::{Hash, Millis};
+use touchmark_proto::Hash;
 
 pub use contents::{CheckpointContents, Extent, WhyNot};
 pub use error::StoreError;
 pub use exports::{Exports, Progress};
-pub use reader::Reader;
+pub use message::{PINNED, Prune, StoreEvent};
+pub use options::{Durability, Options};
+pub use reader::{Reader, Readers};
 
 use chores::Chores;
 use contents::{Asked, Spool, Table, Waiting};
 use load::Loaded;
+use message::Message;
+use options::{beside, file};
 use unstored::Unstored;
 use upkeep::{Nudge, Upkeep, Work};
-use writer::{Message, Shared, Writer};
-
-/// What an answered change of state survives (DUR-1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// The daemon's exit, also by `kill -9`.
-    Process,
-    /// A power failure as well.
-    Power,
-}
-
-impl Durability {
-    /// The name in the configuration and in `status`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::Power => "power",
-        }
-    }
-}
-
-/// The options of a store.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The state directory of this workspace; created if it does not exist.
-    pub directory: PathBuf,
-    /// The workspace, noted in the store for programs that list stores.
-    pub workspace: PathBuf,
-    /// What a commit survives.
-    pub durability: Durability,
-    /// The limit for all stored contents together, in compressed bytes:
-    /// `contents.total`.
-    pub contents_total: u64,
-    /// The size limit of one content, in bytes: `contents.file`. Larger
-    /// contents are not stored.
-    pub contents_file: u64,
-    /// The pause between two checkpoints of SQLite's log.
-    pub checkpoint_pace: Duration,
-}
-
-impl Options {
-    /// Returns the configuration's defaults.
-    pub fn new(directory: impl Into<PathBuf>, workspace: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-            workspace: workspace.into(),
-            durability: Durability::Process,
-            contents_total: 512 << 20,
-            contents_file: 8 << 20,
-            checkpoint_pace: Duration::from_secs(1),
-        }
-    }
-}
+use writer::{Shared, Writer};
 
 /// The result of opening the store.
 pub struct Opened {
@@ -183,50 +136,6 @@ pub struct Opened {
     /// The epoch is then valid for this run only, and [`StoreEvent::Reopen`]
     /// reports when to open the store again.
     pub refused: Option<String>,
-}
-
-/// What the writer reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreEvent {
-    /// The turn's facts are stored. Turns are reported in their order.
-    Committed {
-        /// The turn's number.
-        turn: u64,
-    },
-    /// The turn's facts are not stored yet. The writer keeps them and tries
-    /// again.
-    Failed {
-        /// The turn's number.
-        turn: u64,
-        /// The cause, in the system's words.
-        cause: String,
-    },
-    /// All facts whose commits had failed are stored now.
-    Recovered,
-    /// The store has to be closed and opened again, for one of three causes: it
-    /// was [`refused`](Opened::refused) and can be written to now; a commit
-    /// failed and that could not even be noted, so clocks of this epoch must
-    /// not be given out for the pending facts; it was found damaged.
-    Reopen,
-}
-
-/// How long contents are pinned, in milliseconds: 30 days (KEEP-2).
-pub const PINNED: u64 = 30 * 24 * 60 * 60 * 1_000;
-
-/// Which versions to drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prune {
-    /// Keep at most this many newest versions of each path.
-    pub keep_per_path: u64,
-    /// Drop versions recorded before this time, however few there are.
-    pub older_than: Millis,
-    /// The oldest fact with which a request may still compare (the oldest
-    /// stored checkpoint). The content that each path had then is never dropped
-    /// (CHK-1).
-    pub floor: u64,
-    /// Contents that were pinned before this time are no longer pinned
-    /// (KEEP-2).
-    pub pinned_before: Millis,
 }
 
 /// The store of one workspace. Its methods return immediately, except
@@ -310,7 +219,10 @@ pub fn open(
             Arc::clone(&waiting),
             table,
             Arc::clone(&unreadable),
-            Arc::clone(&unexported),
+            exports::Dropped {
+                count: Arc::clone(&unexported),
+                is_exported: options.is_exported,
+            },
             purge,
         ),
         Arc::clone(&unstored),
@@ -433,18 +345,15 @@ impl Store {
         self.send(Message::ForgetContents(Box::new(done)));
     }
 
-    /// Opens a read-only connection, for one thread at a time.
-    ///
-    /// # Errors
-    /// [`StoreError::Storage`] if the system refuses.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
-        Reader::new(
-            &self.path,
-            self.writable,
-            Arc::clone(&self.unstored),
-            Arc::clone(&self.waiting),
-            self.writer.clone(),
-        )
+    /// Returns what opens connections for reading.
+    pub fn readers(&self) -> Readers {
+        Readers {
+            path: self.path.clone(),
+            writable: self.writable,
+            unstored: Arc::clone(&self.unstored),
+            waiting: Arc::clone(&self.waiting),
+            writer: self.writer.clone(),
+        }
     }
 
     /// Stores and reports all turns passed before, copies SQLite's log into the
@@ -456,15 +365,8 @@ impl Store {
     /// Returns the queue of facts that are exported. `None` if nothing can be
     /// stored.
     pub fn exports(&self) -> Option<Exports> {
-        self.writable.then(|| {
-            Exports::new(
-                self.path.clone(),
-                Arc::clone(&self.unstored),
-                Arc::clone(&self.waiting),
-                self.writer.clone(),
-                Arc::clone(&self.unexported),
-            )
-        })
+        self.writable
+            .then(|| Exports::new(self.readers(), Arc::clone(&self.unexported)))
     }
 
     /// Returns the store's file, its size including its log in bytes, and the
@@ -542,16 +444,4 @@ pub fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
 /// The errors of [`open`], and [`StoreError::Damaged`].
 pub fn workspace(directory: &Path) -> Result<Option<PathBuf>, StoreError> {
     load::workspace(directory)
-}
-
-/// Returns the path of the store's file in the state directory.
-fn file(directory: &Path) -> PathBuf {
-    directory.join("store.db")
-}
-
-/// Returns the path of a file next to the store's file, as SQLite names them.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }

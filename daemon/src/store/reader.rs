@@ -1,7 +1,7 @@
 //! Lookups that do not wait for the writer.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -12,12 +12,54 @@ use touchmark_proto::{Hash, Millis, RelPath};
 use super::contents::{Asked, Kept, Waiting, WhyNot, read};
 use super::error::StoreError;
 use super::load::record;
+use super::message::Message;
 use super::schema::{
     self, CARRIAGE, CLAIM, LASTING, LINEAGE, OTHER, VERSION, first_at, int, meta, uint,
 };
 use super::unreadable::{self, Bad};
 use super::unstored::Unstored;
-use super::writer::Message;
+
+/// Opens read-only connections to a store, on any thread.
+#[derive(Clone)]
+pub struct Readers {
+    pub(super) path: PathBuf,
+    pub(super) writable: bool,
+    pub(super) unstored: Arc<Unstored>,
+    pub(super) waiting: Arc<Waiting>,
+    pub(super) writer: Sender<Message>,
+}
+
+impl std::fmt::Debug for Readers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Readers").finish_non_exhaustive()
+    }
+}
+
+impl Readers {
+    /// Opens a read-only connection, for one thread at a time.
+    ///
+    /// # Errors
+    /// [`StoreError::Storage`] if the system refuses.
+    pub fn open(&self) -> Result<Reader, StoreError> {
+        let connection = if self.writable {
+            Some(schema::connect(
+                &self.path,
+                OpenFlags::SQLITE_OPEN_READ_ONLY,
+            )?)
+        } else if self.path.try_exists()? {
+            Some(schema::connect_unwritable(&self.path)?)
+        } else {
+            None
+        };
+        Ok(Reader {
+            connection,
+            unstored: Arc::clone(&self.unstored),
+            waiting: Arc::clone(&self.waiting),
+            writer: self.writer.clone(),
+            last: RefCell::default(),
+        })
+    }
+}
 
 /// A read-only connection. Its answers include every fact that was passed to
 /// the store before the call, committed or not. It may be moved to another
@@ -40,29 +82,6 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(super) fn new(
-        path: &Path,
-        writable: bool,
-        unstored: Arc<Unstored>,
-        waiting: Arc<Waiting>,
-        writer: Sender<Message>,
-    ) -> Result<Self, StoreError> {
-        let connection = if writable {
-            Some(schema::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
-        } else if path.try_exists()? {
-            Some(schema::connect_unwritable(path)?)
-        } else {
-            None
-        };
-        Ok(Self {
-            connection,
-            unstored,
-            waiting,
-            writer,
-            last: RefCell::default(),
-        })
-    }
-
     /// Returns the connection. `None` if there is no file and none can be
     /// created.
     pub(super) fn connection(&self) -> Option<&Connection> {

@@ -18,10 +18,13 @@ use rusqlite::config::DbConfig;
 use super::contents::{Spool, Waiting};
 use super::error::StoreError;
 use super::load::{self, Found, Lost, mark_path, now};
+use super::message::Message;
+use super::message::StoreEvent;
+use super::options::{Options, file};
 use super::schema::{self, set_meta};
 use super::unstored::Unstored;
-use super::writer::{FIRST_DELAY, LAST_DELAY, Message};
-use super::{Opened, Options, Store, StoreEvent, file};
+use super::writer::{FIRST_DELAY, LAST_DELAY};
+use super::{Opened, Store};
 use crate::life::private_directory;
 
 /// Opens a store for reading; `cause` is why it cannot be written to.

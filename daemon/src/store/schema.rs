@@ -12,7 +12,7 @@ use touchmark_proto::{Millis, RelPath};
 
 use super::checks;
 use super::error::StoreError;
-use super::{Durability, beside};
+use super::options::{Durability, beside};
 
 /// The kinds of rows in `fact`. They are stored: never renumber them.
 pub(super) const OTHER: i64 = 0;

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
-use super::Prune;
 use super::error::StoreError;
+use super::message::Message;
+use super::message::Prune;
 use super::schema::{self, first_at, int, meta, uint};
-use super::writer::Message;
 use crate::failpoint;
 
 /// The log is restarted even while turns arrive, if it has more pages than this

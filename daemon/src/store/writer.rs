@@ -14,40 +14,15 @@ use touchmark_engine::ledger::stored::{decode_fact, encode_fact};
 use touchmark_proto::RelPath;
 
 use super::chores::Chores;
-use super::contents::{Asked, Note, Said};
+use super::contents::{Note, Said};
 use super::error::StoreError;
-use super::exports::Progress;
 use super::high_water_mark::{Condition, HighWaterMark};
+use super::message::{Message, StoreEvent};
 use super::schema::{self, int};
-use super::unreadable::Bad;
+use super::seal;
 use super::unstored::Unstored;
 use super::upkeep::Nudge;
-use super::{StoreEvent, seal};
 use crate::failpoint;
-
-/// A message to the writer.
-pub(super) enum Message {
-    /// Store a turn's facts and report it.
-    Commit { turn: u64, records: Vec<Record> },
-    /// Contents are pending, or a commit has failed: check what there is to do.
-    Look,
-    /// Change how contents are stored.
-    Contents(Asked),
-    /// Store the engine's state.
-    Snapshot { n: u64, body: Vec<u8> },
-    /// Delete these facts.
-    Delete(Vec<i64>),
-    /// Move these records aside, since they cannot be read.
-    PutAside(Vec<Bad>),
-    /// Facts were exported up to here; `None`: none are exported any more.
-    Exported(Option<Progress>),
-    /// Delete all contents, then call this.
-    ForgetContents(Box<dyn FnOnce() + Send>),
-    /// Rewrite the file without deleted data.
-    Purge,
-    /// Store everything and end.
-    Close,
-}
 
 /// Chores start after the queue was empty for this long, so that they do not
 /// delay a burst of turns.

@@ -3,19 +3,18 @@
 //! has it: nothing of such a file was left to commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
-use std::time::Instant;
+use std::path::Path;
+use std::sync::Arc;
 
 use touchmark_engine::history::Step;
 use touchmark_engine::{Fact, Record};
 use touchmark_proto::survival::Horizon;
-use touchmark_proto::{Error, Hash, Millis, Places, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Error, Hash, Millis, RelPath, VersionKind};
 
 use super::line::{Lines, Wanted};
-use super::progress::Progress;
-use super::reflog::{self, Commit, Place};
-use super::{COMMIT, Judge, Look, REPOSITORY, SETTLED, agent, aside, survivals};
+use super::{COMMIT, Judged, Look, agent, note};
+use crate::context::aside;
+use crate::git::reflog::{self, Move};
 use crate::git::{Limits, Objects, WorkTree};
 
 /// A version, as far as it matters here.
@@ -24,140 +23,57 @@ struct Row {
     n: u64,
     time: Millis,
     hash: Option<Hash>,
-    /// The session that wrote it and waits for a commit; `None` for others.
-    waits: Option<SessionId>,
+    /// Whether an agent wrote it, and it waits for a commit.
+    waits: bool,
 }
 
 /// Versions of a name that a commit settles, with what it contains.
 #[derive(Debug)]
 struct Settled {
     path: RelPath,
-    versions: Vec<(SessionId, u64)>,
+    versions: Vec<u64>,
     /// The newest version that was there when it was made, and its time.
     until: Millis,
     content: Step,
 }
 
 impl Look {
-    /// Judges the versions that new commits settle. Returns whether there may
-    /// be more commits to look at.
-    pub(super) async fn by_commits(&self, progress: &mut Progress) -> Result<bool, Error> {
-        if self.read(|log| log.versions_from(0, 1)).await??.is_empty() {
-            return Ok(false);
+    /// Judges the versions that commits settle, among those of the last 30 days.
+    pub(super) async fn by_commits(
+        &self,
+        records: &[Record],
+        lines: &mut Lines<'_>,
+        judged: &mut Judged,
+    ) -> Result<(), Error> {
+        let oldest = self.cx.workspace.time.before(COMMIT);
+        let first = records.partition_point(|record| record.time < oldest);
+        let mut waiting = Waiting::of(&records[first..]);
+        if !waiting.any() {
+            return Ok(());
         }
-        let Some((head, commits)) = self.new_commits(&progress.commits).await? else {
-            return Ok(false);
-        };
-        let oldest = self.view.time.before(COMMIT);
-        let now = self.view.time.now();
-        let (records, judged) = self
-            .read(move |log| {
-                let records =
-                    log.versions_between_times(oldest, now.saturating_add(1), usize::MAX)?;
-                let first = records.first().map_or(u64::MAX, |record| record.n);
-                let judged: HashSet<u64> = log
-                    .survivals_after(first)?
-                    .into_iter()
-                    .filter_map(|record| match record.fact {
-                        Fact::Survival {
-                            version,
-                            horizon: Horizon::Commit,
-                            ..
-                        } => Some(version),
-                        _ => None,
-                    })
-                    .collect();
-                Ok::<_, crate::store::StoreError>((records, judged))
-            })
-            .await??;
-        let mut waiting = Waiting::of(&records, &judged);
-        let (root, places) = (self.view.root.clone(), self.view.places.clone());
+        let workspace = Arc::clone(&self.cx.workspace);
         let settle = move || {
-            let tree = WorkTree::of(&root, &places)?;
-            Some(waiting.settle(&tree, &root, commits))
+            let (root, places) = (&workspace.root, &workspace.places);
+            let tree = WorkTree::of(root, places)?;
+            let mut commits = reflog::moves(&tree);
+            commits.retain(Move::is_commit);
+            Some(waiting.settle(&tree, root, &commits))
         };
-        let (settled, place, more) = aside(settle).await?.unwrap_or_default();
-        let mut lines = Lines::new(self);
-        let mut facts = Vec::new();
         for Settled {
             path,
             versions,
             until,
             content,
-        } in settled
+        } in aside(settle).await?.unwrap_or_default()
         {
-            let asked: Vec<(SessionId, Wanted)> = versions
+            let wanted: Vec<Wanted> = versions
                 .into_iter()
-                .map(|(session, version)| (session, Wanted { version, until }))
+                .map(|version| Wanted { version, until })
                 .collect();
-            let wanted: Vec<Wanted> = asked.iter().map(|(_, wanted)| wanted.clone()).collect();
             let left = lines.left_at_commit(&path, &wanted, content).await?;
-            facts.extend(survivals(&path, Horizon::Commit, asked, left));
+            note(judged, Horizon::Commit, &wanted, left);
         }
-        self.record(facts).await?;
-        if let Some(place) = place {
-            progress.commits = place;
-            progress.write(&self.view.judge.file);
-        }
-        if !more {
-            *self
-                .view
-                .judge
-                .head
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = head;
-        }
-        Ok(more)
-    }
-
-    /// Returns the commits after a place, and the stamp of the log that has
-    /// them. `None` if `HEAD` has not moved since the last look.
-    async fn new_commits(
-        &self,
-        place: &Place,
-    ) -> Result<Option<(Option<reflog::Stamp>, Vec<(Commit, Place)>)>, Error> {
-        let known = *self
-            .view
-            .judge
-            .head
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (view, place) = (self.view.clone(), place.clone());
-        aside(move || {
-            let path = view.judge.log_of_head(&view.root, &view.places)?;
-            let stamp = reflog::stamp(&path);
-            if stamp.is_none() || stamp == known {
-                return None;
-            }
-            let commits = reflog::after(&path, &place);
-            Some((stamp, commits))
-        })
-        .await
-    }
-}
-
-impl Judge {
-    /// Returns whether `HEAD` has moved since the last look.
-    pub(super) fn has_moved(&self) -> bool {
-        let path = {
-            let known = self.log_path.lock().unwrap_or_else(PoisonError::into_inner);
-            match (&known.0, known.1) {
-                (Some(path), _) => path.clone(),
-                (None, last) => return last.is_none_or(|last| last.elapsed() >= REPOSITORY),
-            }
-        };
-        let head = *self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        reflog::stamp(&path).is_some_and(|stamp| Some(stamp) != head)
-    }
-
-    /// Returns the path of the log of `HEAD`; `None` outside of a repository.
-    /// It is searched for once, and again while there is no repository.
-    fn log_of_head(&self, root: &Path, places: &Places) -> Option<PathBuf> {
-        let mut known = self.log_path.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.0.is_none() && known.1.is_none_or(|last| last.elapsed() >= REPOSITORY) {
-            *known = (reflog::path(root, places), Some(Instant::now()));
-        }
-        known.0.clone()
+        Ok(())
     }
 }
 
@@ -171,7 +87,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn of(records: &[Record], judged: &HashSet<u64>) -> Self {
+    fn of(records: &[Record]) -> Self {
         let mut rows: BTreeMap<RelPath, Vec<Row>> = BTreeMap::new();
         let mut renames: HashMap<RelPath, Vec<(RelPath, u64, Millis)>> = HashMap::new();
         for record in records {
@@ -179,10 +95,10 @@ impl Waiting {
                 continue;
             };
             let own = rows.entry(fact.path.clone()).or_default();
-            let author = agent(&fact.author);
+            let waits = agent(&fact.author).is_some();
             if let Some(of) = fact.amends {
                 if let Some(row) = own.iter_mut().find(|row| row.n == of) {
-                    row.waits = author.filter(|_| !judged.contains(&of));
+                    row.waits = waits;
                 }
                 continue;
             }
@@ -190,7 +106,7 @@ impl Waiting {
                 n: record.n,
                 time: record.time,
                 hash: fact.held.hash,
-                waits: author.filter(|_| !judged.contains(&record.n)),
+                waits,
             });
             if fact.kind == VersionKind::Renamed
                 && let Some(from) = &fact.from
@@ -202,42 +118,20 @@ impl Waiting {
         Self { rows, renames }
     }
 
-    /// Returns what the commits settle, in their order; the place of the last
-    /// one that was looked at; and whether there are more.
-    fn settle(
-        &mut self,
-        tree: &WorkTree,
-        root: &Path,
-        commits: Vec<(Commit, Place)>,
-    ) -> (Vec<Settled>, Option<Place>, bool) {
+    /// Returns what the commits settle, in their order.
+    fn settle(&mut self, tree: &WorkTree, root: &Path, commits: &[Move]) -> Vec<Settled> {
         let mut settled = Vec::new();
-        let last = commits.last().map(|(_, place)| place.clone());
-        if !self.any() || commits.is_empty() {
-            return (settled, last, false);
-        }
-        let first = self
-            .rows
-            .values()
-            .flatten()
-            .filter(|row| row.waits.is_some())
-            .map(|row| row.time / 1_000)
-            .min()
-            .unwrap_or(0);
-        let from = commits.partition_point(|(commit, _)| commit.second < first);
-        let commits = &commits[from..];
-        let Some(mut git) = Objects::open(tree, root, Limits::default()) else {
-            return (settled, None, false);
+        let waiting = self.rows.values().flatten().filter(|row| row.waits);
+        let first = waiting.map(|row| row.time / 1_000).min().unwrap_or(0);
+        let commits = &commits[commits.partition_point(|commit| commit.second < first)..];
+        let git = Objects::open(tree, root, Limits::default());
+        let (Some(mut git), Some(changed)) = (git, changed(tree, root, commits)) else {
+            return settled;
         };
-        let ids: Vec<&Commit> = commits.iter().map(|(commit, _)| commit).collect();
-        let Some(changed) = changed(tree, root, &ids) else {
-            return (settled, None, false);
-        };
-        let mut place = None;
-        let mut count = 0;
         // What an earlier commit had of a name that later ones did not change.
         let mut had: HashMap<RelPath, Step> = HashMap::new();
         let mut head: Option<&str> = None;
-        for ((commit, own), changed) in commits.iter().zip(changed) {
+        for (commit, changed) in commits.iter().zip(changed) {
             if head.is_none() || head != commit.before.as_deref() {
                 // `HEAD` was moved in between, as by a checkout.
                 had.clear();
@@ -254,26 +148,17 @@ impl Waiting {
                         .or_insert_with(|| git.file(&commit.id, name))
                         .clone()
                 };
-                if let Some(found) = self.settled(&path, commit.second, is_changed, content) {
-                    count += found.versions.len();
-                    settled.push(found);
-                }
-            }
-            place = Some(own.clone());
-            if count >= SETTLED {
-                break;
+                settled.extend(self.settled(&path, commit.second, is_changed, content));
             }
             if !self.any() {
-                place.clone_from(&last);
                 break;
             }
         }
-        let more = place != last;
-        (settled, place.or(last), more)
+        settled
     }
 
     fn any(&self) -> bool {
-        self.rows.values().flatten().any(|row| row.waits.is_some())
+        self.rows.values().flatten().any(|row| row.waits)
     }
 
     /// Returns the versions of a name that a commit of this second settles, if
@@ -287,7 +172,7 @@ impl Waiting {
     ) -> Option<Settled> {
         let (start, end) = (second * 1_000, (second + 1) * 1_000);
         let own = self.rows.get(path)?;
-        if !own.iter().any(|row| row.waits.is_some() && row.time < end) {
+        if !own.iter().any(|row| row.waits && row.time < end) {
             return None;
         }
         let (name, all) = self.at(path, end);
@@ -310,10 +195,12 @@ impl Waiting {
         let last = all.get(count.checked_sub(1)?)?;
         let (last, until) = (last.n, last.time);
         let own = self.rows.get_mut(path)?;
-        let versions: Vec<(SessionId, u64)> = own
+        let versions: Vec<u64> = own
             .iter_mut()
-            .filter(|row| row.n <= last)
-            .filter_map(|row| Some((row.waits.take()?, row.n)))
+            .filter_map(|row| {
+                let settles = row.n <= last && std::mem::take(&mut row.waits);
+                settles.then_some(row.n)
+            })
             .collect();
         (!versions.is_empty()).then(|| Settled {
             path: path.clone(),
@@ -331,7 +218,7 @@ impl Waiting {
         for _ in 0..8 {
             let before = all.partition_point(|row| row.time < end);
             let gone = before > 0 && all[before - 1].hash.is_none();
-            let last_waiting = all[..before].iter().rfind(|row| row.waits.is_some());
+            let last_waiting = all[..before].iter().rfind(|row| row.waits);
             let after = last_waiting.map_or(0, |row| row.n);
             let renames = self.renames.get(&name).into_iter().flatten();
             let mut renames = renames.filter(|(_, n, time)| *n > after && *time < end);
@@ -342,7 +229,7 @@ impl Waiting {
             let later = self.rows.get(to).into_iter().flatten();
             // Versions under the other name are asked for under that name.
             all.extend(later.filter(|row| row.n >= *n).map(|row| Row {
-                waits: None,
+                waits: false,
                 ..row.clone()
             }));
             name = to.clone();
@@ -353,7 +240,7 @@ impl Waiting {
 
 /// Returns the names that each commit changed, as it moved `HEAD`; `None` if
 /// git fails.
-fn changed(tree: &WorkTree, root: &Path, commits: &[&Commit]) -> Option<Vec<HashSet<Vec<u8>>>> {
+fn changed(tree: &WorkTree, root: &Path, commits: &[Move]) -> Option<Vec<HashSet<Vec<u8>>>> {
     let asked: String = commits
         .iter()
         .map(|commit| match &commit.before {
@@ -374,7 +261,7 @@ fn changed(tree: &WorkTree, root: &Path, commits: &[&Commit]) -> Option<Vec<Hash
         // The commits are listed in order, each by its id on a line. A commit
         // without changes may be missing.
         let id = field.trim_ascii_end();
-        let is_id = |commit: &&Commit| commit.id.as_bytes() == id;
+        let is_id = |commit: &Move| commit.id.as_bytes() == id;
         if let Some(of) = commits[next.min(commits.len())..].iter().position(is_id) {
             at = Some(next + of);
         } else if let Some(at) = at.filter(|_| !field.is_empty()) {

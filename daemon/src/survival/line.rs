@@ -10,14 +10,15 @@ use touchmark_proto::{
     ClientPath, Error, ErrorCode, FileMode, Millis, RelPath, Version, VersionKind,
 };
 
-use super::{Look, aside};
+use super::Look;
+use crate::context::aside;
 use crate::history::Chain;
 use crate::store::StoreError;
 
 /// The maximum number of renames that are followed, in either direction.
 const RENAMES: usize = 8;
 
-/// The versions of names, as they were read for one step.
+/// The versions of names, as they were read for one look.
 pub(super) struct Lines<'a> {
     look: &'a Look,
     chains: HashMap<RelPath, Arc<Chain>>,
@@ -57,7 +58,7 @@ impl<'a> Lines<'a> {
         if let Some(chain) = self.chains.get(name) {
             return Ok(Arc::clone(chain));
         }
-        let (inside, log) = (&self.look.view.inside, &self.look.log);
+        let (inside, log) = (&self.look.cx.inside, &self.look.log);
         let chain = match Chain::recorded(inside, log, &ClientPath::from(name)).await {
             Ok(chain) => chain,
             Err(error) if matches!(error.code, ErrorCode::ShuttingDown | ErrorCode::Storage) => {

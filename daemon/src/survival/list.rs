@@ -1,13 +1,13 @@
 //! `survival/list`: the sums by agent and model.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use touchmark_engine::{Fact, State};
 use touchmark_proto::survival::{Horizon, SurvivalList, SurvivalRow, SurvivalRows, Survived};
 use touchmark_proto::{Error, Millis, SessionId, VersionKind};
 
-use super::{COMMIT, Look, View, agent};
-use crate::store::StoreError;
+use super::line::Lines;
+use super::{COMMIT, DAY, Judged, Look, WEEK, agent};
 
 /// Which agent and which models each session is.
 #[derive(Debug, Default)]
@@ -26,8 +26,6 @@ struct Own {
     time: Millis,
     /// Whether it can have added lines.
     adds: bool,
-    /// The lines that it added; `None` if it was not judged yet.
-    added: Option<u32>,
 }
 
 /// What rows are distinguished by: agent and model.
@@ -56,8 +54,8 @@ impl Agents {
     }
 }
 
-impl View {
-    /// Answers `survival/list`, after everything was judged that can be by now.
+impl Look {
+    /// Answers `survival/list`.
     ///
     /// # Errors
     /// `storage`.
@@ -66,12 +64,14 @@ impl View {
         ask: &SurvivalList,
         agents: &Agents,
     ) -> Result<SurvivalRows, Error> {
-        let look = Look::open(self).await?;
-        let progress = look.whole().await?;
-        let oldest = self.time.before(COMMIT);
-        let (versions, facts) = look
-            .read(|log| Ok::<_, StoreError>((log.versions_after(0)?, log.survivals_after(0)?)))
-            .await??;
+        let versions = self.read(|log| log.versions_after(0)).await??;
+        let mut lines = Lines::new(self);
+        let mut judged = Judged::new();
+        self.by_commits(&versions, &mut lines, &mut judged).await?;
+        for (horizon, age) in [(Horizon::Day, DAY), (Horizon::Week, WEEK)] {
+            self.by_time(&versions, horizon, age, &mut lines, &mut judged)
+                .await?;
+        }
         let mut own: BTreeMap<u64, Own> = BTreeMap::new();
         for record in versions {
             let Fact::Version(fact) = record.fact else {
@@ -85,7 +85,6 @@ impl View {
                         session,
                         time,
                         adds: fact.kind != VersionKind::Deleted,
-                        added: None,
                     };
                     own.insert(n, version);
                 }
@@ -93,55 +92,35 @@ impl View {
             }
         }
         let mut rows: BTreeMap<Key, SurvivalRow> = BTreeMap::new();
-        let mut judged: HashSet<(u64, Horizon)> = HashSet::new();
         let is_meant = |session: &SessionId| ask.session.as_ref().is_none_or(|one| one == session);
-        for record in &facts {
-            let Fact::Survival {
-                version,
-                session,
-                horizon,
-                added,
-                alive,
-                ..
-            } = &record.fact
-            else {
-                continue;
-            };
-            judged.insert((*version, *horizon));
-            if !is_meant(session) {
-                continue;
-            }
-            // The version itself may be in the log no longer.
-            let own = own.entry(*version).or_insert_with(|| Own {
-                session: session.clone(),
-                time: record.time,
-                adds: true,
-                added: None,
-            });
-            let row = row(&mut rows, agents.key(session, own.time));
-            if own.added.replace(*added).is_none() {
-                row.versions += 1;
-                row.added += u64::from(*added);
-            }
-            let sums = sums(row, *horizon);
-            sums.added += u64::from(*added);
-            sums.alive += u64::from(*alive);
-        }
-        for (n, own) in &own {
-            if !own.adds || !is_meant(&own.session) {
-                continue;
-            }
-            let is_waiting = |horizon| {
-                let is_in_time = match horizon {
-                    Horizon::Commit => own.time >= oldest,
-                    Horizon::Day | Horizon::Week => *n > progress.mark(horizon),
-                };
-                is_in_time && !judged.contains(&(*n, horizon))
-            };
-            let horizons = [Horizon::Commit, Horizon::Day, Horizon::Week];
-            for horizon in horizons.into_iter().filter(|one| is_waiting(*one)) {
+        let moments = [
+            (Horizon::Commit, COMMIT),
+            (Horizon::Day, DAY),
+            (Horizon::Week, WEEK),
+        ];
+        for (n, own) in own.iter().filter(|(_, own)| is_meant(&own.session)) {
+            let mut added = None;
+            for (horizon, age) in moments {
+                let is_waiting = own.adds && own.time > self.cx.workspace.time.before(age);
+                let left = judged.get(&(*n, horizon));
+                if left.is_none() && !is_waiting {
+                    continue;
+                }
                 let row = row(&mut rows, agents.key(&own.session, own.time));
-                sums(row, horizon).waiting += 1;
+                let sums = sums(row, horizon);
+                match left {
+                    Some(left) => {
+                        sums.added += u64::from(left.added);
+                        sums.alive += u64::from(left.alive);
+                        added = added.or(Some(left.added));
+                    }
+                    None => sums.waiting += 1,
+                }
+            }
+            if let Some(added) = added {
+                let row = row(&mut rows, agents.key(&own.session, own.time));
+                row.versions += 1;
+                row.added += u64::from(added);
             }
         }
         let mut rows: Vec<SurvivalRow> = rows.into_values().collect();

@@ -1,41 +1,26 @@
 //! SURV: how many of the lines that agents wrote are still in their files at
-//! the next commit, after a day, and after a week.
+//! the next commit, after a day, and after a week. They are counted when a
+//! client asks, from the log, stored contents and commits.
 //!
-//! There is no timer. The counts are made when there is work anyway, and they
-//! are the same however late: they rest on the log, on stored contents and on
-//! commits. Each is recorded as a fact.
-//!
-//! - [`reflog`]: when commits were made.
 //! - [`commits`]: which versions a commit settles, and what it contains.
 //! - [`line`]: a file's versions under all its names.
-//! - [`progress`]: up to where versions and commits were looked at.
 //! - [`list`]: the sums.
 
 mod commits;
 mod line;
 mod list;
-mod progress;
-pub(crate) mod reflog;
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError};
 
 use touchmark_engine::history::Left;
 use touchmark_engine::{Fact, Record};
-use touchmark_proto::daemon::Ping;
 use touchmark_proto::survival::Horizon;
-use touchmark_proto::{Author, AuthorKind, Error, ErrorCode, Millis, Places, RelPath, SessionId};
+use touchmark_proto::{Author, AuthorKind, Error, Millis, RelPath, SessionId};
 
-use crate::failpoint;
-use crate::hooks::Consult;
-use crate::inside::Inside;
+use crate::context::{Context, Log, aside};
 use crate::store::Reader;
-use crate::time::Timeline;
 use line::{Lines, Wanted};
-use progress::Progress;
 
 pub(crate) use list::Agents;
 
@@ -46,209 +31,54 @@ const WEEK: Millis = 7 * DAY;
 /// one.
 const COMMIT: Millis = 30 * DAY;
 
-/// How often a repository is searched for while there is none.
-const REPOSITORY: Duration = Duration::from_secs(60);
-
-/// The maximum number of records of the log that one step looks at.
+/// The number of records of the log that are read together.
 const STEP: usize = 1_000;
 
-/// The maximum number of versions that one step judges at commits.
-const SETTLED: usize = 1_000;
+/// What is left of versions' lines, by the version and the moment. Versions that
+/// added no lines, or of which it is not known, have no entry.
+type Judged = HashMap<(u64, Horizon), Left>;
 
-/// The maximum number of steps of a request.
-const STEPS: usize = 1_000;
-
-/// What is remembered between the looks.
-#[derive(Debug)]
-pub(crate) struct Judge {
-    file: PathBuf,
-    /// `None` until the first look has read it. Locked during a look.
-    progress: tokio::sync::Mutex<Option<Progress>>,
-    /// Nothing becomes due by time before this.
-    due: AtomicU64,
-    /// The stamp of the log of `HEAD` that was processed.
-    head: Mutex<Option<reflog::Stamp>>,
-    /// The path of that log; `None` outside of a repository. And when it was
-    /// searched for.
-    log_path: Mutex<(Option<PathBuf>, Option<Instant>)>,
-}
-
-/// What a look needs of the daemon.
-#[derive(Clone)]
-pub(crate) struct View {
-    pub(crate) judge: Arc<Judge>,
-    pub(crate) inside: Inside,
-    /// The workspace's canonical path.
-    pub(crate) root: PathBuf,
-    pub(crate) places: Places,
-    pub(crate) time: Timeline,
-    /// The current epoch.
-    pub(crate) epoch: u64,
-}
-
-/// One look at what can be judged by now.
-struct Look {
-    view: View,
+/// One look at what is left.
+pub(crate) struct Look {
+    cx: Context,
     /// The log and the stored contents.
-    log: Arc<Mutex<Reader>>,
-}
-
-impl Judge {
-    /// Creates the record for the workspace whose state directory is `state`.
-    pub(crate) fn new(state: &Path) -> Self {
-        Self {
-            file: state.join("survival.json"),
-            progress: tokio::sync::Mutex::default(),
-            due: AtomicU64::new(0),
-            head: Mutex::default(),
-            log_path: Mutex::default(),
-        }
-    }
-}
-
-impl View {
-    /// Judges what can be judged by now, in the background. A later look
-    /// continues where this one ends.
-    pub(crate) async fn background(&self) {
-        // If it is locked, another look is in progress.
-        if let Ok(mut progress) = self.judge.progress.try_lock()
-            && let Err(error) = self.look(&mut progress).await
-        {
-            tracing::debug!("survival: {error}");
-        }
-    }
-
-    async fn look(&self, progress: &mut Option<Progress>) -> Result<(), Error> {
-        let judge = Arc::clone(&self.judge);
-        let is_due = judge.due.load(Ordering::Relaxed) <= self.time.now();
-        // The store is opened only if there is something to do.
-        if progress.is_some() && !is_due && !aside(move || judge.has_moved()).await? {
-            return Ok(());
-        }
-        Look::open(self).await?.step(progress).await.map(drop)
-    }
+    log: Log,
 }
 
 impl Look {
     /// Opens the log.
-    async fn open(view: &View) -> Result<Self, Error> {
-        let log = view.inside.consult(|answer| Consult::Log { answer }).await;
-        let ending = || Error::new(ErrorCode::ShuttingDown, "the daemon is shutting down");
-        Ok(Self {
-            view: view.clone(),
-            log: Arc::new(Mutex::new(log.ok_or_else(ending)??)),
-        })
-    }
-
-    /// Judges everything that can be judged by now. Returns up to where
-    /// versions were looked at.
     ///
     /// # Errors
     /// `storage`.
-    async fn whole(&self) -> Result<Progress, Error> {
-        let mut progress = self.view.judge.progress.lock().await;
-        self.view.judge.due.store(0, Ordering::Relaxed);
-        for _ in 0..STEPS {
-            if !self.step(&mut progress).await? {
-                break;
-            }
-        }
-        Ok(progress.clone().unwrap_or_default())
+    pub(crate) fn open(cx: Context) -> Result<Self, Error> {
+        Ok(Self { log: cx.log()?, cx })
     }
 
-    /// Does one step of each kind. Returns whether there may be more to do.
-    async fn step(&self, progress: &mut Option<Progress>) -> Result<bool, Error> {
-        if progress.is_none() {
-            let (file, epoch) = (self.view.judge.file.clone(), self.view.epoch);
-            *progress = Some(
-                self.read(move |log| Progress::open(&file, epoch, log))
-                    .await??,
-            );
-        }
-        let Some(progress) = progress else {
-            return Ok(false);
-        };
-        let mut more = false;
-        let now = self.view.time.now();
-        if self.view.judge.due.load(Ordering::Relaxed) <= now {
-            let mut due = now + DAY;
-            for (horizon, age) in [(Horizon::Day, DAY), (Horizon::Week, WEEK)] {
-                match self.by_time(progress, horizon, age).await? {
-                    Some(next) => due = due.min(next),
-                    None => more = true,
-                }
-            }
-            if !more {
-                self.view.judge.due.store(due, Ordering::Relaxed);
-            }
-        }
-        Ok(self.by_commits(progress).await? || more)
-    }
-
-    /// Judges the oldest versions that have reached an age. Returns when the
-    /// next one reaches it; `None` if there may be more to do now.
+    /// Judges the versions among `records` that have reached an age.
     async fn by_time(
         &self,
-        progress: &mut Progress,
+        records: &[Record],
         horizon: Horizon,
         age: Millis,
-    ) -> Result<Option<Millis>, Error> {
-        let (from, cutoff) = (progress.mark(horizon), self.view.time.before(age));
-        let page = self
-            .read(move |log| log.versions_from(from, STEP))
-            .await??;
-        let ripe = page.partition_point(|record| record.time <= cutoff);
-        let Some(last) = page[..ripe].last().map(|record| record.n) else {
-            let next = page.first().map(|record| record.time);
-            let after = next.map_or(self.view.time.now(), |time| time);
-            return Ok(Some(self.view.time.after(after, age)));
-        };
-        let mut lines = Lines::new(self);
-        let mut facts = Vec::new();
-        for path in of_agents(&page[..ripe]) {
+        lines: &mut Lines<'_>,
+        judged: &mut Judged,
+    ) -> Result<(), Error> {
+        let cutoff = self.cx.workspace.time.before(age);
+        let ripe = records.partition_point(|record| record.time <= cutoff);
+        for path in of_agents(&records[..ripe]) {
             let chain = lines.chain(&path).await?;
-            let asked: Vec<(SessionId, Wanted)> = chain
-                .versions
-                .iter()
-                .filter(|version| version.path == path)
-                .filter(|version| (from + 1..=last).contains(&version.clock.n))
-                .filter(|version| !progress.is_known(version.clock.n, horizon))
-                .filter_map(|version| {
-                    let wanted = Wanted {
-                        version: version.clock.n,
-                        until: self.view.time.after(version.time, age),
-                    };
-                    Some((agent(&version.author)?, wanted))
+            let own = chain.versions.iter().filter(|version| {
+                version.path == path && version.time <= cutoff && agent(&version.author).is_some()
+            });
+            let wanted: Vec<Wanted> = own
+                .map(|version| Wanted {
+                    version: version.clock.n,
+                    until: self.cx.workspace.time.after(version.time, age),
                 })
                 .collect();
-            let wanted: Vec<Wanted> = asked.iter().map(|(_, wanted)| wanted.clone()).collect();
             let left = lines.left(&path, &wanted).await?;
-            facts.extend(survivals(&path, horizon, asked, left));
+            note(judged, horizon, &wanted, left);
         }
-        self.record(facts).await?;
-        progress.set_mark(horizon, last);
-        progress.write(&self.view.judge.file);
-        Ok(match ripe == page.len() {
-            true => None,
-            false => page
-                .get(ripe)
-                .map(|next| self.view.time.after(next.time, age)),
-        })
-    }
-
-    /// Records facts about survival, and waits until they are committed.
-    async fn record(&self, mut facts: Vec<Fact>) -> Result<(), Error> {
-        if facts.is_empty() {
-            return Ok(());
-        }
-        facts.sort_by_key(|fact| match fact {
-            Fact::Survival { version, .. } => *version,
-            _ => 0,
-        });
-        failpoint::pass("survival: about to record");
-        self.view.inside.record(facts);
-        self.view.inside.ask(Ping {}).await?;
-        failpoint::pass("survival: recorded");
         Ok(())
     }
 
@@ -262,32 +92,19 @@ impl Look {
     }
 }
 
+/// Notes what is left of versions.
+fn note(judged: &mut Judged, horizon: Horizon, wanted: &[Wanted], left: Vec<Option<Left>>) {
+    for (wanted, left) in wanted.iter().zip(left) {
+        if let Some(left) = left.filter(|left| left.added > 0) {
+            judged.insert((wanted.version, horizon), left);
+        }
+    }
+}
+
 /// Returns the session of an author; `None` if it is no agent's.
 fn agent(author: &Author) -> Option<SessionId> {
     let session = author.session.clone();
     session.filter(|_| author.kind == AuthorKind::Agent)
-}
-
-/// Returns the facts about versions of a file: one for each version that added
-/// lines, if it is known what is left of them.
-fn survivals(
-    path: &RelPath,
-    horizon: Horizon,
-    asked: Vec<(SessionId, Wanted)>,
-    left: Vec<Option<Left>>,
-) -> impl Iterator<Item = Fact> {
-    let judged = asked.into_iter().zip(left);
-    judged.filter_map(move |((session, wanted), left)| {
-        let Left { added, alive } = left.filter(|left| left.added > 0)?;
-        Some(Fact::Survival {
-            version: wanted.version,
-            session,
-            path: path.clone(),
-            horizon,
-            added,
-            alive,
-        })
-    })
 }
 
 /// Returns the paths of versions that agents may have written.
@@ -306,10 +123,4 @@ fn of_agents(records: &[Record]) -> BTreeSet<RelPath> {
         })
         .map(|fact| fact.path.clone())
         .collect()
-}
-
-/// Runs work that blocks on a separate thread.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))
 }

@@ -41,7 +41,6 @@ use touchmark_proto::Clock;
 use touchmark_proto::daemon::TelemetryStatus;
 
 pub(crate) use pack::Subject;
-pub(crate) use sessions::Described;
 pub(crate) use settings::Settings;
 
 use crate::event::Event;

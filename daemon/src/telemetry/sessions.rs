@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
 use touchmark_engine::session_memory::Note;
 use touchmark_engine::{Fact, State};
 use touchmark_proto::SessionId;
 
 use crate::event::Event;
+use crate::inside::look_from;
 
 /// The most sessions that are remembered between two batches.
 const MOST: usize = 256;
@@ -121,12 +122,9 @@ impl Sessions {
     /// it must not be called on the loop's thread.
     pub(super) fn get(&mut self, session: &SessionId) -> Option<&Described> {
         if !self.known.contains_key(session) {
-            let (answer, described) = oneshot::channel();
-            let asked = self.events.send(Event::Describe {
-                session: session.clone(),
-                answer,
-            });
-            let described = asked.ok().and_then(|()| described.blocking_recv().ok());
+            let id = session.clone();
+            let described = look_from(&self.events, move |state| Described::of(state, &id));
+            let described = Handle::current().block_on(described);
             // Without the loop, the record goes without it.
             self.known.insert(session.clone(), described.flatten());
         }

@@ -3,6 +3,8 @@
 //! content.
 
 pub mod grep;
+mod searches;
 
 pub(crate) use grep::GIT;
 pub(crate) use grep::ignored::{Files, MOST_PATTERNS, compile};
+pub(crate) use searches::Searches;

@@ -13,10 +13,10 @@ use touchmark_proto::{Places, RelPath, native};
 use super::Undoer;
 use super::plan::Plan;
 use crate::git::files::{branch, line};
+use crate::git::reflog::moves_in;
 use crate::git::{Limits, Object, Objects, WorkTree};
 use crate::links::absolute;
 use crate::past::top_of;
-use crate::survival::reflog::moves_in;
 
 /// The most stashes that are searched, the newest.
 const MOST_STASHES: usize = 16;
@@ -78,7 +78,10 @@ impl Elsewhere {
     /// result has to be planned.
     pub(super) fn search_for(undoer: &Undoer, plans: &[Plan]) -> JoinHandle<Self> {
         let sought: Vec<Sought> = plans.iter().filter_map(Sought::of).collect();
-        let (root, places) = (undoer.root.clone(), undoer.places.clone());
+        let (root, places) = (
+            undoer.cx.workspace.root.clone(),
+            undoer.cx.workspace.places.clone(),
+        );
         tokio::task::spawn_blocking(move || {
             let mut elsewhere = Self::default();
             elsewhere.search(&root, &places, &sought);

@@ -6,7 +6,7 @@ use touchmark_proto::undo::{LeftCause, UndoLeft, UndoOutcome};
 
 use super::Undoer;
 use super::plan::{Plan, is_link};
-use crate::history::aside;
+use crate::context::aside;
 use crate::past::unmerged::Unmerged;
 
 /// Leaves the files as they are in whose way something stands. All files of the
@@ -61,7 +61,10 @@ async fn leave_of_others(plans: &mut [Plan], undoer: &Undoer) {
 async fn leave_unmerged(plans: &mut [Plan], undoer: &Undoer) {
     let writes = plans.iter().enumerate().filter(|(_, plan)| plan.writes());
     let paths: Vec<(usize, RelPath)> = writes.map(|(at, plan)| (at, plan.path.clone())).collect();
-    let (root, places) = (undoer.root.clone(), undoer.places.clone());
+    let (root, places) = (
+        undoer.cx.workspace.root.clone(),
+        undoer.cx.workspace.places.clone(),
+    );
     let found = aside(move || {
         let mut unmerged = Unmerged::default();
         let paths = paths.into_iter();

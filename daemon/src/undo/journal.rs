@@ -88,7 +88,7 @@ impl Journal {
         let number = self.entries.numbers().last().map_or(1, |last| last + 1);
         let mut entry = Entry {
             number,
-            time: undoer.now,
+            time: undoer.cx.now,
             what,
             redo_of,
             state: State::Begun,

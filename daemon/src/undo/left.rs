@@ -66,7 +66,7 @@ pub(super) fn left_not_kept(undoer: &Undoer, chain: &Chain, versions: &[usize]) 
     let log = undoer.log.lock().unwrap_or_else(PoisonError::into_inner);
     let causes: BTreeSet<&str> = versions
         .iter()
-        .flat_map(|at| chain.why_not_kept(*at, &log, undoer.largest))
+        .flat_map(|at| chain.why_not_kept(*at, &log, undoer.cx.config.contents_file))
         .collect();
     let left = causes.into_iter().map(|why| UndoLeft {
         cause: LeftCause::NotKept,

@@ -22,8 +22,7 @@ mod transaction;
 mod whose;
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 use touchmark_engine::history::Step;
@@ -34,20 +33,18 @@ use touchmark_proto::undo::{
     Conflicts, Redo, Undo, UndoOutcome, UndoRows, Undone, UndoneContent, UndoneFile,
 };
 use touchmark_proto::{
-    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, Millis, Places, RelPath,
-    SessionId, native,
+    Author, ClientPath, Error, ErrorCode, ErrorData, FileMode, Hash, RelPath, SessionId, native,
 };
 
+use crate::context::{Context, Log, aside};
 use crate::guard::{Name, Replacer};
-use crate::history::{Chain, aside};
-use crate::hooks::{Consult, Memory};
-use crate::inside::Inside;
-use crate::past::Lineages;
+use crate::history::Chain;
+use crate::hooks::Memory;
+use crate::past::Origins;
 use crate::past::lineage::Snapshot;
 use crate::past::planned::Room;
 use crate::past::versions::{Joins, Sources, alone, current};
-use crate::review::Kept;
-use crate::store::Reader;
+use crate::review::kept::Kept;
 
 use elsewhere::Elsewhere;
 pub(crate) use journal::Journal;
@@ -71,11 +68,10 @@ const MOST_CONTENT: usize = 4 << 20;
 /// The parts of the daemon that an undo uses.
 #[derive(Clone)]
 pub(crate) struct Undoer {
-    pub(crate) inside: Inside,
+    pub(crate) cx: Context,
     /// The log and the stored contents.
-    pub(crate) log: Arc<Mutex<Reader>>,
-    /// Which names stand for which files.
-    pub(crate) lineages: Arc<Lineages>,
+    pub(crate) log: Log,
+    pub(crate) origins: Origins,
     /// As [`Sources::known`].
     pub(crate) known: Option<Snapshot>,
     /// Writes the files.
@@ -89,12 +85,6 @@ pub(crate) struct Undoer {
     /// Which sessions are in a turn, and the notices that wait for their next
     /// event.
     pub(crate) memory: Arc<Memory>,
-    /// The workspace's canonical path.
-    pub(crate) root: PathBuf,
-    /// The size limit of stored contents, in bytes.
-    pub(crate) largest: u64,
-    pub(crate) places: Places,
-    pub(crate) now: Millis,
 }
 
 impl Undoer {
@@ -117,7 +107,7 @@ impl Undoer {
         let mut known = self.lineage().await?;
         let mut names = chosen.names(&known);
         let wanted = names.iter().cloned().collect();
-        if self.lineages.find(self.sources(), wanted).await? {
+        if self.origins.lineages.find(self.sources(), wanted).await? {
             known = self.lineage().await?;
             names = chosen.names(&known);
         }
@@ -201,7 +191,7 @@ impl Undoer {
         let mut commands = None;
         if !named.is_empty() {
             // The commands are for people. Without them the answer is complete.
-            let all = self.inside.ask(CommandList::default()).await;
+            let all = self.cx.inside.ask(CommandList::default()).await;
             let all = all.map(|all| all.commands).unwrap_or_default();
             let rows = all.into_iter().rev();
             let rows = rows.filter(|row| named.contains(row.command.as_str()));
@@ -310,11 +300,11 @@ impl Undoer {
 
     pub(crate) fn sources(&self) -> Sources<'_> {
         Sources {
-            inside: &self.inside,
+            inside: &self.cx.inside,
             log: &self.log,
-            lineages: &self.lineages,
+            origins: &self.origins,
             known: self.known.as_ref(),
-            root: &self.root,
+            root: &self.cx.workspace.root,
             // An undo computes the new content from the file's bytes on disk.
             verifies: true,
         }
@@ -324,8 +314,8 @@ impl Undoer {
     /// which of them are git's. On a full disk they are not stored, and are found
     /// all the same (LOSS-3).
     pub(crate) async fn look(&self) -> Result<(), Error> {
-        let synced = self.inside.ask(Sync {}).await.map(drop);
-        for done in [synced, self.inside.looked().await] {
+        let synced = self.cx.inside.ask(Sync {}).await.map(drop);
+        for done in [synced, self.origins.looks.looked(&self.cx.inside).await] {
             done.or_else(|error| match error.code {
                 ErrorCode::Storage => Ok(()),
                 _ => Err(error),
@@ -347,7 +337,7 @@ impl Undoer {
     /// # Errors
     /// `storage`.
     pub(crate) async fn lineage(&self) -> Result<Snapshot, Error> {
-        self.lineages.now(&self.inside, &self.log).await
+        self.origins.lineages.now(&self.cx.inside, &self.log).await
     }
 
     /// Reads what stands at a name. Returns why it may not be stored; `None` if
@@ -370,7 +360,7 @@ impl Undoer {
 
     /// Converts a client's path into a path in the workspace.
     pub(crate) fn place(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        within(path, &native::bytes(&self.root))
+        within(path, &native::bytes(&self.cx.workspace.root))
     }
 
     /// Returns `busy` if one of the selected sessions is in a turn or has an
@@ -399,12 +389,14 @@ impl Undoer {
 
     /// Returns whether a session has an edit or a command open.
     async fn is_writing(&self, session: &SessionId) -> bool {
-        let standing = self.inside.consult(|answer| Consult::Standing {
-            session: session.clone(),
-            answer,
+        let session = session.clone();
+        let is_writing = self.cx.inside.look(move |state| {
+            let mut edits = state.edits.values();
+            let mut commands = state.commands.values();
+            edits.any(|edit| edit.fact.session == session && edit.fact.call.is_some())
+                || commands.any(|open| open.fact.session == session && open.fact.call.is_some())
         });
-        let standing = standing.await.unwrap_or_default();
-        !standing.edits.is_empty() || !standing.windows.is_empty()
+        is_writing.await.unwrap_or_default()
     }
 }
 

@@ -70,6 +70,7 @@ async fn free(
         Some(last) => last.hash,
         None => {
             undoer
+                .cx
                 .inside
                 .ask(FileSnapshot { path: name.into() })
                 .await?

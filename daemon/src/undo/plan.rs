@@ -17,8 +17,9 @@ use super::Undoer;
 use super::journal::Bytes;
 use super::left::{left_decided, left_likely, left_not_kept, told};
 use super::whose::Chosen;
+use crate::context::aside;
 use crate::guard::{Name, RIGHTS, SPECIAL};
-use crate::history::{Chain, aside};
+use crate::history::Chain;
 use crate::past::entry::FileEntry;
 use crate::past::markers;
 

@@ -45,7 +45,7 @@ pub(super) fn tell(undoer: &Undoer, undo: Option<&str>) {
                 (false, files) => Some(sentence(&undoer.journal, entry, files)),
             };
             let memory = &undoer.memory;
-            memory.say_of_undo(&undoer.inside, &session, entry.number, text);
+            memory.say_of_undo(&undoer.cx.inside, &session, entry.number, text);
         }
         if newest.redo_of.is_some() {
             undoer.memory.undone(|undone| {

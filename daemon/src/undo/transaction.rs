@@ -13,15 +13,15 @@ use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
-use touchmark_proto::{Author, ClientPath, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
+use touchmark_proto::{Author, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
 use super::journal::{Bytes, Journal, failed, name};
 use super::plan::{Plan, is_link};
 use super::whose::Chosen;
 use super::{Undoer, is_written, moves};
+use crate::context::aside;
 use crate::failpoint;
 use crate::guard::{Name, Replacer, SPECIAL, Stored, Written};
-use crate::history::aside;
 use crate::inside::Inside;
 use crate::past::entry::{Entry, FileEntry};
 use crate::past::versions::look_at;
@@ -109,7 +109,11 @@ impl<'u> Transaction<'u> {
             // A move that is undone, and which file a name stands for, is decided
             // for good. If that fails, it is decided later, together with what
             // the undo writes.
-            let settled = undoer.lineages.settle(&undoer.inside, &undoer.log).await;
+            let settled = undoer
+                .origins
+                .lineages
+                .settle(&undoer.cx.inside, &undoer.log)
+                .await;
             if let Err(error) = settled {
                 tracing::debug!("moves are not decided: {error}");
             }
@@ -137,7 +141,7 @@ impl<'u> Transaction<'u> {
         // The engine has to record the versions before the entry ends. If the
         // daemon crashed in between, a write without a fact would be attributed
         // to an unknown author. An entry that stays is ended by the next start.
-        let inside = &self.undoer.inside;
+        let inside = &self.undoer.cx.inside;
         let ends = |error: Error| error.code == ErrorCode::ShuttingDown;
         for file in entry.files.iter().filter(|file| file.to.is_some()) {
             look_at(inside, &file.path).await;
@@ -268,7 +272,7 @@ impl<'u> Transaction<'u> {
         if changes.is_empty() {
             return Vec::new();
         }
-        let (replacer, inside) = (self.undoer.replacer.clone(), self.undoer.inside.clone());
+        let (replacer, inside) = (self.undoer.replacer.clone(), self.undoer.cx.inside.clone());
         let tried = aside(move || {
             let mut tried = Vec::new();
             let mut changes = changes.into_iter();
@@ -312,7 +316,7 @@ impl<'u> Transaction<'u> {
     /// seen nowhere else if no session uses the name.
     async fn report_move(&self, at: usize) {
         let plan = &self.plans[at];
-        let inside = &self.undoer.inside;
+        let inside = &self.undoer.cx.inside;
         if !self.is_moved(at) {
             return;
         }
@@ -323,7 +327,7 @@ impl<'u> Transaction<'u> {
         let (after, came) = (plan.after.as_deref(), plan.base.is_none());
         let fact = match (plan.base, &plan.to) {
             (Some(base), Some(_)) => Some(moves::version(&plan.path, Some(base), None)),
-            _ if came => moves::found(&self.undoer.root, &plan.path, after)
+            _ if came => moves::found(&self.undoer.cx.workspace.root, &plan.path, after)
                 .map(|after| moves::version(&plan.path, None, Some(after))),
             _ => None,
         };
@@ -370,12 +374,7 @@ impl Change {
     fn report(&self, inside: &Inside) {
         let hash = self.after.as_deref().map(Hash::of);
         if let Some(hash) = hash.filter(|_| hash != self.stored.hash()) {
-            inside.tell(EditorDidSave {
-                path: ClientPath::from(&self.name.path),
-                hash,
-                time: None,
-                formatted: false,
-            });
+            inside.tell(EditorDidSave::new(&self.name.path, hash));
         }
     }
 

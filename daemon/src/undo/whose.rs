@@ -80,7 +80,9 @@ impl Chosen {
             (Some(session), None, Some(since)) => {
                 Some((turn(undoer, session, since).await?.0, u64::MAX))
             }
-            (None, None, Some(since)) => Some((checkpoint(&undoer.inside, since).await?, u64::MAX)),
+            (None, None, Some(since)) => {
+                Some((checkpoint(&undoer.cx.inside, since).await?, u64::MAX))
+            }
             (_, None, None) => None,
         };
         let version = match (&ask.path, &ask.at) {
@@ -253,11 +255,10 @@ async fn turn(undoer: &Undoer, session: &SessionId, prompt: &str) -> Result<(u64
     let mut cursor = None;
     loop {
         let ask = CheckpointList {
-            session: session.clone(),
-            limit: None,
             cursor,
+            ..CheckpointList::new(session.clone())
         };
-        let page = undoer.inside.ask(ask).await?;
+        let page = undoer.cx.inside.ask(ask).await?;
         rows.extend(page.checkpoints);
         cursor = page.more;
         if cursor.is_none() {
@@ -303,7 +304,7 @@ async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Er
                 .map_err(|error: AtError| Error::invalid(error.to_string()))?,
         ),
     };
-    let found = undoer.inside.ask(content).await?;
+    let found = undoer.cx.inside.ask(content).await?;
     found.clock.map(|clock| clock.n).ok_or_else(|| {
         Error::new(ErrorCode::NotFound, "that version is not on record")
             .hint("`touchmark log PATH` (`file/log`) lists the clock of each version")

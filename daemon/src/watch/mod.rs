@@ -20,6 +20,7 @@
 //!   including the first half of a rename.
 
 mod backend;
+mod backlog;
 mod busy;
 mod cover;
 mod digest;
@@ -49,6 +50,7 @@ use touchmark_proto::{Places, RelPath};
 
 pub use self::backend::RawEvent;
 use self::backend::{Backend, NoBackend, Sink};
+pub use self::backlog::{Backlog, Waiting};
 use self::busy::Busy;
 use self::cover::Cover;
 use self::dirs::Directories;

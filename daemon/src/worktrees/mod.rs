@@ -29,7 +29,7 @@ use std::thread;
 
 use tokio::sync::oneshot;
 use touchmark_proto::history::FileBlame;
-use touchmark_proto::{Author, ClientPath, Places, RelPath, SessionId};
+use touchmark_proto::{Author, Places, RelPath, SessionId};
 
 use crate::content::Reader;
 use crate::inside::Inside;
@@ -267,13 +267,7 @@ impl Worktrees {
 /// Returns the lines of a file that a session wrote, counted from 0. `None` if
 /// they are not known.
 async fn own_lines(inside: &Inside, session: &SessionId, path: &RelPath) -> Option<Vec<u32>> {
-    let ask = FileBlame {
-        path: ClientPath::from(path),
-        at: None,
-        range: None,
-        exact: None,
-        commits: Some(false),
-    };
+    let ask = FileBlame::new(path).commits(false);
     let blame = inside.ask(ask).await.ok()?;
     let lines = (blame.start.saturating_sub(1)..).zip(blame.lines);
     let own = lines.filter(|(_, line)| line.author.session.as_ref() == Some(session));

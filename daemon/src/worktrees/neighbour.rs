@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use touchmark_proto::history::{Blame, BlameLine, FileBlame};
 use touchmark_proto::places::key;
-use touchmark_proto::{At, Author, ClientPath, Hash, Holder, LineRange, Places, RelPath};
+use touchmark_proto::{At, Author, Hash, Holder, LineRange, Places, RelPath};
 
 use super::trees::Repository;
 use crate::git::files::read;
@@ -112,13 +112,7 @@ pub(super) async fn authors(socket: &Path, path: &RelPath, lines: &[LineRange]) 
 /// Returns a question about a file; `None` if its name is no text.
 fn asked(path: &RelPath) -> Option<FileBlame> {
     std::str::from_utf8(path.as_bytes()).ok()?;
-    Some(FileBlame {
-        path: ClientPath::from(path),
-        at: None,
-        range: None,
-        exact: None,
-        commits: Some(false),
-    })
+    Some(FileBlame::new(path).commits(false))
 }
 
 async fn within(

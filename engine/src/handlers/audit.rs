@@ -1,56 +1,39 @@
 //! `audit`: compares all contents on record with the disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use touchmark_proto::daemon::{Audited, Difference, Holds};
 use touchmark_proto::{RelPath, Reply, RequestId};
 
-use super::done;
-use crate::engine::Engine;
-use crate::input::{Found, ReadOutcome};
-use crate::requests::pending::{Pending, Step};
+use crate::disk::{Found, ReadOutcome};
+use crate::parts::Core;
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::{Trouble, View};
 
-/// An audit in progress.
-#[derive(Clone, Debug)]
-pub(crate) struct Audit {
-    /// The content on record of each path, after the first fence.
-    believed: BTreeMap<RelPath, Holds>,
-    /// Paths with a hint since then. The watcher saw these changes too, so they
-    /// are no differences.
-    hinted: BTreeSet<RelPath>,
-    /// The reads are done, and the second fence is pending.
-    read: bool,
-}
-
-impl Engine {
+impl Core {
     /// Runs an audit. After a first fence it notes the contents on record and
     /// orders all reads. After a second fence it compares. Paths with a hint in
     /// between are no differences, since the record would have followed.
-    pub(crate) fn audit(&mut self, request: RequestId, pending: &mut Pending) -> Step {
-        let Some(audit) = self.audits.get_mut(&request) else {
-            let believed: BTreeMap<RelPath, Holds> = self
+    pub(crate) fn audit(&mut self, request: RequestId, pending: &Pending) -> Answered {
+        let Some(audit) = self.audits.of(request) else {
+            let view = self.base.view();
+            let believed: BTreeMap<RelPath, Holds> = view
                 .state
                 .paths
                 .keys()
-                .filter_map(|path| Some((path.clone(), self.view().believed(path)?)))
+                .filter_map(|path| Some((path.clone(), view.believed(path)?)))
                 .collect();
             let paths: Vec<RelPath> = believed.keys().cloned().collect();
-            let audit = Audit {
-                believed,
-                hinted: BTreeSet::new(),
-                read: paths.is_empty(),
-            };
-            self.audits.insert(request, audit);
+            self.audits.begin(request, believed);
             return if paths.is_empty() {
-                Step::Fence
+                Err(Stop::Fence.into())
             } else {
-                Step::Read(paths, false)
+                Err(Stop::Read(paths, false).into())
             };
         };
         if !audit.read {
             audit.read = true;
-            return Step::Fence;
+            return Err(Stop::Fence.into());
         }
         let differences: Vec<Difference> = audit
             .believed
@@ -70,19 +53,6 @@ impl Engine {
             differences,
             pending: pending.late(),
         }))
-    }
-
-    /// Notes in all audits that a path may change, or may have changed.
-    pub(crate) fn note_for_audits(&mut self, path: &RelPath) {
-        if self.audits.is_empty() {
-            return;
-        }
-        let path = &self.view().file_of(path);
-        for audit in self.audits.values_mut() {
-            if audit.believed.contains_key(path) {
-                audit.hinted.insert(path.clone());
-            }
-        }
     }
 }
 

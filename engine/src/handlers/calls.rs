@@ -12,11 +12,10 @@ use touchmark_proto::{
     ClientPath, Error, ErrorCode, FreeJson, Hash, Millis, RelPath, Reply, SessionId,
 };
 
-use super::context::Context;
-use super::done;
+use crate::base::Base;
 use crate::ledger::session_memory::{Call, Dropped, Note, Searched};
 use crate::ledger::similarity::{alike, member};
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::tokens;
 
 /// The number of a tool's last calls that a new call is compared with.
@@ -46,26 +45,23 @@ enum Place {
     Workspace,
 }
 
-impl Context<'_> {
-    pub(crate) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Step {
+impl Base {
+    pub(crate) fn call_record(&mut self, pending: &mut Pending, ask: &CallRecord) -> Answered {
         if ask.tool.is_empty() || ask.tool.len() > NAME {
-            return Step::Done(Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes"))));
+            return Err(Error::invalid(format!("`tool` has 1 to {NAME} bytes")).into());
         }
-        let never = self.config().calls_never.contains(&ask.tool);
+        let never = self.config.calls_never.contains(&ask.tool);
         if never {
             self.ensure_session(&ask.session);
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
         }
         let arguments = self.arguments(&ask.args);
-        let paths = match self.files_of(&arguments, ask.paths.as_deref()) {
-            Ok(paths) => paths,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let paths = self.files_of(&arguments, ask.paths.as_deref())?;
         // All files are read first, so that the result is later compared with
         // the contents from the time when it was recorded.
         if !paths.is_empty() && !pending.rechecked {
             pending.rechecked = true;
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
         if paths.iter().any(secret) {
@@ -97,12 +93,12 @@ impl Context<'_> {
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
         }
         self.drop_old_calls();
-        let fits = result.len() as u64 <= self.config().calls_bytes;
-        let call = self.state().calls_recorded + 1;
+        let fits = result.len() as u64 <= self.config.calls_bytes;
+        let call = self.state.calls_recorded + 1;
         let kept = Call {
             call,
-            time: self.now(),
-            n: self.state().n,
+            time: self.now,
+            n: self.state.n,
             tool: ask.tool.clone(),
             args: arguments.canonical,
             result: fits.then_some(result),
@@ -120,7 +116,7 @@ impl Context<'_> {
     /// (SEC-3), as far as it can be recognised: a token, a value whose name
     /// says that it is secret, or what a search found in a secret file.
     fn tells_a_secret(&self, arguments: &str, result: &Value, text: &str) -> bool {
-        let secrets = &self.config().secrets;
+        let secrets = &self.config.secrets;
         tokens::any(text.as_bytes())
             || tokens::masked(arguments) != arguments
             || result
@@ -128,7 +124,7 @@ impl Context<'_> {
                 .is_some_and(|text| secrets.are_told_by(text))
     }
 
-    pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Step {
+    pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Answered {
         self.ensure_session(&ask.session);
         self.drop_old_calls();
         let arguments = self.arguments(&ask.args);
@@ -137,7 +133,7 @@ impl Context<'_> {
         };
         let paths: Vec<RelPath> = call.rests_on.iter().map(|(path, _)| path.clone()).collect();
         if let Some(unread) = self.unread(pending, &paths) {
-            return Step::Read(unread, false);
+            return Err(Stop::Read(unread, false).into());
         }
         if !self.still_holds(pending, &call) {
             self.note(
@@ -174,9 +170,9 @@ impl Context<'_> {
             result,
             message: Some(format!(
                 "[Cached result from {}]",
-                time_of_day(call.time.saturating_add_signed(self.config().utc_offset))
+                time_of_day(call.time.saturating_add_signed(self.config.utc_offset))
             )),
-            age_ms: Some(self.now().saturating_sub(call.time)),
+            age_ms: Some(self.now.saturating_sub(call.time)),
             call_id: Some(call_name(call.call)),
             validity: Some(if call.rests_on.is_empty() {
                 Validity::Timed
@@ -186,7 +182,7 @@ impl Context<'_> {
         }))
     }
 
-    fn unlike(&mut self, session: &SessionId) -> Step {
+    fn unlike(&mut self, session: &SessionId) -> Answered {
         self.note(session, Note::CallChecked { hit: false });
         done(Reply::CallCheck(CallChecked {
             duplicate: Duplicate::None,
@@ -207,9 +203,9 @@ impl Context<'_> {
         tool: &str,
         arguments: &Arguments,
     ) -> Option<(Call, Duplicate)> {
-        let rule = self.config().calls_rules.get(tool).map(Vec::as_slice);
+        let rule = self.config.calls_rules.get(tool).map(Vec::as_slice);
         let mut similar = None;
-        let calls = self.memory(session)?.calls.iter().rev();
+        let calls = self.state.memory(session)?.calls.iter().rev();
         for call in calls.filter(|call| call.tool == tool).take(COMPARED) {
             if call.args == arguments.canonical {
                 return Some((call.clone(), Duplicate::Identical));
@@ -230,7 +226,7 @@ impl Context<'_> {
             .iter()
             .all(|(path, then)| self.content_now(pending, path) == Some(*then));
         let changed_below = |root: Option<&RelPath>| {
-            self.state().paths.iter().any(|(path, state)| {
+            self.state.paths.iter().any(|(path, state)| {
                 let inside = root.is_none_or(|root| {
                     path.as_bytes()
                         .strip_prefix(root.as_bytes())
@@ -250,10 +246,10 @@ impl Context<'_> {
     /// Returns the current content of a path, `Some(None)` for no file, or
     /// `None` if it is not known.
     fn content_now(&self, pending: &Pending, path: &RelPath) -> Option<Option<Hash>> {
-        if self.unusable(path, pending).is_some() {
+        if self.view().usable(path, pending).is_err() {
             return None;
         }
-        let now = self.current(path, pending);
+        let now = self.view().current(path, pending.found.get(path));
         now.trouble.is_none().then_some(now.held.hash)
     }
 
@@ -263,7 +259,7 @@ impl Context<'_> {
         let unread: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
-                let watched = self.state().paths.contains_key(path);
+                let watched = self.state.paths.contains_key(path);
                 (pending.verify || !watched) && !pending.found.contains_key(*path)
             })
             .cloned()
@@ -281,7 +277,7 @@ impl Context<'_> {
                 let Some(Value::String(text)) = members.get_mut(name) else {
                     continue;
                 };
-                let named = match self.resolve(&ClientPath::from(text.as_str())) {
+                let named = match self.view().resolve(&ClientPath::from(text.as_str())) {
                     Ok(path) => {
                         *text = path.to_string_lossy();
                         Place::Path(path)
@@ -316,7 +312,7 @@ impl Context<'_> {
             files.push(path.clone());
         }
         for path in paths.unwrap_or_default() {
-            files.push(self.resolve(path)?);
+            files.push(self.view().resolve(path)?);
         }
         files.sort();
         files.dedup();
@@ -334,7 +330,7 @@ impl Context<'_> {
             let members = arguments.value.as_object();
             members.is_some_and(|members| member(members, name).is_some())
         };
-        let rule = self.config().calls_rules.get(tool);
+        let rule = self.config.calls_rules.get(tool);
         let by_pattern = rule.is_some_and(|rule| rule.iter().any(|name| name == "pattern"));
         (by_pattern || named("pattern")) && !named("path")
     }
@@ -342,9 +338,9 @@ impl Context<'_> {
     /// Drops calls that are too old, in every session. No timer does this, so
     /// that an idle daemon does not wake up (LIFE-3).
     fn drop_old_calls(&mut self) {
-        let oldest = self.now().saturating_sub(self.config().calls_age);
+        let oldest = self.now.saturating_sub(self.config.calls_age);
         let old: Vec<(SessionId, Vec<u64>)> = self
-            .state()
+            .state
             .sessions
             .iter()
             .filter_map(|(name, session)| {
@@ -366,14 +362,14 @@ impl Context<'_> {
     /// Drops the oldest calls of a session until the remaining ones are within
     /// the limits for number and bytes.
     fn make_room(&mut self, session: &SessionId) {
-        let Some(memory) = self.memory(session) else {
+        let Some(memory) = self.state.memory(session) else {
             return;
         };
         let mut number = memory.calls.len() as u64;
         let mut bytes: u64 = memory.calls.iter().map(Call::bytes).sum();
         let mut evicted = Vec::new();
         for call in &memory.calls {
-            if number <= self.config().calls_keep && bytes <= self.config().calls_bytes {
+            if number <= self.config.calls_keep && bytes <= self.config.calls_bytes {
                 break;
             }
             number -= 1;
@@ -395,10 +391,10 @@ impl Context<'_> {
         }
     }
 
-    pub(crate) fn call_stats(&mut self, ask: &CallStats) -> Step {
-        let oldest = self.now().saturating_sub(self.config().calls_age);
+    pub(crate) fn call_stats(&mut self, ask: &CallStats) -> Answered {
+        let oldest = self.now.saturating_sub(self.config.calls_age);
         let mut counts = CallCounts::default();
-        for (name, session) in &self.state().sessions {
+        for (name, session) in &self.state.sessions {
             if ask.session.as_ref().is_some_and(|wanted| wanted != name) {
                 continue;
             }
@@ -419,8 +415,9 @@ impl Context<'_> {
         done(Reply::CallStats(counts))
     }
 
-    pub(crate) fn call_clear(&mut self, ask: &CallClear) -> Step {
+    pub(crate) fn call_clear(&mut self, ask: &CallClear) -> Answered {
         let calls: Vec<u64> = self
+            .state
             .memory(&ask.session)
             .map(|memory| memory.calls.iter().map(|call| call.call).collect())
             .unwrap_or_default();

@@ -6,17 +6,17 @@ use touchmark_proto::changes::{
 use touchmark_proto::daemon::Done;
 use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, RelPath, Reply, RequestId, SessionId};
 
+use super::path_cursor;
 use super::sessions::split;
-use super::{done, path_cursor};
+use crate::base::Base;
 use crate::cursor::{read_told, write_path, write_told};
 use crate::effect::{Answer, Effect, Recall};
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::{Listed, View};
 
-impl Engine {
-    pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Step {
+impl Base {
+    pub(crate) fn modified_take(&mut self, pending: &mut Pending, ask: &ModifiedTake) -> Answered {
         let only = match &ask.paths {
             None => None,
             Some(paths) => {
@@ -24,14 +24,14 @@ impl Engine {
                 for path in paths {
                     match self.view().resolve(path) {
                         Ok(path) => only.push(path),
-                        Err(error) => return Step::Done(Err(error)),
+                        Err(error) => return Err(error.into()),
                     }
                 }
                 Some(only)
             }
         };
         if let Some(paths) = self.view().verify_paths(pending, &ask.session) {
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut listed = self.view().listing(&ask.session);
@@ -67,7 +67,7 @@ impl Engine {
             });
         }
         let (changes, lines) = split(listed, limit);
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::ModifiedTake(ModifiedTaken {
                 changes,
                 cursor,
@@ -77,18 +77,12 @@ impl Engine {
             }),
             lines,
             previews: Vec::new(),
-        }))
+        })
     }
 
-    pub(crate) fn modified_ack(&mut self, ask: &ModifiedAck) -> Step {
-        let (clock, only) = match read_told(&ask.cursor) {
-            Ok(cursor) => cursor,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        let upto = match self.view().known_clock(clock) {
-            Ok(n) => n,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    pub(crate) fn modified_ack(&mut self, ask: &ModifiedAck) -> Answered {
+        let (clock, only) = read_told(&ask.cursor)?;
+        let upto = self.view().known_clock(clock)?;
         // Everything up to the cursor has arrived. Paths with a newer fact stay
         // pending.
         let mut listed = self.view().listing(&ask.session);
@@ -141,21 +135,18 @@ impl View<'_> {
         request: RequestId,
         pending: &mut Pending,
         ask: &ModifiedList,
-    ) -> Step {
+    ) -> Answered {
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
-        let cursor = match path_cursor(ask.cursor.as_deref()) {
-            Ok(cursor) => cursor,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let cursor = path_cursor(ask.cursor.as_deref())?;
         if let Some(session) = &ask.session
             && let Some(paths) = self.verify_paths(pending, session)
         {
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         let after = match ask.since {
             Some(clock) => match self.known_clock(clock) {
                 Ok(n) => Some(n),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             },
             None => None,
         };
@@ -173,7 +164,7 @@ impl View<'_> {
             let more = more
                 .then(|| changes.last().map(|change| write_path(&change.path)))
                 .flatten();
-            return Step::Done(Ok(Answer {
+            return Ok(Answer {
                 reply: Reply::ModifiedList(Changes {
                     changes,
                     clock,
@@ -182,9 +173,9 @@ impl View<'_> {
                 }),
                 lines,
                 previews: Vec::new(),
-            }));
+            });
         }
-        Step::Passed(Effect::Recall {
+        Err(Stop::Passed(Effect::Recall {
             request,
             recall: Recall::Since {
                 after: after.unwrap_or(0),
@@ -194,6 +185,7 @@ impl View<'_> {
                 clock,
             },
         })
+        .into())
     }
 
     /// Returns the number of the fact that a clock names.

@@ -12,15 +12,16 @@ use touchmark_proto::sessions::Warning;
 use touchmark_proto::tasks::Removed;
 use touchmark_proto::{Author, Error, ErrorCode, Millis, RelPath, Reply, SessionId};
 
-use super::context::Context;
-use super::{done, number_cursor, path_cursor, show_text};
+use super::{number_cursor, path_cursor};
+use crate::base::Base;
 use crate::cursor::write_path;
 use crate::effect::{Moment, Question};
 use crate::input::{Edited, Learned};
-use crate::ledger::recall::checkpoint_name;
 use crate::ledger::record::Fact;
 use crate::ledger::session_memory::{Note, PendingWarning};
-use crate::requests::pending::{Pending, Step};
+use crate::ledger::wire_names::checkpoint_name;
+use crate::requests::pending::{Answered, Pending, Stop, done};
+use crate::text::shown::show_text;
 use crate::text::tokens;
 
 /// The maximum number of characters that are kept of a label, a message's name
@@ -37,22 +38,24 @@ const WARNED: usize = 1_000;
 /// Operations that only read.
 const READS: &[&str] = &["read_tool", "read_file", "file_mentioned"];
 
-impl Context<'_> {
+impl Base {
     /// Creates a checkpoint. What was written earlier is recorded before the
     /// fence, and so before the checkpoint (ATTR-16).
-    pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Step {
+    pub(crate) fn checkpoint_create(&mut self, ask: &CheckpointCreate) -> Answered {
         let kept = self
+            .state
             .memory(&ask.session)
             .map_or(0, |memory| memory.checkpoints.len());
         if kept >= CHECKPOINTS {
-            return Step::Done(Err(Error::new(
+            return Err(Error::new(
                 ErrorCode::TooLarge,
                 format!("the session keeps {CHECKPOINTS} checkpoints already"),
             )
-            .hint("delete some with `checkpoint/delete`")));
+            .hint("delete some with `checkpoint/delete`")
+            .into());
         }
         self.ensure_session(&ask.session);
-        let checkpoint = self.state().checkpoints_created + 1;
+        let checkpoint = self.state.checkpoints_created + 1;
         self.note(
             &ask.session,
             Note::CheckpointCreated {
@@ -65,21 +68,19 @@ impl Context<'_> {
         );
         done(Reply::CheckpointCreate(CheckpointCreated {
             checkpoint: checkpoint_name(checkpoint),
-            clock: self.state().clock(self.state().n),
-            time: self.state().time,
+            clock: self.state.clock(self.state.n),
+            time: self.state.time,
         }))
     }
 
-    pub(crate) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Step {
-        let after = match number_cursor(ask.cursor.as_deref()) {
-            Ok(after) => after,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+    pub(crate) fn checkpoint_list(&mut self, ask: &CheckpointList) -> Answered {
+        let after = number_cursor(ask.cursor.as_deref())?;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut checkpoints = Vec::new();
         let mut more = None;
         let mut last = after;
         let kept = self
+            .state
             .memory(&ask.session)
             .into_iter()
             .flat_map(|memory| memory.checkpoints.range(after.saturating_add(1)..));
@@ -91,7 +92,7 @@ impl Context<'_> {
             last = *number;
             checkpoints.push(CheckpointRow {
                 checkpoint: checkpoint_name(*number),
-                clock: self.state().clock(checkpoint.n),
+                clock: self.state.clock(checkpoint.n),
                 time: checkpoint.time,
                 label: checkpoint.label.clone(),
                 message: checkpoint.message.clone(),
@@ -102,21 +103,17 @@ impl Context<'_> {
         done(Reply::CheckpointList(CheckpointRows { checkpoints, more }))
     }
 
-    pub(crate) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Step {
-        match self.checkpoint(&ask.session, &ask.checkpoint) {
-            Ok((checkpoint, _)) => {
-                self.note(&ask.session, Note::CheckpointDeleted { checkpoint });
-                done(Reply::CheckpointDelete(Done {}))
-            }
-            Err(error) => Step::Done(Err(error)),
-        }
+    pub(crate) fn checkpoint_delete(&mut self, ask: &CheckpointDelete) -> Answered {
+        let (checkpoint, _) = self.checkpoint(&ask.session, &ask.checkpoint)?;
+        self.note(&ask.session, Note::CheckpointDeleted { checkpoint });
+        done(Reply::CheckpointDelete(Done {}))
     }
 
     /// Returns the numbers of a session's checkpoint and of the fact that
     /// created it, by the checkpoint's name.
     fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(u64, u64), Error> {
         let number = name.strip_prefix('k').and_then(|text| text.parse().ok());
-        let memory = self.memory(session);
+        let memory = self.state.memory(session);
         number
             .and_then(|number: u64| Some((number, memory?.checkpoints.get(&number)?.n)))
             .ok_or_else(|| {
@@ -135,16 +132,11 @@ impl Context<'_> {
         &mut self,
         pending: &mut Pending,
         ask: &CheckpointDetect,
-    ) -> Step {
+    ) -> Answered {
         let edited = match pending.learned.clone() {
-            None => {
-                return match self.detect_question(ask) {
-                    Ok(question) => Step::Learn(question),
-                    Err(error) => Step::Done(Err(error)),
-                };
-            }
+            None => return Err(Stop::Learn(self.detect_question(ask)?).into()),
             Some(Ok(Learned::Edited(edited))) => edited,
-            Some(Err(error)) => return Step::Done(Err(error)),
+            Some(Err(error)) => return Err(error.into()),
             Some(Ok(_)) => Edited::default(),
         };
         let (deleted, cursor) = match self.deleted_paths(ask).and_then(|deleted| {
@@ -152,7 +144,7 @@ impl Context<'_> {
             Ok((deleted, cursor))
         }) {
             Ok(understood) => understood,
-            Err(error) => return Step::Done(Err(error)),
+            Err(error) => return Err(error.into()),
         };
         let mut rows = fold_edits(&edited);
         for path in &deleted {
@@ -161,7 +153,7 @@ impl Context<'_> {
         let unread: Vec<RelPath> = rows
             .keys()
             .filter(|path| {
-                let tracked = self.state().paths.contains_key(path);
+                let tracked = self.state.paths.contains_key(path);
                 let wanted = !tracked || (pending.verify && !pending.rechecked);
                 wanted && !pending.found.contains_key(*path)
             })
@@ -169,10 +161,10 @@ impl Context<'_> {
             .collect();
         if !unread.is_empty() {
             pending.rechecked = true;
-            return Step::Read(unread, false);
+            return Err(Stop::Read(unread, false).into());
         }
         let all: Vec<RelPath> = rows.keys().cloned().collect();
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut files = Vec::new();
         let mut more = None;
         for (path, row) in rows {
@@ -183,7 +175,7 @@ impl Context<'_> {
                 more = files.last().map(|file: &EditedFile| write_path(&file.path));
                 break;
             }
-            let now = self.current(&path, pending);
+            let now = self.view().current(&path, pending.found.get(&path));
             let known = now.trouble.is_none().then_some(now.held.hash);
             files.push(EditedFile {
                 differs: edited
@@ -215,7 +207,7 @@ impl Context<'_> {
         let also = self.deleted_paths(ask)?.into_iter().collect();
         let moment = match (&ask.checkpoint, ask.clock, ask.time) {
             (Some(name), None, None) => Moment::After(self.checkpoint(&ask.session, name)?.1),
-            (None, Some(clock), None) => Moment::After(self.known_clock(clock)?),
+            (None, Some(clock), None) => Moment::After(self.view().known_clock(clock)?),
             (None, None, Some(time)) => Moment::Time(time),
             _ => {
                 return Err(Error::invalid(
@@ -226,7 +218,7 @@ impl Context<'_> {
         let paths = match &ask.paths {
             Some(named) => {
                 let resolved: Result<Vec<RelPath>, Error> =
-                    named.iter().map(|path| self.resolve(path)).collect();
+                    named.iter().map(|path| self.view().resolve(path)).collect();
                 Some(resolved?)
             }
             None => None,
@@ -243,26 +235,19 @@ impl Context<'_> {
         ask.deleted
             .iter()
             .filter(|deleted| !READS.contains(&deleted.operation.as_str()))
-            .map(|deleted| self.resolve(&deleted.path))
+            .map(|deleted| self.view().resolve(&deleted.path))
             .collect()
     }
 
-    pub(crate) fn warning_store(&mut self, ask: &WarningStore) -> Step {
+    pub(crate) fn warning_store(&mut self, ask: &WarningStore) -> Answered {
         if ask.files.len() > WARNED {
-            return Step::Done(Err(Error::invalid(format!(
-                "a warning names at most {WARNED} files"
-            ))));
+            return Err(Error::invalid(format!("a warning names at most {WARNED} files")).into());
         }
-        let files: Result<Vec<RelPath>, Error> =
-            ask.files.iter().map(|path| self.resolve(path)).collect();
-        match files {
-            Ok(files) => {
-                self.ensure_session(&ask.session);
-                self.store_warning(&ask.session, files, ask.note.as_deref());
-                done(Reply::WarningStore(Done {}))
-            }
-            Err(error) => Step::Done(Err(error)),
-        }
+        let files = ask.files.iter().map(|path| self.view().resolve(path));
+        let files = files.collect::<Result<Vec<RelPath>, Error>>()?;
+        self.ensure_session(&ask.session);
+        self.store_warning(&ask.session, files, ask.note.as_deref());
+        done(Reply::WarningStore(Done {}))
     }
 
     fn store_warning(
@@ -285,13 +270,13 @@ impl Context<'_> {
         Warning {
             files,
             note,
-            created_at: self.state().time,
+            created_at: self.state.time,
         }
     }
 
     /// Returns a session's pending warning without taking it.
     pub(super) fn pending_warning(&self, session: &SessionId) -> Option<Warning> {
-        let PendingWarning { files, note, time } = self.memory(session)?.warning.clone()?;
+        let PendingWarning { files, note, time } = self.state.memory(session)?.warning.clone()?;
         Some(Warning {
             files,
             note,
@@ -299,7 +284,7 @@ impl Context<'_> {
         })
     }
 
-    pub(crate) fn warning_take(&mut self, ask: &WarningTake) -> Step {
+    pub(crate) fn warning_take(&mut self, ask: &WarningTake) -> Answered {
         let warning = self.pending_warning(&ask.session);
         if warning.is_some() {
             self.note(&ask.session, Note::WarningTaken);
@@ -307,9 +292,9 @@ impl Context<'_> {
         done(Reply::WarningTake(WarningTaken { warning }))
     }
 
-    pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Step {
+    pub(crate) fn warning_cleanup(&mut self, ask: &WarningCleanup) -> Answered {
         let orphaned: Vec<SessionId> = self
-            .state()
+            .state
             .sessions
             .iter()
             .filter(|(name, session)| session.memory.warning.is_some() && !ask.live.contains(name))

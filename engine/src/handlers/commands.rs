@@ -5,22 +5,22 @@ use touchmark_proto::commands::{
     CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows, CommandScope,
 };
 use touchmark_proto::events::Happening;
-use touchmark_proto::{
-    ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, Request, SessionId,
-};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, SessionId};
 
 use super::sessions::split;
-use super::{done, show_text};
 use crate::attribution::Decision;
 use crate::effect::{Answer, Effect, Question};
-use crate::engine::{Engine, Timer};
 use crate::globs::{Cover, Globs};
 use crate::input::Learned;
-use crate::ledger::recall::{command_name, command_number};
 use crate::ledger::record::{CommandFact, Fact};
-use crate::requests::limits::too_long;
-use crate::requests::pending::{Ask, Pending, Stage, Step};
+use crate::ledger::wire_names::{command_name, command_number};
+use crate::parts::Core;
+use crate::requests::limits::not_too_long;
+use crate::requests::pending::{Answered, Ask, Pending, Stop, done};
+use crate::text::shown::show_text;
 use crate::text::tokens::masked;
+use crate::timers::Timer;
+use crate::view::View;
 
 /// The maximum number of characters of a label that are kept.
 const LABEL: usize = 200;
@@ -52,35 +52,32 @@ impl Seen {
     }
 }
 
-impl Engine {
+impl Core {
     /// Opens a command window. What was written earlier is recorded before the
     /// fence, and so before the window (ATTR-16).
-    pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Step {
-        if let Some(error) = too_long(&[("callId", ask.call_id.as_ref())]) {
-            return Step::Done(Err(error));
-        }
-        if let Some(error) = self.view().too_many_windows(&ask.session) {
-            return Step::Done(Err(error));
-        }
+    pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Answered {
+        not_too_long(&[("callId", ask.call_id.as_ref())])?;
+        self.base.view().may_open_window(&ask.session)?;
         let globs = match Globs::spoken(
             ask.paths.as_deref(),
-            &self.config.root,
-            self.config.case_insensitive,
+            &self.base.config.root,
+            self.base.config.case_insensitive,
         ) {
             Ok(globs) => globs,
-            Err(reason) => return Step::Done(Err(Error::invalid(show_text(&reason)))),
+            Err(reason) => return Err(Error::invalid(show_text(&reason)).into()),
         };
         let workspace = ask.scope == Some(CommandScope::Workspace);
         if workspace && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
+            return Err(Stop::Learn(self.sweep()).into());
         }
         let Seen { branch, partial } = Seen::of(pending);
-        self.ensure_session(&ask.session);
-        let command = self.state.commands_begun + 1;
+        self.base.ensure_session(&ask.session);
+        let command = self.base.state.commands_begun + 1;
         let deadline = self
+            .base
             .now
-            .saturating_add(ask.ttl_ms.unwrap_or(self.config.command_ttl));
-        self.record(Fact::CommandBegun(CommandFact {
+            .saturating_add(ask.ttl_ms.unwrap_or(self.base.config.command_ttl));
+        self.base.record(Fact::CommandBegun(CommandFact {
             command,
             session: ask.session.clone(),
             call: ask.call_id.clone(),
@@ -101,9 +98,9 @@ impl Engine {
             workspace,
             branch,
         }));
-        self.timers.insert((deadline, Timer::Command(command)));
+        self.base.timers.insert((deadline, Timer::Command(command)));
         if let Some(pid) = ask.pid {
-            self.out.push(Effect::AwaitProcess(pid));
+            self.base.out.push(Effect::AwaitProcess(pid));
         }
         done(Reply::CommandBegin(CommandBegun {
             command: command_name(command),
@@ -114,12 +111,12 @@ impl Engine {
 
     /// Ends a command window and reports what the command did to files that the
     /// session tracks. `modified/take` does not report that again (MOD-1).
-    pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Step {
+    pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Answered {
         let command = match (&ask.command, &ask.session) {
-            (Some(name), _) => {
-                command_number(name).filter(|command| self.state.commands.contains_key(command))
-            }
+            (Some(name), _) => command_number(name)
+                .filter(|command| self.base.state.commands.contains_key(command)),
             (None, Some(session)) => self
+                .base
                 .state
                 .commands
                 .values()
@@ -130,16 +127,14 @@ impl Engine {
                 })
                 .map(|open| open.fact.command),
             (None, None) => {
-                return Step::Done(Err(Error::invalid(
-                    "name the command, or its session and callId",
-                )));
+                return Err(Error::invalid("name the command, or its session and callId").into());
             }
         };
-        let Some(open) = command.and_then(|command| self.state.commands.get(&command)) else {
-            return Step::Done(Err(unknown_command(ask)));
+        let Some(open) = command.and_then(|command| self.base.state.commands.get(&command)) else {
+            return Err(unknown_command(ask).into());
         };
         if open.fact.workspace && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
+            return Err(Stop::Learn(self.sweep()).into());
         }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
@@ -148,66 +143,49 @@ impl Engine {
         // What the command did in other windows of the session that are still
         // open is reported here as well, since those may stay open for a long
         // time.
-        let mut listed = self.view().listing_with_commands(&session);
+        let mut listed = self.base.view().listing_with_commands(&session);
         listed.retain(|row| {
             row.lost.is_none()
                 && cover.covers(&row.change.path)
                 && self
+                    .base
                     .view()
                     .command_version(&session, &row.change.path)
                     .is_some_and(|n| n > begun)
         });
-        let limit = self.config.list_limit as usize;
+        let limit = self.base.config.list_limit as usize;
         let more = listed.len() > limit;
         listed.truncate(limit);
-        self.deliver(&session, &listed);
+        self.base.deliver(&session, &listed);
         let (changes, lines) = split(listed, limit);
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::CommandEnd(CommandEnded {
                 changes,
                 more: more.then_some(true),
                 command: self
+                    .base
                     .state
                     .past_command(command)
-                    .map(|past| self.state.command_row(past)),
+                    .map(|past| self.base.state.command_row(past)),
                 partial,
             }),
             lines,
             previews: Vec::new(),
-        }))
+        })
     }
 
     /// Returns the question that orders a look at the whole workspace.
     pub(crate) fn sweep(&self) -> Question {
-        let mut open = self.state.commands.values();
-        let begins = |pending: &Pending| {
-            let begin = matches!(&pending.ask, Ask::Client(Request::CommandBegin(_)));
-            begin && pending.stage == Stage::Learning
-        };
+        let mut open = self.base.state.commands.values();
         // A window that is about to open will be open when this look is made.
-        let claims = open.any(|window| window.fact.workspace)
-            || self.pending.values().any(|pending| begins(pending));
+        let claims = open.any(|window| window.fact.workspace) || self.requests.opens_window();
         Question::Sweep { claims }
-    }
-
-    /// Answers `command/list`: the newest commands.
-    pub(crate) fn command_list(&self, ask: &CommandList) -> Step {
-        let asked = ask.limit.unwrap_or(LISTED) as usize;
-        let newest = self.state.past_commands.iter().rev();
-        let of_session = newest.filter(|past| {
-            let session = ask.session.as_ref();
-            session.is_none_or(|session| *session == past.session)
-        });
-        let rows = of_session.map(|past| self.state.command_row(past));
-        done(Reply::CommandList(CommandRows {
-            commands: rows.take(asked).collect(),
-        }))
     }
 
     /// Ends a window whose deadline has passed or whose process has ended.
     /// Returns `false` if the shell first has to look at what was done in it.
     pub(crate) fn end_in_time(&mut self, command: u64, pending: &Pending) -> bool {
-        let open = self.state.commands.get(&command);
+        let open = self.base.state.commands.get(&command);
         if open.is_some_and(|open| open.fact.workspace) && pending.learned.is_none() {
             return false;
         }
@@ -221,38 +199,42 @@ impl Engine {
     }
 
     fn close_command(&mut self, command: u64, exit: Option<i32>, branch: Option<String>) {
-        let Some(open) = self.state.commands.get(&command) else {
+        let Some(open) = self.base.state.commands.get(&command) else {
             return;
         };
         let (session, deadline) = (open.fact.session.clone(), open.fact.deadline);
         let beside: Vec<u64> = self
+            .base
             .state
             .commands
             .values()
             .filter(|other| other.fact.session == session && other.fact.command != command)
             .map(|other| other.fact.command)
             .collect();
-        let n = self.record(Fact::CommandEnded {
+        let n = self.base.record(Fact::CommandEnded {
             command,
             session,
             exit,
             branch,
         });
-        if let Some(past) = self.state.past_command(command) {
-            let command = self.state.command_row(past);
-            self.publish(Happening::Command { command }, None);
+        if let Some(past) = self.base.state.past_command(command) {
+            let command = self.base.state.command_row(past);
+            self.base.publish(Happening::Command { command }, None);
         }
-        let mut open = self.state.commands.values();
+        let mut open = self.base.state.commands.values();
         if !open.any(|window| window.fact.workspace) {
-            self.saved_untracked.clear();
+            self.writers.saved_untracked.clear();
         }
-        self.commands_beside.remove(&command);
-        self.command_starts.remove(&command);
-        self.commands_beside
+        self.writers.commands_beside.remove(&command);
+        self.writers.command_starts.remove(&command);
+        self.writers
+            .commands_beside
             .extend(beside.into_iter().map(|other| (other, n)));
-        self.timers.remove(&(deadline, Timer::Command(command)));
-        if let Some(until) = self.command_graces.remove(&command) {
-            self.timers.remove(&(until, Timer::Command(command)));
+        self.base
+            .timers
+            .remove(&(deadline, Timer::Command(command)));
+        if let Some(until) = self.writers.command_graces.remove(&command) {
+            self.base.timers.remove(&(until, Timer::Command(command)));
         }
     }
 
@@ -260,11 +242,11 @@ impl Engine {
     /// it are attributed again. Another window of the session that was open at
     /// the same time may have written them.
     pub(crate) fn withdraw_command(&mut self, command: u64) {
-        let Some(open) = self.state.commands.get(&command) else {
+        let Some(open) = self.base.state.commands.get(&command) else {
             return;
         };
         let (session, cover) = (open.fact.session.clone(), open.cover.clone());
-        let beside = self.commands_beside.get(&command).copied();
+        let beside = self.writers.commands_beside.get(&command).copied();
         let since = beside.unwrap_or_default().max(open.n);
         self.end_command(command);
         self.withdraw_claims(command, &session, &cover, since, None);
@@ -273,13 +255,13 @@ impl Engine {
     /// Attributes again the versions that were attributed to a window before
     /// its command began.
     pub(crate) fn withdraw_before(&mut self, command: u64, time: Millis) {
-        let Some(open) = self.state.commands.get(&command) else {
+        let Some(open) = self.base.state.commands.get(&command) else {
             return;
         };
         let (session, cover) = (open.fact.session.clone(), open.cover.clone());
-        let beside = self.commands_beside.get(&command).copied();
+        let beside = self.writers.commands_beside.get(&command).copied();
         let since = beside.unwrap_or_default().max(open.n);
-        self.command_starts.insert(command, time);
+        self.writers.command_starts.insert(command, time);
         self.withdraw_claims(command, &session, &cover, since, Some(time));
     }
 
@@ -293,14 +275,14 @@ impl Engine {
         since: u64,
         before: Option<Millis>,
     ) {
-        let mut others = self.state.commands.values();
+        let mut others = self.base.state.commands.values();
         let another =
             others.any(|other| other.fact.session == *session && other.fact.command != command);
-        if another || command <= self.inherited_commands {
+        if another || command <= self.writers.inherited_commands {
             return;
         }
         let mut claimed = Vec::new();
-        for (path, state) in self.state.paths.iter() {
+        for (path, state) in self.base.state.paths.iter() {
             let versions = state.versions.iter().rev();
             let lately = versions.take_while(|kept| kept.n > since);
             let own = lately.filter(|kept| {
@@ -319,18 +301,19 @@ impl Engine {
         claimed.sort_by_key(|(_, n, _)| *n);
         for (path, n, candidates) in claimed {
             let decision = Decision::in_windows_of(candidates);
-            self.amend_by(&path, n, decision, false);
+            self.base.amend_by(&path, n, decision, false);
         }
     }
 
     /// Ends a window whose deadline has passed. A deadline takes effect after a
     /// fence (ATTR-16).
     pub(crate) fn command_due(&mut self, command: u64) {
-        let Some(open) = self.state.commands.get(&command) else {
+        let Some(open) = self.base.state.commands.get(&command) else {
             return;
         };
-        let grace = self.command_graces.get(&command);
-        if self.now >= open.fact.deadline || grace.is_some_and(|until| self.now >= *until) {
+        let grace = self.writers.command_graces.get(&command);
+        if self.base.now >= open.fact.deadline || grace.is_some_and(|until| self.base.now >= *until)
+        {
             self.ask_internally(Ask::EndCommand(command));
         }
     }
@@ -339,6 +322,7 @@ impl Engine {
     /// the process wrote, it wrote before its end, and so before the fence.
     pub(crate) fn process_ended(&mut self, pid: u32) {
         let named: Vec<u64> = self
+            .base
             .state
             .commands
             .values()
@@ -377,16 +361,18 @@ impl Engine {
     /// has ended (ATTR-9).
     pub(crate) fn unbind_commands(&mut self, connection: ConnectionId) {
         let bound: Vec<u64> = self
+            .base
             .state
             .commands
             .values()
             .filter(|open| {
-                open.fact.bound == Some(connection.0) && open.fact.command > self.inherited_commands
+                open.fact.bound == Some(connection.0)
+                    && open.fact.command > self.writers.inherited_commands
             })
             .map(|open| open.fact.command)
             .collect();
         for command in bound {
-            self.give_grace(command, self.config.bind_grace);
+            self.give_grace(command, self.base.config.bind_grace);
         }
     }
 
@@ -395,27 +381,45 @@ impl Engine {
     /// than an unbound window gets, so its time is limited.
     pub(crate) fn resume_commands(&mut self) {
         let open: Vec<CommandFact> = self
+            .base
             .state
             .commands
             .values()
             .map(|open| open.fact.clone())
             .collect();
         for fact in open {
-            self.timers
+            self.base
+                .timers
                 .insert((fact.deadline, Timer::Command(fact.command)));
             if fact.bound.is_some() {
-                self.give_grace(fact.command, self.config.command_ttl);
+                self.give_grace(fact.command, self.base.config.command_ttl);
             }
             if let Some(pid) = fact.pid {
-                self.out.push(Effect::AwaitProcess(pid));
+                self.base.out.push(Effect::AwaitProcess(pid));
             }
         }
     }
 
     fn give_grace(&mut self, command: u64, grace: u64) {
-        let until = self.now.saturating_add(grace);
-        self.command_graces.insert(command, until);
-        self.timers.insert((until, Timer::Command(command)));
+        let until = self.base.now.saturating_add(grace);
+        self.writers.command_graces.insert(command, until);
+        self.base.timers.insert((until, Timer::Command(command)));
+    }
+}
+
+impl View<'_> {
+    /// Answers `command/list`: the newest commands.
+    pub(crate) fn command_list(&self, ask: &CommandList) -> Answered {
+        let asked = ask.limit.unwrap_or(LISTED) as usize;
+        let newest = self.state.past_commands.iter().rev();
+        let of_session = newest.filter(|past| {
+            let session = ask.session.as_ref();
+            session.is_none_or(|session| *session == past.session)
+        });
+        let rows = of_session.map(|past| self.state.command_row(past));
+        done(Reply::CommandList(CommandRows {
+            commands: rows.take(asked).collect(),
+        }))
     }
 }
 

@@ -10,17 +10,19 @@ use touchmark_proto::{
 };
 
 use super::edits::unknown_edit;
-use super::show;
 use crate::attribution::{Decision, reported, unclaimed};
+use crate::base::Base;
+use crate::disk::Found;
 use crate::effect::{Answer, LinesWanted};
-use crate::engine::Engine;
-use crate::input::Found;
 use crate::ledger::fold::{Folded, kind_between};
-use crate::ledger::recall::{edit_number, version_of};
+use crate::ledger::recall::version_of;
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::KeptVersion;
-use crate::requests::pending::{Pending, Step};
-use crate::view::{View, is_own};
+use crate::ledger::wire_names::edit_number;
+use crate::parts::Core;
+use crate::requests::pending::{Answered, Pending};
+use crate::text::shown::show;
+use crate::view::View;
 
 /// The outcome of a commit for one file.
 pub(super) struct Verdict {
@@ -39,27 +41,21 @@ impl Verdict {
     }
 }
 
-impl Engine {
-    pub(crate) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Step {
+impl Core {
+    pub(crate) fn edit_commit(&mut self, pending: &mut Pending, ask: &EditCommit) -> Answered {
         let mut named: Vec<(RelPath, Option<HashOrAbsent>)> = Vec::new();
         for file in &ask.files {
-            match self.view().resolve(&file.path) {
+            match self.base.view().resolve(&file.path) {
                 Ok(path) if named.iter().any(|(known, _)| *known == path) => {
-                    return Step::Done(Err(Error::invalid(format!(
-                        "{} is named twice",
-                        show(&path)
-                    ))));
+                    return Err(Error::invalid(format!("{} is named twice", show(&path))).into());
                 }
                 Ok(path) => named.push((path, file.hash)),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
-        let (edit, session) = match self.view().committed_edit(ask) {
-            Ok(found) => found,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let (edit, session) = self.base.view().committed_edit(ask)?;
         let open: Vec<RelPath> = edit
-            .and_then(|edit| self.state.edits.get(&edit))
+            .and_then(|edit| self.base.state.edits.get(&edit))
             .map(|edit| edit.files.iter().map(|file| file.path.clone()).collect())
             .unwrap_or_default();
         let files = if named.is_empty() {
@@ -68,36 +64,41 @@ impl Engine {
             named
         };
         let paths: Vec<RelPath> = files.iter().map(|(path, _)| path.clone()).collect();
-        if let Some(step) = self.read_named(pending, &paths) {
-            return step;
-        }
+        self.base.read_named(pending, &paths)?;
         // A path without an open edit needs a claim that can be confirmed. If
         // one path has none, the whole commit is refused before anything
         // changes.
         let baseless = files.iter().any(|(path, hash)| {
             !open.contains(path)
-                && hash
-                    .is_none_or(|hash| !self.view().can_declare_late(pending, &session, path, hash))
+                && hash.is_none_or(|hash| {
+                    !self
+                        .base
+                        .view()
+                        .can_declare_late(pending, &session, path, hash)
+                })
         });
         if files.is_empty() || baseless {
-            return Step::Done(Err(unknown_edit(ask.edit.as_deref())));
+            return Err(unknown_edit(ask.edit.as_deref()).into());
         }
         for path in paths.iter().filter(|path| open.contains(path)) {
             // The path was untracked since the edit began. Its log begins again
             // with the current content.
-            self.begin_log(path, pending);
-            self.hold(&session, path, Source::AgentEdited, None);
+            self.base.begin_log(path, pending);
+            self.base.hold(&session, path, Source::AgentEdited, None);
         }
         let before: Vec<(RelPath, u64)> = paths
             .iter()
-            .filter_map(|path| Some((path.clone(), self.state.knowledge(&session, path)?.at)))
+            .filter_map(|path| Some((path.clone(), self.base.state.knowledge(&session, path)?.at)))
             .collect();
         let mut rows = Vec::new();
         for (path, claim) in files {
             let verdict = match edit.filter(|_| open.contains(&path)) {
                 Some(edit) => self.commit_path(pending, edit, &session, &path, claim),
                 None => claim
-                    .and_then(|claim| self.declare_late(pending, &session, &path, claim, None))
+                    .and_then(|claim| {
+                        self.base
+                            .declare_late(pending, &session, &path, claim, None)
+                    })
                     .map(|version| Verdict {
                         late: true,
                         ..Verdict::of(Outcome::Applied, Some(version))
@@ -107,26 +108,28 @@ impl Engine {
             rows.push(CommittedFile {
                 outcome: verdict.outcome,
                 late: verdict.late.then_some(true),
-                version: verdict.version.and_then(|n| self.view().version(&path, n)),
+                version: verdict
+                    .version
+                    .and_then(|n| self.base.view().version(&path, n)),
                 path,
             });
         }
         let mut changes: Vec<Change> = Vec::new();
         let mut texts = Vec::new();
         for (path, at) in before {
-            if let Some((change, pair)) = self.view().changes_by_others(&session, &path, at) {
+            if let Some((change, pair)) = self.base.view().changes_by_others(&session, &path, at) {
                 changes.push(change);
                 texts.push(pair);
             }
         }
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::EditCommit(EditCommitted {
                 files: rows,
                 changes,
             }),
             lines: View::lines_wanted(texts),
             previews: Vec::new(),
-        }))
+        })
     }
 
     pub(super) fn commit_path(
@@ -137,18 +140,20 @@ impl Engine {
         path: &RelPath,
         claim: Option<HashOrAbsent>,
     ) -> Verdict {
-        let Some((expect, began, matched, begun)) = self.state.edits.get(&edit).and_then(|open| {
-            let file = open.files.iter().find(|file| file.path == *path)?;
-            Some((file.expect, file.began, file.matched, open.n))
-        }) else {
+        let Some((expect, began, matched, begun)) =
+            self.base.state.edits.get(&edit).and_then(|open| {
+                let file = open.files.iter().find(|file| file.path == *path)?;
+                Some((file.expect, file.began, file.matched, open.n))
+            })
+        else {
             return Verdict::of(Outcome::NotApplied, None);
         };
         let verdict = match claim {
             Some(claim) => self.commit_claimed(pending, edit, session, path, claim, began, begun),
-            None if expect.is_some() => self.commit_expected(path, expect, began, matched),
+            None if expect.is_some() => self.base.commit_expected(path, expect, began, matched),
             None => self.commit_marked(edit, session, path),
         };
-        let own = self.view().overwrote_unseen(session, path, begun);
+        let own = self.base.view().overwrote_unseen(session, path, begun);
         self.end_edit(edit, std::slice::from_ref(path), EditPhase::Committed);
         match verdict.outcome {
             Outcome::Applied if own => Verdict {
@@ -173,33 +178,42 @@ impl Engine {
     ) -> Verdict {
         let hash = claim.hash();
         let found = self.claim(edit, path, Some(claim)).or_else(|| {
-            let own = self.view().newest_in(path, |kept| {
-                is_own(kept, session) && kept.n > begun && kept.hash == hash
+            let own = self.base.view().newest_in(path, |kept| {
+                kept.is_edit_of(session) && kept.n > begun && kept.hash == hash
             })?;
-            self.name_found(edit, session, path, claim, own);
+            self.base.name_found(edit, session, path, claim, own);
             Some(own)
         });
-        let found = found.or_else(|| self.claim_assumed(edit, session, path, claim, begun));
+        let found = found.or_else(|| self.base.claim_assumed(edit, session, path, claim, begun));
         if let Some(version) = found {
             return Verdict::of(
-                self.view().applied_or_overwritten(path, hash),
+                self.base.view().applied_or_overwritten(path, hash),
                 Some(version),
             );
         }
-        let current = self.view().current(path, pending.found.get(path)).held.hash;
-        let changed = self.view().newest_in(path, |kept| kept.n > begun).is_some();
+        let current = self
+            .base
+            .view()
+            .current(path, pending.found.get(path))
+            .held
+            .hash;
+        let changed = self
+            .base
+            .view()
+            .newest_in(path, |kept| kept.n > begun)
+            .is_some();
         if hash == current && hash == began && !changed {
             return Verdict::of(Outcome::Unchanged, None);
         }
         // A content from before the edit began belongs to its writer (ATTR-16).
-        let since = self.view().late_version(session, path, claim);
+        let since = self.base.view().late_version(session, path, claim);
         if since.is_some_and(|version| version > begun)
-            && let Some(version) = self.declare_late(pending, session, path, claim, None)
+            && let Some(version) = self.base.declare_late(pending, session, path, claim, None)
         {
             return Verdict {
                 late: true,
                 ..Verdict::of(
-                    self.view().applied_or_overwritten(path, hash),
+                    self.base.view().applied_or_overwritten(path, hash),
                     Some(version),
                 )
             };
@@ -211,13 +225,39 @@ impl Engine {
         if hash == began {
             // The session wrote the content that was there before the edit, and
             // others wrote later: the session changed nothing.
-            self.confirm_wrote(session, path, claim);
+            self.base.confirm_wrote(session, path, claim);
             return Verdict::of(Outcome::Overwritten, None);
         }
-        let version = self.record_unobserved(session, path, hash, edit, begun);
+        let version = self
+            .base
+            .record_unobserved(session, path, hash, edit, begun);
         Verdict::of(Outcome::Overwritten, Some(version))
     }
 
+    /// Ends a path for which neither the edit nor the commit names the content.
+    fn commit_marked(&mut self, edit: u64, session: &SessionId, path: &RelPath) -> Verdict {
+        match self.claim(edit, path, None) {
+            Some(version) => {
+                let newest = self
+                    .base
+                    .state
+                    .paths
+                    .get(path)
+                    .and_then(|state| state.latest());
+                let own = newest.is_some_and(|kept| kept.is_edit_of(session));
+                let outcome = if own {
+                    Outcome::Applied
+                } else {
+                    Outcome::Overwritten
+                };
+                Verdict::of(outcome, Some(version))
+            }
+            None => Verdict::of(Outcome::Unchanged, None),
+        }
+    }
+}
+
+impl Base {
     /// Attributes a version to this edit that another edit of the session found
     /// at its end without naming it. The session has then seen the content
     /// (SEEN-1), even if another author had already written over it when it was
@@ -296,23 +336,6 @@ impl Engine {
                 Verdict::of(Outcome::Unchanged, None)
             }
             None => Verdict::of(Outcome::NotApplied, None),
-        }
-    }
-
-    /// Ends a path for which neither the edit nor the commit names the content.
-    fn commit_marked(&mut self, edit: u64, session: &SessionId, path: &RelPath) -> Verdict {
-        match self.claim(edit, path, None) {
-            Some(version) => {
-                let newest = self.state.paths.get(path).and_then(|state| state.latest());
-                let own = newest.is_some_and(|kept| is_own(kept, session));
-                let outcome = if own {
-                    Outcome::Applied
-                } else {
-                    Outcome::Overwritten
-                };
-                Verdict::of(outcome, Some(version))
-            }
-            None => Verdict::of(Outcome::Unchanged, None),
         }
     }
 
@@ -610,7 +633,7 @@ impl View<'_> {
             .versions
             .iter()
             .map(Box::as_ref)
-            .filter(|kept| kept.n > at && !is_own(kept, session))
+            .filter(|kept| kept.n > at && !kept.is_edit_of(session))
             .collect();
         let (first, last) = (others.first()?, others.last()?);
         let lost = others.iter().rev().find(|kept| kept.lost);

@@ -11,17 +11,19 @@ use touchmark_proto::{
     RelPath, Reply, SessionId,
 };
 
-use super::{done, show, show_authors, show_text};
-use crate::engine::{Engine, Timer};
-use crate::ledger::recall::{edit_name, edit_number};
+use crate::base::Base;
 use crate::ledger::record::{EditFact, EditFileFact, Fact};
-use crate::ledger::state::{EditFile, KeptVersion};
-use crate::requests::EditNamed;
-use crate::requests::limits::too_long;
-use crate::requests::pending::{Pending, Step};
+use crate::ledger::state::{Edit, EditFile, KeptVersion};
+use crate::ledger::wire_names::{edit_name, edit_number};
+use crate::parts::Core;
+use crate::requests::limits::not_too_long;
+use crate::requests::pending::{Answered, Ask, Pending, Stop, done};
 use crate::requests::scope::Scope;
+use crate::requests::table::EditNamed;
+use crate::text::shown::{show, show_authors, show_text};
+use crate::timers::Timer;
 use crate::tracker::live::Live;
-use crate::view::{View, is_own};
+use crate::view::View;
 
 /// The maximum number of files of one edit. The size of a frame limits the
 /// request anyway; this limits the answer.
@@ -41,19 +43,215 @@ pub(super) struct Plan {
     pub step: Option<u64>,
 }
 
-impl Engine {
-    pub(crate) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Step {
+impl Core {
+    pub(crate) fn edit_abort(&mut self, ask: &EditAbort) -> Answered {
+        if ask.edit.is_none() && ask.session.is_none() {
+            return Err(Error::invalid("name the edit, or its session and callId").into());
+        }
+        let named = self.base.view().edit_of(EditNamed {
+            edit: ask.edit.as_deref(),
+            session: ask.session.as_ref(),
+            call: ask.call_id.as_deref(),
+        });
+        match named {
+            Some(edit) => {
+                self.abort(edit);
+                done(Reply::EditAbort(Done {}))
+            }
+            None => Err(unknown_edit(ask.edit.as_deref()).into()),
+        }
+    }
+
+    /// Aborts an edit: none of the versions is the edit's any more (ATTR-4).
+    pub(crate) fn abort(&mut self, edit: u64) {
+        let Some(open) = self.base.state.edits.get(&edit) else {
+            return;
+        };
+        // A one-call mark may have claimed an absence already.
+        let claimed: Vec<(RelPath, u64)> = open
+            .files
+            .iter()
+            .filter_map(|file| Some((&file.path, self.base.state.paths.get(&file.path)?)))
+            .flat_map(|(path, state)| state.versions.iter().map(move |kept| (path, kept)))
+            .filter(|(_, kept)| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
+            .map(|(path, kept)| (path.clone(), kept.n))
+            .collect();
+        for (path, n) in claimed {
+            self.base
+                .amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
+        }
+        self.end_all(edit, EditPhase::Aborted);
+    }
+
+    /// Ends an edit at its deadline, or after its connection ended. The content
+    /// found then is the session's (ATTR-4, ATTR-9), unless a tool call began
+    /// the edit and never answered: it is not known whether that ran.
+    pub(crate) fn expire(&mut self, edit: u64) {
+        self.settle_for(&Scope::Paths(self.base.view().paths_of_edit(edit)));
+        let Some(open) = self.base.state.edits.get(&edit) else {
+            return;
+        };
+        let grace = self.writers.graces.get(&edit).copied();
+        if self.base.now < open.fact.deadline && grace.is_none_or(|until| self.base.now < until) {
+            return;
+        }
+        let paths: Vec<RelPath> = match open.fact.call {
+            Some(_) => Vec::new(),
+            None => open.files.iter().map(|file| file.path.clone()).collect(),
+        };
+        for path in &paths {
+            self.leave_unclosed(path);
+            self.claim(edit, path, None);
+        }
+        self.end_all(edit, EditPhase::Lapsed);
+    }
+
+    /// Attributes to an edit that declared nothing the content found at its end
+    /// (ATTR-4): the one that the commit names, else the newest since its
+    /// beginning that is not known to be another author's. Returns the number
+    /// of that version.
+    pub(super) fn claim(
+        &mut self,
+        edit: u64,
+        path: &RelPath,
+        named: Option<HashOrAbsent>,
+    ) -> Option<u64> {
+        let open = self.base.state.edits.get(&edit)?;
+        let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
+        let began = open.files.iter().find(|file| undeclared(file))?.began;
+        let (session, begun) = (open.fact.session.clone(), open.n);
+        let last = self.base.tracker.live(path).and_then(Live::held_now);
+        if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
+            self.take_held_back(path);
+        }
+        let state = self.base.state.paths.get(path)?;
+        // A content that was there before the edit is not the edit's (ATTR-16).
+        let mut since = state.versions.iter().filter(|kept| kept.n > begun);
+        let there = since.next().filter(|first| first.hash == began);
+        let there = there.map_or(0, |first| first.n);
+        let unnamed = named.is_none();
+        let found = state.versions.iter().rev().find(|kept| {
+            let named = named.is_none_or(|named| named.hash() == kept.hash);
+            // A version that another mark of the session has claimed counts
+            // only while it is the current one.
+            let elsewhere = kept.is_edit_of(&session) && kept.edit() != Some(edit);
+            // A removal counts only if the file is still absent.
+            let gone = kept.hash.is_none() && unnamed;
+            kept.n > begun
+                && kept.n != there
+                && named
+                && (!gone || kept.n == state.newest)
+                && may_be_of(kept, &session)
+                && (!elsewhere || unnamed && kept.n == state.newest)
+        })?;
+        let (n, hash, own) = (found.n, found.hash, found.is_edit_of(&session));
+        let there = state.held.hash == hash;
+        if !own {
+            let author = Author::agent(session.clone());
+            self.base
+                .amend(path, n, author, Evidence::Marked, Some(edit), false);
+            self.base.note_lost(&session, path, n);
+        }
+        // A content that was overwritten since was seen only by a session that
+        // names it (SEEN-1). A version that was the session's already may have
+        // been read since, so nothing is recorded for it.
+        if !own && (there || named.is_some()) {
+            self.base.record(Fact::Wrote {
+                session,
+                path: path.clone(),
+                hash: hash.into(),
+                assumed: named.is_none(),
+            });
+        }
+        Some(n)
+    }
+
+    /// Ends all remaining paths of an edit.
+    pub(super) fn end_all(&mut self, edit: u64, phase: EditPhase) {
+        let Some(open) = self.base.state.edits.get(&edit) else {
+            return;
+        };
+        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
+        self.end_edit(edit, &paths, phase);
+    }
+
+    /// Ends some paths of an edit. A content that was held back for its writer
+    /// is decided without the edit (ATTR-5), and requests that the edit blocked
+    /// are tried again (GUARD-5).
+    pub(crate) fn end_edit(&mut self, edit: u64, paths: &[RelPath], phase: EditPhase) {
+        let Some(open) = self.base.state.edits.get(&edit) else {
+            return;
+        };
+        let session = open.fact.session.clone();
+        let deadline = open.fact.deadline;
+        self.base.record(Fact::EditEnded {
+            edit,
+            session: session.clone(),
+            paths: paths.to_vec(),
+            phase,
+        });
+        self.base.publish(
+            Happening::Edit {
+                session,
+                edit: edit_name(edit),
+                phase,
+                paths: paths.to_vec(),
+                label: None,
+            },
+            None,
+        );
+        if !self.base.state.edits.contains_key(&edit) {
+            self.base.timers.remove(&(deadline, Timer::Edit(edit)));
+            if let Some(until) = self.writers.graces.remove(&edit) {
+                self.base.timers.remove(&(until, Timer::Edit(edit)));
+            }
+        }
+        for path in paths {
+            // The edit may have been the only reason to keep the path's log.
+            self.unwatch(path);
+            self.decide_held_back(path);
+        }
+        self.requests.unblock(&mut self.base.turn());
+    }
+
+    /// Ends an edit whose deadline has passed. A deadline takes effect after a
+    /// fence (ATTR-16).
+    pub(crate) fn edit_due(&mut self, edit: u64) {
+        let Some(open) = self.base.state.edits.get(&edit) else {
+            return;
+        };
+        let grace = self.writers.graces.get(&edit).copied();
+        let due = self.base.now >= open.fact.deadline
+            || grace.is_some_and(|until| self.base.now >= until);
+        if due {
+            self.ask_internally(Ask::Expire(edit));
+        }
+    }
+
+    /// Starts the grace of the edits that were bound to a connection which has
+    /// ended (ATTR-9).
+    pub(crate) fn unbind_edits(&mut self, connection: ConnectionId) {
+        let until = self.base.now + self.base.config.bind_grace;
+        for Edit { fact, .. } in self.base.state.edits.values() {
+            if fact.bound == Some(connection.0) && fact.edit > self.writers.inherited_edits {
+                self.writers.graces.insert(fact.edit, until);
+                self.base.timers.insert((until, Timer::Edit(fact.edit)));
+            }
+        }
+    }
+}
+
+impl Base {
+    pub(crate) fn edit_begin(&mut self, pending: &mut Pending, ask: &EditBegin) -> Answered {
         let texts = [
             ("callId", ask.call_id.as_ref()),
             ("tool", ask.tool.as_ref()),
         ];
-        if let Some(error) = too_long(&texts) {
-            return Step::Done(Err(error));
-        }
+        not_too_long(&texts)?;
         if ask.files.is_empty() || ask.files.len() > FILES_PER_EDIT {
-            return Step::Done(Err(Error::invalid(format!(
-                "an edit names 1 to {FILES_PER_EDIT} files"
-            ))));
+            return Err(
+                Error::invalid(format!("an edit names 1 to {FILES_PER_EDIT} files")).into(),
+            );
         }
         let mut files: Vec<(RelPath, Option<HashOrAbsent>, Option<Hash>)> = Vec::new();
         let mut named = BTreeSet::new();
@@ -61,14 +259,13 @@ impl Engine {
             match self.view().resolve(&file.path) {
                 Ok(path) => {
                     if !named.insert(path.clone()) {
-                        return Step::Done(Err(Error::invalid(format!(
-                            "{} is named twice",
-                            show(&path)
-                        ))));
+                        return Err(
+                            Error::invalid(format!("{} is named twice", show(&path))).into()
+                        );
                     }
                     files.push((path, file.expect, file.base));
                 }
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let ttl = ask.ttl_ms.unwrap_or(match ask.call_id {
@@ -92,31 +289,20 @@ impl Engine {
             tool: ask.tool.clone(),
             step: ask.step,
         };
-        match self.begin(pending, &plan) {
-            Ok((edit, deadline)) => done(Reply::EditBegin(EditBegun {
-                edit: edit_name(edit),
-                deadline,
-                files: plan
-                    .files
-                    .iter()
-                    .map(|(path, ..)| self.view().file_state(&plan.session, path, None))
-                    .collect(),
-            })),
-            Err(step) => *step,
-        }
+        let (edit, deadline) = self.begin(pending, &plan)?;
+        let files = plan.files.iter();
+        let files = files.map(|(path, ..)| self.view().file_state(&plan.session, path, None));
+        done(Reply::EditBegin(EditBegun {
+            edit: edit_name(edit),
+            deadline,
+            files: files.collect(),
+        }))
     }
 
-    pub(crate) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
-            return step;
-        }
-        if let Some(error) = self.view().unusable(&path, pending) {
-            return Step::Done(Err(error));
-        }
+    pub(crate) fn edit_mark(&mut self, pending: &mut Pending, ask: &EditMark) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
+        self.read_named(pending, std::slice::from_ref(&path))?;
+        self.view().usable(&path, pending)?;
         // A mark that comes after its write claims that write (ATTR-14), unless
         // another session has an edit open on the path (GUARD-5).
         if let Some(expect) = ask.expect
@@ -147,43 +333,19 @@ impl Engine {
             tool: None,
             step: ask.step,
         };
-        match self.begin(pending, &plan) {
-            Ok((edit, deadline)) => done(Reply::EditMark(EditMarked {
-                edit: Some(edit_name(edit)),
-                deadline: Some(deadline),
-                file: self.view().file_state(&ask.session, &path, None),
-                late: None,
-            })),
-            Err(step) => *step,
-        }
-    }
-
-    pub(crate) fn edit_abort(&mut self, ask: &EditAbort) -> Step {
-        if ask.edit.is_none() && ask.session.is_none() {
-            return Step::Done(Err(Error::invalid(
-                "name the edit, or its session and callId",
-            )));
-        }
-        let named = self.view().edit_of(EditNamed {
-            edit: ask.edit.as_deref(),
-            session: ask.session.as_ref(),
-            call: ask.call_id.as_deref(),
-        });
-        match named {
-            Some(edit) => {
-                self.abort(edit);
-                done(Reply::EditAbort(Done {}))
-            }
-            None => Step::Done(Err(unknown_edit(ask.edit.as_deref()))),
-        }
+        let (edit, deadline) = self.begin(pending, &plan)?;
+        done(Reply::EditMark(EditMarked {
+            edit: Some(edit_name(edit)),
+            deadline: Some(deadline),
+            file: self.view().file_state(&ask.session, &path, None),
+            late: None,
+        }))
     }
 
     /// Begins an edit of all its paths, or of none.
-    fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Step>> {
+    fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Stop>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
-        if let Some(step) = self.read_named(pending, &paths) {
-            return Err(Box::new(step));
-        }
+        self.read_named(pending, &paths)?;
         self.view().may_begin(pending, plan)?;
         Ok(self.record_begun(pending, plan))
     }
@@ -242,194 +404,42 @@ impl Engine {
         (edit, deadline)
     }
 
-    /// Returns the step that reads the paths of a mark before it is answered,
-    /// or `None` if they are read. What was written before the mark belongs to
-    /// its writer (ATTR-16).
-    pub(super) fn read_named(&mut self, pending: &mut Pending, paths: &[RelPath]) -> Option<Step> {
+    /// Has the paths of a mark read before it is answered. What was written
+    /// before the mark belongs to its writer (ATTR-16).
+    pub(super) fn read_named(
+        &mut self,
+        pending: &mut Pending,
+        paths: &[RelPath],
+    ) -> Result<(), Box<Stop>> {
         let unread: Vec<RelPath> = paths
             .iter()
             .filter(|path| !pending.found.contains_key(*path) || self.tracker.is_hinted(path))
             .cloned()
             .collect();
         if unread.is_empty() || pending.rechecked {
-            return None;
+            return Ok(());
         }
         // Each path is read once after the fence. A file that is written all
         // the time must not delay the request forever.
         pending.rechecked = true;
-        Some(Step::Read(unread, false))
-    }
-
-    /// Aborts an edit: none of the versions is the edit's any more (ATTR-4).
-    pub(crate) fn abort(&mut self, edit: u64) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        // A one-call mark may have claimed an absence already.
-        let claimed: Vec<(RelPath, u64)> = open
-            .files
-            .iter()
-            .filter_map(|file| Some((&file.path, self.state.paths.get(&file.path)?)))
-            .flat_map(|(path, state)| state.versions.iter().map(move |kept| (path, kept)))
-            .filter(|(_, kept)| kept.edit() == Some(edit) && kept.evidence == Evidence::Marked)
-            .map(|(path, kept)| (path.clone(), kept.n))
-            .collect();
-        for (path, n) in claimed {
-            self.amend(&path, n, Author::USER, Evidence::Unmarked, None, false);
-        }
-        self.end_all(edit, EditPhase::Aborted);
-    }
-
-    /// Ends an edit at its deadline, or after its connection ended. The content
-    /// found then is the session's (ATTR-4, ATTR-9), unless a tool call began
-    /// the edit and never answered: it is not known whether that ran.
-    pub(crate) fn expire(&mut self, edit: u64) {
-        self.settle_for(&Scope::Paths(self.view().paths_of_edit(edit)));
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let grace = self.graces.get(&edit).copied();
-        if self.now < open.fact.deadline && grace.is_none_or(|until| self.now < until) {
-            return;
-        }
-        let paths: Vec<RelPath> = match open.fact.call {
-            Some(_) => Vec::new(),
-            None => open.files.iter().map(|file| file.path.clone()).collect(),
-        };
-        for path in &paths {
-            self.leave_unclosed(path);
-            self.claim(edit, path, None);
-        }
-        self.end_all(edit, EditPhase::Lapsed);
-    }
-
-    /// Attributes to an edit that declared nothing the content found at its end
-    /// (ATTR-4): the one that the commit names, else the newest since its
-    /// beginning that is not known to be another author's. Returns the number
-    /// of that version.
-    pub(super) fn claim(
-        &mut self,
-        edit: u64,
-        path: &RelPath,
-        named: Option<HashOrAbsent>,
-    ) -> Option<u64> {
-        let open = self.state.edits.get(&edit)?;
-        let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
-        let began = open.files.iter().find(|file| undeclared(file))?.began;
-        let (session, begun) = (open.fact.session.clone(), open.n);
-        let last = self.tracker.live(path).and_then(Live::held_now);
-        if last.is_some_and(|last| named.is_none_or(|named| named.hash() == last.hash)) {
-            self.take_held_back(path);
-        }
-        let state = self.state.paths.get(path)?;
-        // A content that was there before the edit is not the edit's (ATTR-16).
-        let mut since = state.versions.iter().filter(|kept| kept.n > begun);
-        let there = since.next().filter(|first| first.hash == began);
-        let there = there.map_or(0, |first| first.n);
-        let unnamed = named.is_none();
-        let found = state.versions.iter().rev().find(|kept| {
-            let named = named.is_none_or(|named| named.hash() == kept.hash);
-            // A version that another mark of the session has claimed counts
-            // only while it is the current one.
-            let elsewhere = is_own(kept, &session) && kept.edit() != Some(edit);
-            // A removal counts only if the file is still absent.
-            let gone = kept.hash.is_none() && unnamed;
-            kept.n > begun
-                && kept.n != there
-                && named
-                && (!gone || kept.n == state.newest)
-                && may_be_of(kept, &session)
-                && (!elsewhere || unnamed && kept.n == state.newest)
-        })?;
-        let (n, hash, own) = (found.n, found.hash, is_own(found, &session));
-        let there = state.held.hash == hash;
-        if !own {
-            let author = Author::agent(session.clone());
-            self.amend(path, n, author, Evidence::Marked, Some(edit), false);
-            self.note_lost(&session, path, n);
-        }
-        // A content that was overwritten since was seen only by a session that
-        // names it (SEEN-1). A version that was the session's already may have
-        // been read since, so nothing is recorded for it.
-        if !own && (there || named.is_some()) {
-            self.record(Fact::Wrote {
-                session,
-                path: path.clone(),
-                hash: hash.into(),
-                assumed: named.is_none(),
-            });
-        }
-        Some(n)
-    }
-
-    /// Ends all remaining paths of an edit.
-    pub(super) fn end_all(&mut self, edit: u64, phase: EditPhase) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let paths: Vec<RelPath> = open.files.iter().map(|file| file.path.clone()).collect();
-        self.end_edit(edit, &paths, phase);
-    }
-
-    /// Ends some paths of an edit. A content that was held back for its writer
-    /// is decided without the edit (ATTR-5), and requests that the edit blocked
-    /// are tried again (GUARD-5).
-    pub(crate) fn end_edit(&mut self, edit: u64, paths: &[RelPath], phase: EditPhase) {
-        let Some(open) = self.state.edits.get(&edit) else {
-            return;
-        };
-        let session = open.fact.session.clone();
-        let deadline = open.fact.deadline;
-        self.record(Fact::EditEnded {
-            edit,
-            session: session.clone(),
-            paths: paths.to_vec(),
-            phase,
-        });
-        self.publish(
-            Happening::Edit {
-                session,
-                edit: edit_name(edit),
-                phase,
-                paths: paths.to_vec(),
-                label: None,
-            },
-            None,
-        );
-        if !self.state.edits.contains_key(&edit) {
-            self.timers.remove(&(deadline, Timer::Edit(edit)));
-            if let Some(until) = self.graces.remove(&edit) {
-                self.timers.remove(&(until, Timer::Edit(edit)));
-            }
-        }
-        for path in paths {
-            // The edit may have been the only reason to keep the path's log.
-            self.unwatch(path);
-            self.decide_held_back(path);
-        }
-        self.unblock();
+        Err(Stop::Read(unread, false).into())
     }
 }
 
 impl View<'_> {
     /// Checks whether an edit of paths that have been read may begin (GUARD-4,
     /// GUARD-5).
-    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Step>> {
+    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Stop>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         for path in &paths {
-            if let Some(error) = self.unusable(path, pending) {
-                return Err(Box::new(Step::Done(Err(error))));
-            }
+            self.usable(path, pending)?;
         }
         if let Some(error) = self.busy(&plan.session, &paths) {
-            return Err(Box::new(Step::Blocked(error)));
+            return Err(Stop::Blocked(error).into());
         }
-        if let Some(error) = self.too_many_marked(&plan.session, paths.len()) {
-            return Err(Box::new(Step::Done(Err(error))));
-        }
+        self.may_mark(&plan.session, paths.len())?;
         if plan.require_read && !plan.force {
-            self.may_edit(pending, plan)
-                .map_err(|error| Box::new(Step::Done(Err(error))))?;
+            self.may_edit(pending, plan)?;
         }
         Ok(())
     }

@@ -8,40 +8,59 @@ use touchmark_proto::files::{
 };
 use touchmark_proto::{Error, FileState, RelPath, Reply, RequestId, SessionId};
 
+use super::path_cursor;
 use super::reads::{Reading, wrong_range};
-use super::{done, path_cursor};
+use crate::base::Base;
 use crate::cursor::write_path;
 use crate::effect::{Answer, Effect, Marks, Recall};
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::parts::Core;
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::View;
 
-impl Engine {
-    pub(crate) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+impl Core {
+    pub(crate) fn file_untrack(&mut self, ask: &FileUntrack) -> Answered {
+        let path = self.base.view().resolve(&ask.path)?;
+        if self.base.state.knowledge(&ask.session, &path).is_some() {
+            let names = self.base.view().names_of(&path);
+            let named = self.base.spoken.named.get(&path).unwrap_or(&path);
+            // If the session uses several names of the file, only the named one
+            // is released.
+            let one = self
+                .base
+                .state
+                .names
+                .uses_another(&ask.session, named, &path);
+            self.base.record(Fact::Untracked {
+                session: ask.session.clone(),
+                path: if one { named.clone() } else { path },
+            });
+            for name in names {
+                self.unwatch(&name);
+            }
+        }
+        done(Reply::FileUntrack(Done {}))
+    }
+}
+
+impl Base {
+    pub(crate) fn file_mention(&mut self, pending: &mut Pending, ask: &FileMention) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
         if ask.range.is_some_and(|range| !range.is_valid()) {
-            return Step::Done(Err(wrong_range()));
+            return Err(wrong_range().into());
         }
         if ask.missed && ask.hash.is_some() {
             let error = "`missed` and `hash` exclude each other";
-            return Step::Done(Err(Error::invalid(error)));
+            return Err(Error::invalid(error).into());
         }
-        if let Some(step) = self.read_first(pending, &path, false) {
-            return step;
-        }
-        if let Some(error) = self.view().unusable(&path, pending) {
-            return Step::Done(Err(error));
-        }
+        self.read_first(pending, &path, false)?;
+        self.view().usable(&path, pending)?;
         if ask.range.is_some()
             && let Some(question) =
                 self.view()
                     .texts_to_show(pending, &ask.session, &path, ask.hash)
         {
-            return Step::Learn(question);
+            return Err(Stop::Learn(question).into());
         }
         self.ensure_session(&ask.session);
         self.begin_log(&path, pending);
@@ -80,16 +99,12 @@ impl Engine {
         )))
     }
 
-    pub(crate) fn file_invalidate(&mut self, ask: &FileInvalidate) -> Step {
-        let path = match ask
+    pub(crate) fn file_invalidate(&mut self, ask: &FileInvalidate) -> Answered {
+        let path = ask
             .path
             .as_ref()
             .map(|path| self.view().resolve(path))
-            .transpose()
-        {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+            .transpose()?;
         self.record(Fact::Invalidated {
             session: ask.session.clone(),
             path,
@@ -97,7 +112,7 @@ impl Engine {
         done(Reply::FileInvalidate(Done {}))
     }
 
-    pub(crate) fn file_status(&mut self, pending: &mut Pending, ask: &FileStatus) -> Step {
+    pub(crate) fn file_status(&mut self, pending: &mut Pending, ask: &FileStatus) -> Answered {
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let named = ask.paths.is_some();
         let from: Option<usize> = ask
@@ -105,17 +120,14 @@ impl Engine {
             .as_deref()
             .filter(|_| named)
             .and_then(|cursor| cursor.parse().ok());
-        let cursor = match path_cursor(ask.cursor.as_deref().filter(|_| !named)) {
-            Ok(cursor) => cursor,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let cursor = path_cursor(ask.cursor.as_deref().filter(|_| !named))?;
         let paths: Vec<RelPath> = match &ask.paths {
             Some(named) => {
                 let mut paths = Vec::with_capacity(named.len());
                 for path in named {
                     match self.view().resolve(path) {
                         Ok(path) => paths.push(path),
-                        Err(error) => return Step::Done(Err(error)),
+                        Err(error) => return Err(error.into()),
                     }
                 }
                 paths
@@ -129,7 +141,7 @@ impl Engine {
         };
         if pending.verify && !pending.rechecked && !paths.is_empty() {
             pending.rechecked = true;
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         // Paths that were tracked when the request came, and were released
         // since.
@@ -141,7 +153,7 @@ impl Engine {
             .cloned()
             .collect();
         if !unknown.is_empty() {
-            return Step::Read(unknown, false);
+            return Err(Stop::Read(unknown, false).into());
         }
         if ask.paths.is_some() {
             for path in &paths {
@@ -190,28 +202,6 @@ impl Engine {
             more,
             pending: pending.late(),
         }))
-    }
-
-    pub(crate) fn file_untrack(&mut self, ask: &FileUntrack) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if self.state.knowledge(&ask.session, &path).is_some() {
-            let names = self.view().names_of(&path);
-            let named = self.spoken.named.get(&path).unwrap_or(&path);
-            // If the session uses several names of the file, only the named one
-            // is released.
-            let one = self.state.names.uses_another(&ask.session, named, &path);
-            self.record(Fact::Untracked {
-                session: ask.session.clone(),
-                path: if one { named.clone() } else { path },
-            });
-            for name in names {
-                self.unwatch(&name);
-            }
-        }
-        done(Reply::FileUntrack(Done {}))
     }
 
     /// Makes a session track a path, if it does not already.
@@ -265,15 +255,12 @@ impl Engine {
 }
 
 impl View<'_> {
-    pub(crate) fn file_list(&self, pending: &mut Pending, ask: &FileList) -> Step {
+    pub(crate) fn file_list(&self, pending: &mut Pending, ask: &FileList) -> Answered {
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
-        let cursor = match path_cursor(ask.cursor.as_deref()) {
-            Ok(cursor) => cursor,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let cursor = path_cursor(ask.cursor.as_deref())?;
         let paths: Vec<RelPath> = self
             .state
             .sessions
@@ -300,7 +287,7 @@ impl View<'_> {
                 files.push(record);
             }
         }
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::FileList(FileRecords {
                 files,
                 more,
@@ -308,7 +295,7 @@ impl View<'_> {
             }),
             lines: Vec::new(),
             previews,
-        }))
+        })
     }
 
     pub(crate) fn file_history(
@@ -316,18 +303,15 @@ impl View<'_> {
         request: RequestId,
         pending: &mut Pending,
         ask: &FileHistory,
-    ) -> Step {
-        let path = match self.resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        let before = match ask.before.map(|clock| self.known_clock(clock)).transpose() {
-            Ok(before) => before,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    ) -> Answered {
+        let path = self.resolve(&ask.path)?;
+        let before = ask
+            .before
+            .map(|clock| self.known_clock(clock))
+            .transpose()?;
         if pending.verify && !pending.rechecked && self.state.paths.contains_key(&path) {
             pending.rechecked = true;
-            return Step::Read(vec![path], false);
+            return Err(Stop::Read(vec![path], false).into());
         }
         let overwritten = self.state.paths.get(&path).map_or_else(Vec::new, |state| {
             state
@@ -337,7 +321,7 @@ impl View<'_> {
                 .map(|kept| kept.n)
                 .collect()
         });
-        Step::Passed(Effect::Recall {
+        Err(Stop::Passed(Effect::Recall {
             request,
             recall: Recall::History {
                 earlier: self.state.names.history(&path).to_vec(),
@@ -351,5 +335,6 @@ impl View<'_> {
                 },
             },
         })
+        .into())
     }
 }

@@ -1,13 +1,13 @@
 //! The handlers: what each request does. One file for each family of methods.
 
-pub(crate) mod audit;
+mod audit;
 mod calls;
+mod carry;
 mod changes;
 mod checkpoints;
 mod commands;
 mod commit;
-mod context;
-pub(crate) mod editors;
+mod editors;
 mod edits;
 mod files;
 mod models;
@@ -22,19 +22,17 @@ mod writes;
 
 use touchmark_proto::daemon::Program;
 use touchmark_proto::events::{Happening, SessionPhase};
-use touchmark_proto::quoting::quoted;
-use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, Reply, SessionId};
+use touchmark_proto::{Error, ErrorCode, ErrorData, RelPath, SessionId};
 
-use crate::effect::Answer;
-use crate::engine::Engine;
+use crate::base::Base;
+use crate::disk::Found;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::Pending;
+use crate::text::shown::show;
 use crate::tracker::live::Obstacle;
 use crate::view::View;
 
-pub(crate) use writes::Write;
-
-impl Engine {
+impl Base {
     /// Opens a session, if it is not open, because something is to be recorded
     /// for it (SES-1).
     pub(crate) fn ensure_session(&mut self, session: &SessionId) {
@@ -108,7 +106,7 @@ impl Engine {
         if let Some(found) = found {
             self.tracker.note_inode(path, found);
         }
-        if let Some(crate::input::Found::File(content)) = found {
+        if let Some(Found::File(content)) = found {
             self.tracker.live_mut(path).seen.stamp = Some(content.stamp);
             self.note_stamp(path, *content);
         }
@@ -127,10 +125,9 @@ impl Engine {
 }
 
 impl View<'_> {
-    /// Returns the error for a path that cannot be used, or `None`. A path
-    /// cannot be used if it leads out of the workspace, is not a regular file,
-    /// or cannot be read.
-    pub(crate) fn unusable(&self, path: &RelPath, pending: &Pending) -> Option<Error> {
+    /// Refuses a path that cannot be used: it leads out of the workspace, is not
+    /// a regular file, or cannot be read.
+    pub(crate) fn usable(&self, path: &RelPath, pending: &Pending) -> Result<(), Error> {
         let obstacle = match self.state.paths.contains_key(path) {
             true => self
                 .tracker
@@ -140,83 +137,31 @@ impl View<'_> {
                 .found
                 .get(path)
                 .and_then(|outcome| Obstacle::of(&outcome.found)),
-        }?;
+        };
         let (code, message, file_type) = match obstacle {
-            Obstacle::Unstable => return None,
-            Obstacle::Unreadable(cause) => (
+            None | Some(Obstacle::Unstable) => return Ok(()),
+            Some(Obstacle::Unreadable(cause)) => (
                 ErrorCode::Unreadable,
                 format!("{} cannot be read: {cause}", show(path)),
                 None,
             ),
-            Obstacle::NotAFile(file_type) => (
+            Some(Obstacle::NotAFile(file_type)) => (
                 ErrorCode::NotAFile,
                 format!("{} is a {file_type}", show(path)),
                 Some(file_type.to_owned()),
             ),
-            Obstacle::Outside => (
+            Some(Obstacle::Outside) => (
                 ErrorCode::OutsideWorkspace,
                 format!("{} is a link that leads out of the workspace", show(path)),
                 None,
             ),
         };
-        Some(Error::new(code, message).with(ErrorData {
+        Err(Error::new(code, message).with(ErrorData {
             path: Some(path.clone()),
             file_type,
             ..ErrorData::default()
         }))
     }
-}
-
-/// Returns the step of a request that has taken effect, with its answer.
-pub(crate) fn done(reply: Reply) -> Step {
-    Step::Done(Ok(Answer::from(reply)))
-}
-
-/// The maximum number of characters of a text from outside that a sentence
-/// shows.
-const MOST_SHOWN: usize = 300;
-
-/// Returns a path in the form for sentences: quoted and escaped (SEC-4).
-pub(crate) fn show(path: &RelPath) -> String {
-    show_text(&path.to_string_lossy())
-}
-
-/// Returns any text from outside in the form for sentences: quoted and escaped
-/// (SEC-4).
-pub(crate) fn show_text(text: &str) -> String {
-    quoted(text, MOST_SHOWN)
-}
-
-/// Returns a name for a text that replaces a result, where it is in brackets or
-/// alone on a line. The name has no quotes, unless it contains characters that
-/// are unusual in names of files and tools.
-pub(crate) fn show_bare(name: &str) -> String {
-    let usual = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
-    match name.chars().all(usual) && name.chars().count() <= MOST_SHOWN {
-        true => name.to_owned(),
-        false => show_text(name),
-    }
-}
-
-/// Returns the authors of a change for a sentence, such as `by agent
-/// "claude-1"`. For the user it returns `outside any agent`, since the evidence
-/// that it was the user is not known here.
-pub(crate) fn show_authors(authors: &[touchmark_proto::Author]) -> String {
-    use touchmark_proto::AuthorKind;
-    let names: Vec<String> = authors
-        .iter()
-        .map(|author| match (author.kind, &author.session) {
-            (AuthorKind::Agent, Some(session)) => {
-                let name = author.label.as_deref().unwrap_or_else(|| session.as_str());
-                format!("by agent {}", quoted(name, 80))
-            }
-            (AuthorKind::Agent, None) => "by an agent".to_owned(),
-            (AuthorKind::User, _) => "outside any agent".to_owned(),
-            (AuthorKind::Unknown, _) => "by an unknown author".to_owned(),
-            (AuthorKind::Committed, _) => "by a commit".to_owned(),
-        })
-        .collect();
-    names.join(", ")
 }
 
 /// Returns the number of rows that earlier answers have listed, from the cursor

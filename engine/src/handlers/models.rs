@@ -3,39 +3,40 @@
 use touchmark_proto::models::{ModelEntries, ModelEntry, ModelList, ModelRecord, ModelRecorded};
 use touchmark_proto::{Error, Reply};
 
-use super::context::Context;
-use super::{done, number_cursor};
+use super::number_cursor;
+use crate::base::Base;
 use crate::ledger::session_memory::{ModelUse, Note};
-use crate::requests::pending::Step;
+use crate::requests::pending::{Answered, done};
 
 /// The maximum number of bytes in the name of a model, a provider, a mode or a
 /// message.
 const NAME: usize = 1_000;
 
-impl Context<'_> {
+impl Base {
     /// Records the model in use. Neither the same model again nor a message
     /// that was recorded already makes a new entry.
-    pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Step {
+    pub(crate) fn model_record(&mut self, ask: &ModelRecord) -> Answered {
         let message = ask.message_id.as_deref().unwrap_or_default();
         let names = [&ask.model_id, &ask.provider_id, &ask.mode].map(String::as_str);
         if names.iter().chain([&message]).any(|name| name.len() > NAME) {
-            return Step::Done(Err(Error::invalid(format!(
-                "a name is longer than {NAME} bytes"
-            ))));
+            return Err(Error::invalid(format!("a name is longer than {NAME} bytes")).into());
         }
         self.ensure_session(&ask.session);
-        let (same, heard) = self.memory(&ask.session).map_or((false, false), |memory| {
-            let same = |entry: &ModelUse| {
-                entry.model == ask.model_id
-                    && entry.provider == ask.provider_id
-                    && entry.mode == ask.mode
-            };
-            let heard = |message| memory.messages.contains(message);
-            (
-                memory.models.last().is_some_and(same),
-                ask.message_id.as_ref().is_some_and(heard),
-            )
-        });
+        let (same, heard) = self
+            .state
+            .memory(&ask.session)
+            .map_or((false, false), |memory| {
+                let same = |entry: &ModelUse| {
+                    entry.model == ask.model_id
+                        && entry.provider == ask.provider_id
+                        && entry.mode == ask.mode
+                };
+                let heard = |message| memory.messages.contains(message);
+                (
+                    memory.models.last().is_some_and(same),
+                    ask.message_id.as_ref().is_some_and(heard),
+                )
+            });
         let recorded = !same && !heard;
         let note = match &ask.message_id {
             message if recorded => Some(Note::ModelRecorded {
@@ -57,13 +58,14 @@ impl Context<'_> {
         done(Reply::ModelRecord(ModelRecorded { recorded }))
     }
 
-    pub(crate) fn model_list(&mut self, ask: &ModelList) -> Step {
+    pub(crate) fn model_list(&mut self, ask: &ModelList) -> Answered {
         let from = match number_cursor(ask.cursor.as_deref()) {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
-            Err(error) => return Step::Done(Err(error)),
+            Err(error) => return Err(error.into()),
         };
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let models = self
+            .state
             .memory(&ask.session)
             .map(|memory| memory.models.as_slice())
             .unwrap_or_default();

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::writes::unstable;
-use super::{done, show, show_authors, show_bare};
+use crate::base::Base;
+use crate::disk::{Content, Found};
 use crate::effect::{Answer, LinesOrder, LinesWanted, Question};
-use crate::engine::Engine;
-use crate::input::{Content, Found, Learned};
+use crate::input::Learned;
 use crate::ledger::record::Fact;
-use crate::requests::pending::{Lines, Pending, Step};
+use crate::requests::pending::{Answered, Lines, Pending, Stop, Texts, done};
 use crate::text::cut::{count_lines, cut};
-use crate::tracker::carry::Texts;
+use crate::text::shown::{show, show_authors, show_bare};
 use crate::view::View;
 use touchmark_proto::daemon::Savings;
 use touchmark_proto::events::Happening;
@@ -88,26 +88,19 @@ fn text_of(
     }))
 }
 
-impl Engine {
-    pub(crate) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+impl Base {
+    pub(crate) fn file_read(&mut self, pending: &mut Pending, ask: &FileRead) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
         if ask.range.is_some_and(|range| !range.is_valid()) {
-            return Step::Done(Err(wrong_range()));
+            return Err(wrong_range().into());
         }
-        if let Some(step) = self.read_first(pending, &path, false) {
-            return step;
-        }
-        if ask.hash.is_none()
-            && let Some(error) = self.view().unusable(&path, pending)
-        {
-            return Step::Done(Err(error));
+        self.read_first(pending, &path, false)?;
+        if ask.hash.is_none() {
+            self.view().usable(&path, pending)?;
         }
         let now = self.view().current(&path, pending.found.get(&path));
         if ask.hash.is_none() && now.held.hash.is_none() && now.trouble.is_none() {
-            return Step::Done(Err(not_found(&path)));
+            return Err(not_found(&path).into());
         }
         // The hash found by the daemon is the content that the client read only
         // if the file did not change between the request and the daemon's read
@@ -135,7 +128,7 @@ impl Engine {
                 .view()
                 .texts_to_show(pending, &ask.session, &path, hash)
         {
-            return Step::Learn(question);
+            return Err(Stop::Learn(question).into());
         }
         self.ensure_session(&ask.session);
         self.begin_log(&path, pending);
@@ -159,7 +152,7 @@ impl Engine {
             };
             self.saved_read(&ask.session, bytes);
         }
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             lines: recorded
                 .texts
                 .filter(|_| recorded.change.is_some())
@@ -176,22 +169,16 @@ impl Engine {
                 change: recorded.change,
             }),
             previews: Vec::new(),
-        }))
+        })
     }
 
-    pub(crate) fn file_read_text(&mut self, pending: &mut Pending, ask: &FileReadText) -> Step {
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    pub(crate) fn file_read_text(&mut self, pending: &mut Pending, ask: &FileReadText) -> Answered {
+        let path = self.view().resolve(&ask.path)?;
         if ask.range.is_some_and(|range| !range.is_valid()) {
-            return Step::Done(Err(wrong_range()));
+            return Err(wrong_range().into());
         }
         let track = ask.track != Some(false);
-        let text = match text_of(pending, &path, ask.range) {
-            Ok(text) => text,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let text = text_of(pending, &path, ask.range)?;
         let Some(TextRead {
             content,
             bytes,
@@ -200,9 +187,7 @@ impl Engine {
         else {
             // A repeat is answered without the text, so the file's bytes are
             // not read for it.
-            if let Some(step) = self.read_first(pending, &path, true) {
-                return step;
-            }
+            self.read_first(pending, &path, true)?;
             let found = pending.found.get(&path);
             let now = self.view().current(&path, found);
             let repeat = track
@@ -216,29 +201,28 @@ impl Engine {
             // To count the bytes that are not sent, the range has to be read.
             let lines = repeat && ask.range.is_some() && !pending.bytes;
             if !repeat || lines {
-                if let Some(error) = self.view().unusable(&path, pending) {
-                    return Step::Done(Err(error));
-                }
+                self.view().usable(&path, pending)?;
                 if now.held.hash.is_none() && now.trouble.is_none() {
-                    return Step::Done(Err(not_found(&path)));
+                    return Err(not_found(&path).into());
                 }
                 if !pending.bytes {
-                    return Step::Read(vec![path], true);
+                    return Err(Stop::Read(vec![path], true).into());
                 }
                 let Some(Found::File(content)) = found.map(|outcome| &outcome.found) else {
-                    return Step::Done(Err(unstable(&path)));
+                    return Err(unstable(&path).into());
                 };
                 let content = *content;
                 // The file is too large to be read whole, so only these lines
                 // are read.
                 pending.lines = Lines::Awaited(content);
-                return Step::Learn(Question::Lines(LinesOrder {
+                return Err(Stop::Learn(Question::Lines(LinesOrder {
                     path,
                     hash: content.hash,
                     size: content.size,
                     range: ask.range.unwrap_or(LineRange::ALL),
                     most: self.config.read_text,
-                }));
+                }))
+                .into());
             }
             let reading = Reading {
                 session: &ask.session,
@@ -272,12 +256,14 @@ impl Engine {
         ) {
             Ok(cut) => cut,
             Err(error) => {
-                return Step::Done(Err(error.with(ErrorData {
-                    path: Some(path),
-                    limit: Some(self.config.read_text),
-                    size: Some(content.size),
-                    ..ErrorData::default()
-                })));
+                return Err(error
+                    .with(ErrorData {
+                        path: Some(path),
+                        limit: Some(self.config.read_text),
+                        size: Some(content.size),
+                        ..ErrorData::default()
+                    })
+                    .into());
             }
         };
         let mut answer = FileText {
@@ -299,7 +285,7 @@ impl Engine {
                 .view()
                 .texts_to_show(pending, &ask.session, &path, shown)
             {
-                return Step::Learn(question);
+                return Err(Stop::Learn(question).into());
             }
             self.ensure_session(&ask.session);
             self.begin_log(&path, pending);
@@ -335,10 +321,10 @@ impl Engine {
             bytes_not_sent: bytes,
             ..Savings::default()
         };
-        self.context().saved(session, savings);
+        self.saved(session, savings);
     }
 
-    /// Returns the step that reads the path of a request first, or `None`. A
+    /// Has the path of a request read before the request is answered. A
     /// path is read if it is not watched or if the request verifies it, and
     /// once more if it changed after the request's fence.
     pub(super) fn read_first(
@@ -346,21 +332,21 @@ impl Engine {
         pending: &mut Pending,
         path: &RelPath,
         bytes: bool,
-    ) -> Option<Step> {
+    ) -> Result<(), Box<Stop>> {
         let watched = self.state.paths.contains_key(path);
         if !watched && !pending.found.contains_key(path) {
-            return Some(Step::Read(vec![path.clone()], bytes));
+            return Err(Stop::Read(vec![path.clone()], bytes).into());
         }
         if pending.verify && !pending.rechecked {
             pending.rechecked = true;
-            return Some(Step::Read(vec![path.clone()], bytes));
+            return Err(Stop::Read(vec![path.clone()], bytes).into());
         }
         if self.tracker.is_hinted(path) && !pending.rechecked {
             pending.rechecked = true;
             pending.first_hash = Some(self.view().current(path, pending.found.get(path)).held.hash);
-            return Some(Step::Read(vec![path.clone()], bytes));
+            return Err(Stop::Read(vec![path.clone()], bytes).into());
         }
-        None
+        Ok(())
     }
 
     pub(super) fn record_read(&mut self, reading: &Reading<'_>) -> Recorded {

@@ -9,10 +9,10 @@ use touchmark_proto::retention::{
 };
 use touchmark_proto::{Error, RelPath, Reply, SessionId, State};
 
-use super::context::Context;
 use super::steps::age_in_steps;
-use super::{done, show_bare};
-use crate::requests::pending::{Pending, Step};
+use crate::base::Base;
+use crate::requests::pending::{Answered, Pending, done};
+use crate::text::shown::show_bare;
 
 /// Tools that write. Their results are the session's own work.
 const WRITES: &[&str] = &["create_file", "edit_file", "write_file"];
@@ -24,23 +24,27 @@ const RERUNNABLE: &[&str] = &["search_files", "execute_bash", "grep", "bash"];
 /// The maximum number of results in one request.
 const ITEMS: usize = 10_000;
 
-impl Context<'_> {
-    pub(crate) fn retention_rank(&mut self, pending: &mut Pending, ask: &RetentionRank) -> Step {
+impl Base {
+    pub(crate) fn retention_rank(
+        &mut self,
+        pending: &mut Pending,
+        ask: &RetentionRank,
+    ) -> Answered {
         if ask.items.len() > ITEMS {
-            return Step::Done(Err(Error::invalid(format!(
-                "more than {ITEMS} items: rank them in parts"
-            ))));
+            return Err(
+                Error::invalid(format!("more than {ITEMS} items: rank them in parts")).into(),
+            );
         }
         let mut paths = Vec::with_capacity(ask.items.len());
         for item in &ask.items {
             match item
                 .path
                 .as_ref()
-                .map(|path| self.resolve(path))
+                .map(|path| self.view().resolve(path))
                 .transpose()
             {
                 Ok(path) => paths.push(path),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let items = ask
@@ -65,13 +69,16 @@ impl Context<'_> {
             Priority::Never => true,
             Priority::Read | Priority::Mentioned | Priority::Other | Priority::Rerunnable => {
                 let changed = path.is_some_and(|path| {
-                    let state = self.file_state(session, path, pending).state;
+                    let state = self
+                        .view()
+                        .file_state(session, path, pending.found.get(path))
+                        .state;
                     matches!(state, State::Stale | State::Deleted)
                 });
                 // A file that was accessed recently elsewhere is still in use,
                 // however old this result is.
                 let age = path
-                    .and_then(|path| age_in_steps(self.state(), session, path, ask.step))
+                    .and_then(|path| age_in_steps(&self.state, session, path, ask.step))
                     .unwrap_or(u64::MAX)
                     .min(ask.step.saturating_sub(item.step));
                 !changed && age <= kept_for(priority, ask.max_age)
@@ -101,7 +108,7 @@ impl Context<'_> {
     ) -> Priority {
         let tool = item.tool.as_str();
         let read = READS.contains(&tool);
-        let knowledge = path.and_then(|path| self.state().knowledge(session, path));
+        let knowledge = path.and_then(|path| self.state.knowledge(session, path));
         let wrote = knowledge
             .as_ref()
             .is_some_and(|knowledge| knowledge.edit_at.is_some());
@@ -139,7 +146,7 @@ impl Context<'_> {
             );
         };
         let lines = item.lines.unwrap_or_else(|| {
-            self.state()
+            self.state
                 .knowledge(&ask.session, named)
                 .map_or(0, |knowledge| knowledge.record.lines)
         });

@@ -9,23 +9,108 @@ use touchmark_proto::sessions::{
 };
 use touchmark_proto::{Change, Reply, SessionId};
 
-use super::done;
+use crate::base::Base;
 use crate::effect::Answer;
-use crate::engine::Engine;
 use crate::ledger::record::Fact;
-use crate::requests::limits::too_long;
-use crate::requests::pending::{Pending, Step};
+use crate::parts::Core;
+use crate::requests::limits::not_too_long;
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::{Listed, View};
 
-impl Engine {
-    pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Step {
+impl Core {
+    /// Adds what one session has seen to another session's knowledge. Does
+    /// nothing if one of the two is not known.
+    pub(crate) fn inherit(&mut self, session: &SessionId, from: &SessionId, over: bool) {
+        let known = |name| self.base.state.sessions.contains_key(name);
+        if session == from || !known(session) || !known(from) {
+            return;
+        }
+        self.base.record(Fact::Inherited {
+            session: session.clone(),
+            from: from.clone(),
+        });
+        if over {
+            self.close_session(from, false);
+        }
+    }
+
+    /// Answers `session/close`. If a command of the session runs, the shell
+    /// first looks at what it has done.
+    pub(crate) fn session_close(&mut self, pending: &Pending, ask: &SessionClose) -> Answered {
+        let mut open = self.base.state.commands.values();
+        let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
+        if runs && pending.learned.is_none() {
+            return Err(Stop::Learn(self.sweep()).into());
+        }
+        self.close_session(&ask.session, ask.forget);
+        done(Reply::SessionClose(Done {}))
+    }
+
+    fn close_session(&mut self, session: &SessionId, forget: bool) {
+        let Some(known) = self.base.state.sessions.get(session) else {
+            return;
+        };
+        let was_open = known.open;
+        let edits: Vec<u64> = self
+            .base
+            .state
+            .edits
+            .values()
+            .filter(|edit| edit.fact.session == *session)
+            .map(|edit| edit.fact.edit)
+            .collect();
+        for edit in edits {
+            self.abort(edit);
+        }
+        let commands: Vec<u64> = self
+            .base
+            .state
+            .commands
+            .values()
+            .filter(|command| command.fact.session == *session)
+            .map(|command| command.fact.command)
+            .collect();
+        for command in commands {
+            self.end_command(command);
+        }
+        if was_open {
+            self.base.record(Fact::SessionClosed {
+                session: session.clone(),
+            });
+            self.base.publish_session(session, SessionPhase::Closed);
+        }
+        if forget {
+            let held: Vec<_> = self
+                .base
+                .state
+                .sessions
+                .get(session)
+                .map(|known| {
+                    known
+                        .files
+                        .keys()
+                        .flat_map(|file| self.base.view().names_of(file))
+                        .collect()
+                })
+                .unwrap_or_default();
+            self.base.record(Fact::SessionForgotten {
+                session: session.clone(),
+            });
+            for path in held {
+                self.unwatch(&path);
+            }
+            self.base.publish_session(session, SessionPhase::Forgotten);
+        }
+    }
+}
+
+impl Base {
+    pub(crate) fn session_open(&mut self, pending: &Pending, ask: &SessionOpen) -> Answered {
         let (name, version) = match &ask.agent {
             Some(agent) => (Some(&agent.name), Some(&agent.version)),
             None => (None, None),
         };
-        if let Some(error) = too_long(&[("agent.name", name), ("agent.version", version)]) {
-            return Step::Done(Err(error));
-        }
+        not_too_long(&[("agent.name", name), ("agent.version", version)])?;
         let known = self.state.sessions.get(&ask.session);
         let resumed = known.is_some();
         let news = known.is_none_or(|known| {
@@ -41,112 +126,27 @@ impl Engine {
         }
         let listed = self.view().listing(&ask.session);
         let (changes, lines) = split(listed, self.config.list_limit as usize);
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::SessionOpen(SessionOpened {
                 session: ask.session.clone(),
                 resumed,
                 clock: self.state.clock(self.state.n),
-                warning: self.context().pending_warning(&ask.session),
+                warning: self.pending_warning(&ask.session),
                 modified: changes,
                 label: None,
                 pending: pending.late(),
             }),
             lines,
             previews: Vec::new(),
-        }))
+        })
     }
 
-    /// Adds what one session has seen to another session's knowledge. Does
-    /// nothing if one of the two is not known.
-    pub(crate) fn inherit(&mut self, session: &SessionId, from: &SessionId, over: bool) {
-        let known = |name| self.state.sessions.contains_key(name);
-        if session == from || !known(session) || !known(from) {
-            return;
-        }
-        self.record(Fact::Inherited {
-            session: session.clone(),
-            from: from.clone(),
-        });
-        if over {
-            self.session_close(&SessionClose {
-                session: from.clone(),
-                forget: false,
-            });
-        }
-    }
-
-    /// Answers `session/close`. If a command of the session runs, the shell
-    /// first looks at what it has done.
-    pub(crate) fn session_close_asked(&mut self, pending: &Pending, ask: &SessionClose) -> Step {
-        let mut open = self.state.commands.values();
-        let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
-        if runs && pending.learned.is_none() {
-            return Step::Learn(self.sweep());
-        }
-        self.session_close(ask)
-    }
-
-    pub(crate) fn session_close(&mut self, ask: &SessionClose) -> Step {
-        let Some(known) = self.state.sessions.get(&ask.session) else {
-            return done(Reply::SessionClose(Done {}));
-        };
-        let was_open = known.open;
-        let edits: Vec<u64> = self
-            .state
-            .edits
-            .values()
-            .filter(|edit| edit.fact.session == ask.session)
-            .map(|edit| edit.fact.edit)
-            .collect();
-        for edit in edits {
-            self.abort(edit);
-        }
-        let commands: Vec<u64> = self
-            .state
-            .commands
-            .values()
-            .filter(|command| command.fact.session == ask.session)
-            .map(|command| command.fact.command)
-            .collect();
-        for command in commands {
-            self.end_command(command);
-        }
-        if was_open {
-            self.record(Fact::SessionClosed {
-                session: ask.session.clone(),
-            });
-            self.publish_session(&ask.session, SessionPhase::Closed);
-        }
-        if ask.forget {
-            let held: Vec<_> = self
-                .state
-                .sessions
-                .get(&ask.session)
-                .map(|session| {
-                    session
-                        .files
-                        .keys()
-                        .flat_map(|file| self.view().names_of(file))
-                        .collect()
-                })
-                .unwrap_or_default();
-            self.record(Fact::SessionForgotten {
-                session: ask.session.clone(),
-            });
-            for path in held {
-                self.unwatch(&path);
-            }
-            self.publish_session(&ask.session, SessionPhase::Forgotten);
-        }
-        done(Reply::SessionClose(Done {}))
-    }
-
-    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Step {
+    pub(crate) fn session_compacted(&mut self, ask: &SessionCompacted) -> Answered {
         let mut keep = Vec::new();
         for path in &ask.keep {
             match self.view().resolve(path) {
                 Ok(path) => keep.push(path),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let evicted = self
@@ -159,17 +159,18 @@ impl Engine {
         done(Reply::SessionCompacted(Evicted { evicted }))
     }
 
-    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Step {
+    pub(crate) fn session_truncated(&mut self, ask: &SessionTruncated) -> Answered {
         let mut items = Vec::new();
         for item in &ask.items {
             if item.range.is_some_and(|range| !range.is_valid()) {
-                return Step::Done(Err(touchmark_proto::Error::invalid(
+                return Err(touchmark_proto::Error::invalid(
                     "a range counts lines from 1 and does not end before it starts",
-                )));
+                )
+                .into());
             }
             match self.view().resolve(&item.path) {
                 Ok(path) => items.push((path, item.range)),
-                Err(error) => return Step::Done(Err(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         let evicted = self.view().resident(&ask.session, |path| {
@@ -184,7 +185,7 @@ impl Engine {
 }
 
 impl View<'_> {
-    pub(crate) fn session_list(&self, ask: &SessionList) -> Step {
+    pub(crate) fn session_list(&self, ask: &SessionList) -> Answered {
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let names: Vec<SessionId> = self
             .state

@@ -6,17 +6,14 @@ use touchmark_proto::files::{
 };
 use touchmark_proto::{ClientPath, Error, ErrorCode, RelPath, Reply};
 
-use super::{done, show};
 use crate::ledger::record::Held;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Answered, Pending, Stop, done};
+use crate::text::shown::show;
 use crate::view::View;
 
 impl View<'_> {
-    pub(crate) fn file_snapshot(&self, pending: &mut Pending, ask: &FileSnapshot) -> Step {
-        let (path, held) = match self.look_at(pending, &ask.path) {
-            Ok(looked) => looked,
-            Err(step) => return *step,
-        };
+    pub(crate) fn file_snapshot(&self, pending: &mut Pending, ask: &FileSnapshot) -> Answered {
+        let (path, held) = self.look_at(pending, &ask.path)?;
         done(Reply::FileSnapshot(Snapshot {
             path: ClientPath::from(&path),
             mtime_ms: held.mtime_ms,
@@ -25,12 +22,9 @@ impl View<'_> {
         }))
     }
 
-    pub(crate) fn file_detect(&self, pending: &mut Pending, ask: &FileDetect) -> Step {
+    pub(crate) fn file_detect(&self, pending: &mut Pending, ask: &FileDetect) -> Answered {
         let before = &ask.snapshot;
-        let (_, held) = match self.look_at(pending, &before.path) {
-            Ok(looked) => looked,
-            Err(step) => return *step,
-        };
+        let (_, held) = self.look_at(pending, &before.path)?;
         let changes = SnapshotChanges {
             mtime_changed: held.mtime_ms != before.mtime_ms,
             size_changed: held.size != before.size,
@@ -48,17 +42,13 @@ impl View<'_> {
         &self,
         pending: &mut Pending,
         named: &ClientPath,
-    ) -> Result<(RelPath, Held), Box<Step>> {
-        let path = self
-            .resolve(named)
-            .map_err(|error| Box::new(Step::Done(Err(error))))?;
+    ) -> Result<(RelPath, Held), Box<Stop>> {
+        let path = self.resolve(named)?;
         if !pending.rechecked {
             pending.rechecked = true;
-            return Err(Box::new(Step::Read(vec![path], false)));
+            return Err(Stop::Read(vec![path], false).into());
         }
-        if let Some(error) = self.unusable(&path, pending) {
-            return Err(Box::new(Step::Done(Err(error))));
-        }
+        self.usable(&path, pending)?;
         let now = self.current(&path, pending.found.get(&path));
         if now.trouble.is_some() {
             let error = Error::path(
@@ -67,7 +57,7 @@ impl View<'_> {
                 format!("{} changes faster than it can be read", show(&path)),
             )
             .hint("send the request again when the writer has paused");
-            return Err(Box::new(Step::Done(Err(error))));
+            return Err(error.into());
         }
         Ok((path, now.held))
     }

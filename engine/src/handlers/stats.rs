@@ -3,22 +3,21 @@
 use touchmark_proto::daemon::{Savings, Stats};
 use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
-use super::context::Context;
-use super::done;
+use crate::base::Base;
 use crate::ledger::record::{Fact, Refusal};
 use crate::ledger::session_memory::{Note, sum};
-use crate::requests::pending::Step;
-use crate::requests::session;
+use crate::requests::pending::{Answered, done};
+use crate::requests::table::session;
 
-impl Context<'_> {
-    pub(crate) fn stats(&mut self, ask: &Stats) -> Step {
-        let sessions = self.state().sessions.iter();
+impl Base {
+    pub(crate) fn stats(&mut self, ask: &Stats) -> Answered {
+        let sessions = self.state.sessions.iter();
         let mut savings = sessions
             .filter(|(name, _)| ask.session.as_ref().is_none_or(|wanted| wanted == *name))
             .map(|(_, session)| session.memory.savings)
             .fold(Savings::default(), sum);
         if ask.session.is_none() {
-            savings.unclear_hooks += self.counts().unclear_hooks;
+            savings.unclear_hooks += self.counts.unclear_hooks;
         }
         done(Reply::Stats(savings))
     }
@@ -46,7 +45,7 @@ impl Context<'_> {
         for fact in facts.into_iter().filter(Fact::is_outcome) {
             // A refusal alone does not make a session known.
             let acted = fact.session();
-            if acted.is_none_or(|session| self.state().sessions.contains_key(session)) {
+            if acted.is_none_or(|session| self.state.sessions.contains_key(session)) {
                 self.record(fact);
             }
         }
@@ -63,7 +62,7 @@ impl Context<'_> {
 
     /// Counts a hook event that was not understood.
     pub(crate) fn count_not_understood(&mut self, session: Option<&SessionId>) {
-        match session.filter(|session| self.state().sessions.contains_key(*session)) {
+        match session.filter(|session| self.state.sessions.contains_key(*session)) {
             Some(session) => {
                 let savings = Savings {
                     unclear_hooks: 1,
@@ -71,14 +70,14 @@ impl Context<'_> {
                 };
                 self.saved(session, savings);
             }
-            None => self.counts().unclear_hooks += 1,
+            None => self.counts.unclear_hooks += 1,
         }
     }
 
     /// Adds to the counts of what a session was saved.
     pub(super) fn saved(&mut self, session: &SessionId, savings: Savings) {
         // A count alone does not make a session known.
-        if savings != Savings::default() && self.state().sessions.contains_key(session) {
+        if savings != Savings::default() && self.state.sessions.contains_key(session) {
             self.note(session, Note::Saved(savings));
         }
     }

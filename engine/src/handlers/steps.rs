@@ -4,22 +4,22 @@
 use touchmark_proto::files::{FileAge, FileIsStale, FileRecent, FileRecords};
 use touchmark_proto::{RelPath, Reply, SessionId};
 
-use super::{done, number_cursor};
+use super::number_cursor;
 use crate::effect::Answer;
 use crate::ledger::state::State;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::view::View;
 
 impl View<'_> {
     /// Answers `file/recent`: the session's files by their last access, the
     /// newest first.
-    pub(crate) fn file_recent(&self, pending: &mut Pending, ask: &FileRecent) -> Step {
+    pub(crate) fn file_recent(&self, pending: &mut Pending, ask: &FileRecent) -> Answered {
         if let Some(paths) = self.verify_paths(pending, &ask.session) {
-            return Step::Read(paths, false);
+            return Err(Stop::Read(paths, false).into());
         }
         let from = match number_cursor(ask.cursor.as_deref()) {
             Ok(from) => usize::try_from(from).unwrap_or(usize::MAX),
-            Err(error) => return Step::Done(Err(error)),
+            Err(error) => return Err(error.into()),
         };
         let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut recent: Vec<(u64, u64, RelPath)> = self
@@ -45,7 +45,7 @@ impl View<'_> {
                 files.push(record);
             }
         }
-        Step::Done(Ok(Answer {
+        Ok(Answer {
             reply: Reply::FileRecent(FileRecords {
                 files,
                 more,
@@ -53,14 +53,11 @@ impl View<'_> {
             }),
             lines: Vec::new(),
             previews,
-        }))
+        })
     }
 
-    pub(crate) fn file_is_stale(&self, ask: &FileIsStale) -> Step {
-        let path = match self.resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+    pub(crate) fn file_is_stale(&self, ask: &FileIsStale) -> Answered {
+        let path = self.resolve(&ask.path)?;
         let age = age_in_steps(self.state, &ask.session, &path, ask.step);
         done(Reply::FileIsStale(FileAge {
             stale: age.is_none_or(|age| age > ask.max_age),

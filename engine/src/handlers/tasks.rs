@@ -10,12 +10,11 @@ use touchmark_proto::tasks::{
 };
 use touchmark_proto::{Error, ErrorCode, Reply, SessionId};
 
-use super::context::Context;
-use super::done;
+use crate::base::Base;
 use crate::effect::Question;
 use crate::input::Learned;
 use crate::ledger::session_memory::{KeptTask, Note};
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::tokens::masked;
 
 /// The maximum number of bytes of an id, a command or a directory.
@@ -27,8 +26,8 @@ const TASKS: usize = 1_000;
 /// such process.
 type Starts = BTreeMap<u32, Option<u64>>;
 
-impl Context<'_> {
-    pub(crate) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Step {
+impl Base {
+    pub(crate) fn task_save(&mut self, pending: &mut Pending, ask: &TaskSave) -> Answered {
         let task = &ask.task;
         let texts = [
             &task.id,
@@ -36,24 +35,23 @@ impl Context<'_> {
             &task.working_directory,
         ];
         if task.id.is_empty() || texts.iter().any(|text| text.len() > TEXT) {
-            return Step::Done(Err(Error::invalid(format!(
+            return Err(Error::invalid(format!(
                 "a task has an id, and no text of more than {TEXT} bytes"
-            ))));
+            ))
+            .into());
         }
-        let full = self.memory(&ask.session).is_some_and(|memory| {
+        let full = self.state.memory(&ask.session).is_some_and(|memory| {
             memory.tasks.len() >= TASKS && !memory.tasks.contains_key(&task.id)
         });
         if full {
-            return Step::Done(Err(Error::new(
+            return Err(Error::new(
                 ErrorCode::TooLarge,
                 format!("the session keeps {TASKS} tasks already"),
             )
-            .hint("remove some with `task/remove` or `task/cleanup`")));
+            .hint("remove some with `task/remove` or `task/cleanup`")
+            .into());
         }
-        let starts = match self.starts(pending, || task.pid.into_iter().collect()) {
-            Ok(starts) => starts,
-            Err(step) => return *step,
-        };
+        let starts = self.starts(pending, || task.pid.into_iter().collect())?;
         self.ensure_session(&ask.session);
         let mut task = task.clone();
         if let Some(command) = &mut task.command {
@@ -69,12 +67,9 @@ impl Context<'_> {
         done(Reply::TaskSave(Done {}))
     }
 
-    pub(crate) fn task_list(&mut self, pending: &mut Pending, ask: &TaskList) -> Step {
-        let starts = match self.starts(pending, || self.task_processes(ask.session.as_ref())) {
-            Ok(starts) => starts,
-            Err(step) => return *step,
-        };
-        let limit = ask.limit.unwrap_or(self.config().list_limit) as usize;
+    pub(crate) fn task_list(&mut self, pending: &mut Pending, ask: &TaskList) -> Answered {
+        let starts = self.starts(pending, || self.task_processes(ask.session.as_ref()))?;
+        let limit = ask.limit.unwrap_or(self.config.list_limit) as usize;
         let mut tasks = Vec::new();
         let mut more = None;
         for (session, kept) in self.tasks_of(ask.session.as_ref()) {
@@ -104,7 +99,7 @@ impl Context<'_> {
         done(Reply::TaskList(TaskRows { tasks, more }))
     }
 
-    pub(crate) fn task_remove(&mut self, ask: &TaskRemove) -> Step {
+    pub(crate) fn task_remove(&mut self, ask: &TaskRemove) -> Answered {
         let whose: Vec<SessionId> = self
             .tasks_of(ask.session.as_ref())
             .filter(|(_, kept)| kept.task.id == ask.id)
@@ -120,11 +115,8 @@ impl Context<'_> {
 
     /// Removes tasks whose process has ended. Tasks without a process stay,
     /// since nothing shows that they have ended.
-    pub(crate) fn task_cleanup(&mut self, pending: &mut Pending, _: &TaskCleanup) -> Step {
-        let starts = match self.starts(pending, || self.task_processes(None)) {
-            Ok(starts) => starts,
-            Err(step) => return *step,
-        };
+    pub(crate) fn task_cleanup(&mut self, pending: &mut Pending, _: &TaskCleanup) -> Answered {
+        let starts = self.starts(pending, || self.task_processes(None))?;
         let gone: Vec<(SessionId, String)> = self
             .tasks_of(None)
             .filter(|(_, kept)| kept.task.pid.is_some() && !is_alive(kept, &starts))
@@ -143,17 +135,17 @@ impl Context<'_> {
         &self,
         pending: &Pending,
         processes: impl FnOnce() -> Vec<u32>,
-    ) -> Result<Starts, Box<Step>> {
+    ) -> Result<Starts, Box<Stop>> {
         match &pending.learned {
             Some(Ok(Learned::Processes(starts))) => Ok(starts.iter().copied().collect()),
-            Some(Err(error)) => Err(Box::new(Step::Done(Err(error.clone())))),
+            Some(Err(error)) => Err(error.clone().into()),
             Some(Ok(_)) => Ok(Starts::new()),
             None => {
                 let processes = processes();
                 if processes.is_empty() {
                     return Ok(Starts::new());
                 }
-                Err(Box::new(Step::Learn(Question::Processes(processes))))
+                Err(Stop::Learn(Question::Processes(processes)).into())
             }
         }
     }
@@ -172,7 +164,7 @@ impl Context<'_> {
         &'a self,
         session: Option<&'a SessionId>,
     ) -> impl Iterator<Item = (&'a SessionId, &'a KeptTask)> + 'a {
-        self.state()
+        self.state
             .sessions
             .iter()
             .filter(move |(name, _)| session.is_none_or(|wanted| wanted == *name))

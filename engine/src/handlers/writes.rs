@@ -10,51 +10,23 @@
 use base64::Engine as _;
 use touchmark_proto::edits::Outcome;
 use touchmark_proto::events::{EditPhase, Happening};
-use touchmark_proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten, Guard, Matched};
+use touchmark_proto::writes::{FileEdit, FileEdited, FileWrite, FileWritten, Guard};
 use touchmark_proto::{
     Error, ErrorCode, ErrorData, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
 };
 
 use super::edits::Plan;
-use super::{done, show};
+use crate::disk::Found;
 use crate::effect::WriteOrder;
-use crate::engine::Engine;
-use crate::input::{Found, WriteOutcome};
+use crate::input::WriteOutcome;
+use crate::parts::Core;
 use crate::ranges::RangeSet;
-use crate::requests::pending::{Pending, Step};
+use crate::requests::pending::TextFound;
+use crate::requests::pending::Write;
+use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::replace::{Wanted, replace};
+use crate::text::shown::show;
 use crate::view::View;
-
-/// A write that the shell carries out for a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Write {
-    ticket: u64,
-    session: SessionId,
-    path: RelPath,
-    /// The number of the edit that declares the write.
-    edit: u64,
-    base: Option<Hash>,
-    hash: Hash,
-    /// For `file/edit`: how the old text was found.
-    found: Option<TextFound>,
-    /// The outcome of the write; `None` until the shell has reported it.
-    outcome: Option<WriteOutcome>,
-}
-
-/// How `file/edit` found the old text.
-impl Write {
-    /// Returns whether it has no outcome yet.
-    pub(crate) fn is_open(&self) -> bool {
-        self.outcome.is_none()
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct TextFound {
-    matched: Matched,
-    count: u32,
-    line: u32,
-}
 
 /// A write that is about to begin.
 struct Draft {
@@ -69,9 +41,9 @@ struct Draft {
     found: Option<TextFound>,
 }
 
-impl Engine {
-    pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Step {
-        if let Some(write) = pending.write.take() {
+impl Core {
+    pub(crate) fn file_write(&mut self, pending: &mut Pending, ask: &FileWrite) -> Answered {
+        if let Some(write) = pending.take_write() {
             return self.end_write(pending, write);
         }
         let bytes = match (&ask.text, &ask.base64) {
@@ -80,42 +52,40 @@ impl Engine {
                 match base64::engine::general_purpose::STANDARD.decode(text.as_bytes()) {
                     Ok(bytes) => bytes,
                     Err(error) => {
-                        return Step::Done(Err(Error::invalid(format!("base64: {error}"))));
+                        return Err(Error::invalid(format!("base64: {error}")).into());
                     }
                 }
             }
             _ => {
-                return Step::Done(Err(Error::invalid(
-                    "give the content either as `text` or as `base64`",
-                )));
+                return Err(
+                    Error::invalid("give the content either as `text` or as `base64`").into(),
+                );
             }
         };
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
-        if let Some(step) = self.read_named(pending, std::slice::from_ref(&path)) {
-            return step;
-        }
-        let now = self.view().current(&path, pending.found.get(&path));
+        let path = self.base.view().resolve(&ask.path)?;
+        self.base.read_named(pending, std::slice::from_ref(&path))?;
+        let now = self.base.view().current(&path, pending.found.get(&path));
         let named = ask.base.filter(|_| !ask.force);
         let plan = Plan {
             require_read: ask.require_read != Some(false),
             ..self
+                .base
                 .view()
                 .write_plan(&ask.session, &path, named, ask.force, ask.step)
         };
-        if let Err(step) = self.view().may_begin(pending, &plan) {
-            return *step;
-        }
+        self.base.view().may_begin(pending, &plan)?;
         if now.trouble.is_some() {
-            return Step::Done(Err(unstable(&path)));
+            return Err(unstable(&path).into());
         }
         if named.is_some_and(|named| Some(named) != now.held.hash) {
-            let error =
-                self.view()
-                    .conflict(pending, &path, named, "it differs from `base`", Vec::new());
-            return Step::Done(Err(error));
+            let error = self.base.view().conflict(
+                pending,
+                &path,
+                named,
+                "it differs from `base`",
+                Vec::new(),
+            );
+            return Err(error.into());
         }
         self.begin_write(
             pending,
@@ -131,32 +101,29 @@ impl Engine {
         )
     }
 
-    pub(crate) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Step {
-        if let Some(write) = pending.write.take() {
+    pub(crate) fn file_edit(&mut self, pending: &mut Pending, ask: &FileEdit) -> Answered {
+        if let Some(write) = pending.take_write() {
             return self.end_write(pending, write);
         }
         if ask.old_string.is_empty() {
-            return Step::Done(Err(Error::invalid("`oldString` is empty")
-                .hint("to write a whole file, use `file/write`")));
+            return Err(Error::invalid("`oldString` is empty")
+                .hint("to write a whole file, use `file/write`")
+                .into());
         }
-        let path = match self.view().resolve(&ask.path) {
-            Ok(path) => path,
-            Err(error) => return Step::Done(Err(error)),
-        };
+        let path = self.base.view().resolve(&ask.path)?;
         if !pending.rechecked {
             pending.rechecked = true;
-            return Step::Read(vec![path], true);
+            return Err(Stop::Read(vec![path], true).into());
         }
         let content = pending.texts_read.get(&path).cloned();
         let base = content.as_ref().map(|(content, _)| content.hash);
         let plan = self
+            .base
             .view()
             .write_plan(&ask.session, &path, base, ask.force, ask.step);
-        if let Err(step) = self.view().may_begin(pending, &plan) {
-            return *step;
-        }
+        self.base.view().may_begin(pending, &plan)?;
         let Some((_, bytes)) = content else {
-            return Step::Done(Err(match pending.found.get(&path).map(|o| &o.found) {
+            return Err(match pending.found.get(&path).map(|o| &o.found) {
                 Some(Found::File(content)) => Error::new(
                     ErrorCode::TooLarge,
                     format!("{} is too large to be edited here", show(&path)),
@@ -173,7 +140,8 @@ impl Engine {
                     &path,
                     format!("there is no file {}", show(&path)),
                 ),
-            }));
+            }
+            .into());
         };
         let wanted = Wanted {
             old: &ask.old_string,
@@ -182,7 +150,7 @@ impl Engine {
         };
         let replaced = match replace(&bytes, wanted) {
             Ok(replaced) => replaced,
-            Err(matches) => return Step::Done(Err(no_match(&path, matches))),
+            Err(matches) => return Err(no_match(&path, matches).into()),
         };
         self.begin_write(
             pending,
@@ -202,7 +170,7 @@ impl Engine {
         )
     }
 
-    fn begin_write(&mut self, pending: &mut Pending, draft: Draft) -> Step {
+    fn begin_write(&mut self, pending: &mut Pending, draft: Draft) -> Answered {
         let Draft {
             mut plan,
             path,
@@ -220,23 +188,24 @@ impl Engine {
         if base == Some(hash) {
             // The content is already there, so nothing is written. The session
             // has named it, and so has seen it.
-            self.ensure_session(&session);
-            self.begin_log(&path, pending);
-            self.hold(
+            self.base.ensure_session(&session);
+            self.base.begin_log(&path, pending);
+            self.base.hold(
                 &session,
                 &path,
                 touchmark_proto::files::Source::AgentEdited,
                 plan.step,
             );
-            self.wrote(&session, &path, HashOrAbsent::Hash(hash));
+            self.base.wrote(&session, &path, HashOrAbsent::Hash(hash));
             let version = self
+                .base
                 .state
                 .paths
                 .get(&path)
                 .and_then(|state| state.latest())
                 .filter(|kept| kept.hash == Some(hash))
                 .map(|kept| kept.n);
-            let version = version.and_then(|n| self.view().version(&path, n));
+            let version = version.and_then(|n| self.base.view().version(&path, n));
             return done(reply(
                 version,
                 Outcome::Unchanged,
@@ -245,7 +214,8 @@ impl Engine {
             ));
         }
         let seen = base.is_none_or(|base| {
-            self.state
+            self.base
+                .state
                 .knowledge(&session, &path)
                 .filter(|knowledge| !knowledge.uncertain)
                 .is_some_and(|knowledge| {
@@ -254,6 +224,7 @@ impl Engine {
                 })
         });
         let base_author = self
+            .base
             .state
             .paths
             .get(&path)
@@ -261,9 +232,9 @@ impl Engine {
             .filter(|kept| kept.hash == base)
             .map(|kept| kept.author());
         plan.files = vec![(path.clone(), Some(HashOrAbsent::Hash(hash)), base)];
-        let (edit, _) = self.record_begun(pending, &plan);
-        let ticket = self.tracker.next_ticket();
-        Step::Write(
+        let (edit, _) = self.base.record_begun(pending, &plan);
+        let ticket = self.base.tracker.next_ticket();
+        Err(Stop::Write(
             Box::new(Write {
                 ticket,
                 session,
@@ -285,6 +256,7 @@ impl Engine {
                 create_directories,
             },
         )
+        .into())
     }
 
     /// Handles the outcome of a write by the shell: ends the edit if it failed,
@@ -297,7 +269,7 @@ impl Engine {
             WriteOutcome::Failed(_) => &[],
         };
         for kept in recovered {
-            self.publish(
+            self.base.publish(
                 Happening::Recovered {
                     path: path.clone(),
                     kept: kept.clone(),
@@ -305,29 +277,21 @@ impl Engine {
                 None,
             );
         }
-        let request = self.pending.iter().find_map(|(request, pending)| {
-            let write = pending.write.as_ref()?;
-            (write.ticket == ticket).then_some((*request, write.edit))
-        });
+        let request = self.requests.of_write(ticket);
         if let Some((_, edit)) = request
             && !matches!(outcome, WriteOutcome::Done { .. })
         {
             // The content now on disk is not this edit's.
             self.end_all(edit, EditPhase::Aborted);
         }
-        let last = self.turn().order_read(path, false);
-        self.tracker.writes(path, Some(last));
-        if let Some((request, _)) = request
-            && let Some(pending) = self.pending.get_mut(&request)
-        {
-            pending.reads.insert(path.clone(), last);
-            if let Some(write) = &mut pending.write {
-                write.outcome = Some(outcome);
-            }
+        let last = self.base.turn().order_read(path, false);
+        self.base.tracker.writes(path, Some(last));
+        if let Some((request, _)) = request {
+            self.requests.written(request, path, last, outcome);
         }
     }
 
-    fn end_write(&mut self, pending: &Pending, write: Write) -> Step {
+    fn end_write(&mut self, pending: &Pending, write: Write) -> Answered {
         let Write {
             session,
             path,
@@ -346,7 +310,9 @@ impl Engine {
             }) => {
                 let claim = Some(HashOrAbsent::Hash(hash));
                 let verdict = self.commit_path(pending, edit, &session, &path, claim);
-                let version = verdict.version.and_then(|n| self.view().version(&path, n));
+                let version = verdict
+                    .version
+                    .and_then(|n| self.base.view().version(&path, n));
                 done(reply(
                     version,
                     verdict.outcome,
@@ -356,14 +322,13 @@ impl Engine {
             }
             Some(WriteOutcome::Conflict {
                 cause, recovered, ..
-            }) => Step::Done(Err(self
+            }) => Err(self
+                .base
                 .view()
-                .conflict(pending, &path, base, &cause, recovered))),
-            Some(WriteOutcome::Failed(error)) => Step::Done(Err(error)),
-            None => Step::Done(Err(Error::new(
-                ErrorCode::InternalError,
-                "a write without an outcome",
-            ))),
+                .conflict(pending, &path, base, &cause, recovered)
+                .into()),
+            Some(WriteOutcome::Failed(error)) => Err(error.into()),
+            None => Err(Error::new(ErrorCode::InternalError, "a write without an outcome").into()),
         }
     }
 }

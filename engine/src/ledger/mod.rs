@@ -12,3 +12,4 @@ pub mod session_memory;
 pub(crate) mod similarity;
 pub mod state;
 pub mod stored;
+pub mod wire_names;

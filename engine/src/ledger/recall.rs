@@ -6,14 +6,16 @@ use touchmark_proto::changes::Changes;
 use touchmark_proto::events::{EditPhase, Happening, SessionPhase};
 use touchmark_proto::files::Versions;
 use touchmark_proto::{
-    Change, Clock, Evidence, Hash, Millis, RelPath, SessionId, Version, VersionKind,
+    Author, Change, Clock, Evidence, Hash, Millis, RelPath, Reply, SessionId, Version, VersionKind,
 };
 
 use crate::cursor::write_path;
 use crate::effect::{Answer, LinesWanted, Marks};
 use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::record::{Fact, Held, Record, VersionFact};
-use touchmark_proto::{Author, Reply};
+pub use crate::ledger::wire_names::{
+    checkpoint_name, command_name, command_number, edit_name, edit_number,
+};
 
 /// What the state says about a version beyond its fact.
 #[derive(Clone, Copy, Debug, Default)]
@@ -306,33 +308,6 @@ pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
         Fact::SessionForgotten { session } => session_phase(session, SessionPhase::Forgotten),
         _ => return None,
     })
-}
-
-/// Returns an edit's name on the wire.
-pub fn edit_name(edit: u64) -> String {
-    format!("e{edit}")
-}
-
-/// Returns a command window's name on the wire.
-pub fn command_name(command: u64) -> String {
-    format!("c{command}")
-}
-
-/// Returns the number of the command window with this name on the wire, or
-/// `None` if it is no such name.
-pub fn command_number(name: &str) -> Option<u64> {
-    name.strip_prefix('c')?.parse().ok()
-}
-
-/// Returns the number of the edit with this name on the wire, or `None` if it
-/// is no such name.
-pub fn edit_number(name: &str) -> Option<u64> {
-    name.strip_prefix('e')?.parse().ok()
-}
-
-/// Returns a checkpoint's name on the wire.
-pub fn checkpoint_name(number: u64) -> String {
-    format!("k{number}")
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ mod settle;
 mod version;
 mod versions;
 
-pub use commands::PastCommand;
 pub(crate) use version::KeptAside;
 pub use version::KeptVersion;
 
@@ -27,11 +26,10 @@ use crate::globs::Cover;
 use crate::ledger::holdings::Holdings;
 use crate::ledger::knowledge::Knowledge;
 use crate::ledger::names::Names;
-use crate::ledger::recall::edit_name;
 use crate::ledger::record::{CommandFact, EditFact, Held};
 use crate::ledger::session_memory::SessionMemory;
+use crate::ledger::wire_names::edit_name;
 use crate::small_set::{Seldom, SmallSet};
-use crate::view::is_own;
 
 /// The number of ended edits that are remembered, so that a late commit can
 /// still name them (ATTR-14).
@@ -191,6 +189,32 @@ pub struct Command {
     pub cover: Cover,
 }
 
+/// A command whose window is open or has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastCommand {
+    /// The command's number.
+    pub command: u64,
+    /// The session that ran the command.
+    pub session: SessionId,
+    /// The command line, for people to read.
+    pub label: Option<String>,
+    /// The number of the fact that opened the window, and its time.
+    pub begun: (u64, Millis),
+    /// The number of the fact that ended the window, and its time; `None` while
+    /// it is open.
+    pub ended: Option<(u64, Millis)>,
+    /// The exit code; `None` if no client named it.
+    pub exit: Option<i32>,
+    /// The branch that was checked out when the command began; `None` if there
+    /// was none.
+    pub branch_before: Option<String>,
+    /// The branch that was checked out when the command ended; `None` if there
+    /// was none.
+    pub branch_after: Option<String>,
+    /// The number of versions recorded in the window.
+    pub versions: u64,
+}
+
 /// An edit that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedEdit {
@@ -229,10 +253,13 @@ impl State {
     /// decoding, each occurrence has its own copy.
     pub(crate) fn share_sessions(&mut self) {
         for (_, path) in self.paths.iter_mut() {
-            path.holders.replace_all(|holder| {
-                let known = self.sessions.get_key_value(holder);
-                known.map(|(shared, _)| shared.clone())
-            });
+            let holders = std::mem::take(&mut path.holders).into_iter();
+            path.holders = holders
+                .map(|holder| match self.sessions.get_key_value(&holder) {
+                    Some((shared, _)) => shared.clone(),
+                    None => holder,
+                })
+                .collect();
         }
     }
 
@@ -262,6 +289,12 @@ impl State {
     /// track the file.
     pub fn knowledge(&self, session: &SessionId, path: &RelPath) -> Option<Cow<'_, Knowledge>> {
         self.sessions.get(session)?.files.get(path)
+    }
+
+    /// Returns what a session remembers besides files, or `None` if the session
+    /// is not known.
+    pub(crate) fn memory(&self, session: &SessionId) -> Option<&SessionMemory> {
+        Some(&self.sessions.get(session)?.memory)
     }
 
     /// Returns the open edits that include a path, oldest first.
@@ -344,7 +377,7 @@ impl PathState {
         known: &Knowledge,
         now: Option<Hash>,
     ) -> Vec<String> {
-        let own = |kept: &KeptVersion| is_own(kept, session);
+        let own = |kept: &KeptVersion| kept.is_edit_of(session);
         let newest = self.versions.iter().rposition(|kept| own(kept));
         let Some(newest) = newest else {
             return Vec::new();

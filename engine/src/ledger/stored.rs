@@ -11,7 +11,6 @@ mod v1;
 
 use minicbor::{Decoder, Encoder};
 
-use crate::engine::Saved;
 use crate::ledger::record::Fact;
 use crate::{Files, State};
 use mirror::Mirror as _;
@@ -36,6 +35,24 @@ pub enum Unreadable {
     /// The bytes are not a valid value.
     #[error("{0}")]
     Damaged(String),
+}
+
+/// What one run of the engine leaves for the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// The durable state.
+    pub state: State,
+    /// Stats that save reads after a restart. May be empty.
+    pub stamps: Files,
+}
+
+impl From<State> for Saved {
+    fn from(state: State) -> Self {
+        Self {
+            state,
+            stamps: Files::default(),
+        }
+    }
 }
 
 /// Encodes a fact.

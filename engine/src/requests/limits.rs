@@ -5,22 +5,20 @@ use touchmark_proto::ids::MAX_ID_BYTES;
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
 use crate::requests::pending::Pending;
-use crate::requests::{Use, row, session};
+use crate::requests::table::{Use, row, session};
 use crate::view::View;
 
 impl View<'_> {
-    /// Returns the error for a request that would open a session or track a
-    /// path beyond the limits, or `None`.
-    pub(crate) fn over_limit(&self, pending: &Pending, ask: &Request) -> Option<Error> {
+    /// Refuses a request that would open a session or track a path beyond the
+    /// limits.
+    pub(crate) fn within_limits(&self, pending: &Pending, ask: &Request) -> Result<(), Error> {
         let sessions = &self.state.sessions;
         let (row, session) = (row(ask), session(ask));
         let unknown = session.is_some_and(|named| !sessions.contains_key(named));
         if row.naming.opens() && unknown && sessions.len() >= self.config.sessions {
             let most = self.config.sessions;
-            return Some(
-                too_many(most, format!("{most} sessions are known already"))
-                    .hint("forget some: `session/close` with `forget`"),
-            );
+            return Err(too_many(most, format!("{most} sessions are known already"))
+                .hint("forget some: `session/close` with `forget`"));
         }
         let paths = &self.state.paths;
         let tracks = row.paths == Use::Tracks
@@ -33,18 +31,16 @@ impl View<'_> {
             let own = own.map_or(0, |session| session.files.len());
             if own.saturating_add(pending.borrowed.len()) > self.config.own_files {
                 let most = self.config.tracked;
-                return Some(
-                    too_many(most, format!("{most} paths are tracked already"))
-                        .hint("untrack some, or forget sessions that have ended"),
-                );
+                return Err(too_many(most, format!("{most} paths are tracked already"))
+                    .hint("untrack some, or forget sessions that have ended"));
             }
         }
-        None
+        Ok(())
     }
 
-    /// Returns the error for an edit with this number of additional files if it
-    /// would exceed the limits, or `None`.
-    pub(crate) fn too_many_marked(&self, session: &SessionId, files: usize) -> Option<Error> {
+    /// Refuses an edit with this number of additional files if it would exceed
+    /// the limits.
+    pub(crate) fn may_mark(&self, session: &SessionId, files: usize) -> Result<(), Error> {
         let (mut open, mut own) = (files, files);
         for edit in self.state.edits.values() {
             open += edit.files.len();
@@ -53,39 +49,40 @@ impl View<'_> {
             }
         }
         let most = self.config.marked;
-        (open > most && own > self.config.own_files).then(|| {
-            too_many(
-                most,
-                format!("at most {most} files may be in open edits, this would be {open}"),
-            )
-            .hint("commit or abort some")
-        })
+        if open <= most || own <= self.config.own_files {
+            return Ok(());
+        }
+        let message = format!("at most {most} files may be in open edits, this would be {open}");
+        Err(too_many(most, message).hint("commit or abort some"))
     }
 
-    /// Returns the error for one more command window of a session if it would
-    /// exceed the limits, or `None`.
-    pub(crate) fn too_many_windows(&self, session: &SessionId) -> Option<Error> {
+    /// Refuses one more command window of a session if it would exceed the
+    /// limits.
+    pub(crate) fn may_open_window(&self, session: &SessionId) -> Result<(), Error> {
         let open = self.state.commands.values();
         let own = open
             .filter(|command| command.fact.session == *session)
             .count();
         let most = self.config.windows;
-        let is_full = self.state.commands.len() >= most && own >= self.config.own_windows;
-        is_full.then(|| {
-            too_many(most, format!("{most} command windows are open already"))
-                .hint("end some with `command/end`, or bind them to their connection")
-        })
+        if self.state.commands.len() < most || own < self.config.own_windows {
+            return Ok(());
+        }
+        let message = format!("{most} command windows are open already");
+        let hint = "end some with `command/end`, or bind them to their connection";
+        Err(too_many(most, message).hint(hint))
     }
 }
 
-/// Returns the error for the first text that is longer than a text chosen by a
-/// client may be, or `None`. Paths and session ids have their own limits.
-pub(crate) fn too_long(texts: &[(&str, Option<&String>)]) -> Option<Error> {
+/// Refuses texts of which one is longer than a text chosen by a client may be.
+/// Paths and session ids have their own limits.
+pub(crate) fn not_too_long(texts: &[(&str, Option<&String>)]) -> Result<(), Error> {
     let long = |text: &String| text.len() > MAX_ID_BYTES;
-    let (name, _) = texts.iter().find(|(_, text)| text.is_some_and(long))?;
-    Some(Error::invalid(format!(
-        "{name} has more than {MAX_ID_BYTES} bytes"
-    )))
+    match texts.iter().find(|(_, text)| text.is_some_and(long)) {
+        Some((name, _)) => Err(Error::invalid(format!(
+            "{name} has more than {MAX_ID_BYTES} bytes"
+        ))),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn too_many(most: usize, message: String) -> Error {

@@ -3,12 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use touchmark_proto::{Millis, RelPath, RequestId, SessionId};
+use touchmark_proto::{Millis, RelPath, Request, RequestId, SessionId};
 
 use super::pending::{Ask, Pending, Stage};
+use super::table::{About, Use, edit_named, paths, row, session};
+use super::waiting::Requests;
+use crate::base::Base;
 use crate::by_path::sorted;
-use crate::engine::{Engine, Timer};
+use crate::requests::pending::Patience;
+use crate::timers::Timer;
+use crate::tracker::turn::Turn;
 use crate::view::View;
+use crate::view::spoken::Spoken;
 
 /// How long a list waits without any of its reads arriving, in milliseconds.
 /// Files that were not read by then are `pending` in the answer.
@@ -32,33 +38,34 @@ impl Scope {
     }
 }
 
-impl Engine {
+impl Requests {
     /// Handles a fence that a request waited for: orders the reads of all paths
     /// in its scope that have hints. Requests that arrive while a file is being
     /// read share the next read of it.
-    pub(crate) fn gather(&mut self, request: RequestId) {
+    pub(crate) fn gather(&mut self, request: RequestId, base: &mut Base) {
         let Some(mut pending) = self.pending.remove(&request) else {
             return;
         };
-        let scope = self.view().scope_of(&pending.ask);
+        let view = base.view();
+        let scope = view.scope_of(&pending.ask);
         let owed = match &scope {
             Scope::Paths(files) => {
-                let names = self.view().by_all_names(files.clone()).into_iter();
-                sorted(names.filter(|name| self.tracker.is_owed(name)))
+                let names = view.by_all_names(files.clone()).into_iter();
+                sorted(names.filter(|name| view.tracker.is_owed(name)))
             }
             _ => {
-                let soon = self.soon_held(&scope);
+                let soon = self.soon_held(&scope, view);
                 let concerns =
-                    |path: &&RelPath| self.view().speaks_of(&scope, path) || soon.contains(*path);
-                let owed = self.tracker.owed().filter(concerns);
+                    |path: &&RelPath| view.speaks_of(&scope, path) || soon.contains(*path);
+                let owed = view.tracker.owed().filter(concerns);
                 sorted(owed.cloned())
             }
         };
         let mid_save = owed
             .iter()
-            .filter_map(|path| self.tracker.live(path)?.hints.mid_save());
-        if let Some(due) = mid_save.max().filter(|due| *due > self.now) {
-            self.timers.insert((due, Timer::Request(request)));
+            .filter_map(|path| view.tracker.live(path)?.hints.mid_save());
+        if let Some(due) = mid_save.max().filter(|due| *due > base.now) {
+            base.timers.insert((due, Timer::Request(request)));
         }
         for path in owed {
             // A read that was ordered after the request's arrival is current
@@ -66,93 +73,90 @@ impl Engine {
             if pending.reads.contains_key(&path) {
                 continue;
             }
-            if self.tracker.is_slow(&path) && scope.is_list() {
+            if base.tracker.is_slow(&path) && scope.is_list() {
                 pending.late.insert(path);
             } else {
-                let ticket = self.turn().read_for_answer(&path, pending.bytes);
+                let ticket = base.turn().read_for_answer(&path, pending.bytes);
                 pending.reads.insert(path, ticket);
             }
         }
         if scope.is_list() {
-            self.be_patient(request, &mut pending);
+            be_patient(request, &mut pending, &mut base.turn());
         }
         self.pending.insert(request, pending);
     }
 
     /// Returns the files that a session will track once its pending requests
     /// have taken effect, which may happen before this one.
-    fn soon_held(&self, scope: &Scope) -> BTreeSet<RelPath> {
-        let Scope::Session(session) = scope else {
+    fn soon_held(&self, scope: &Scope, view: View<'_>) -> BTreeSet<RelPath> {
+        let Scope::Session(of) = scope else {
             return BTreeSet::new();
         };
         let asks = self
             .pending
             .values()
             .filter_map(|pending| match &pending.ask {
-                Ask::Client(ask) if crate::requests::session(ask) == Some(session) => Some(ask),
+                Ask::Client(ask) if session(ask) == Some(of) => Some(ask),
                 _ => None,
             });
-        let files = asks.flat_map(|ask| self.view().paths_named(ask)).collect();
-        self.view().by_all_names(files).into_iter().collect()
-    }
-
-    /// Starts the time that a list waits for its reads, if it has something to
-    /// wait for.
-    pub(crate) fn be_patient(&mut self, request: RequestId, pending: &mut Pending) {
-        pending.since = self.now;
-        let waits = !pending.reads.is_empty()
-            || self.tracker.written().len() > 0
-            || self.tracker.reconciliation.is_under_way();
-        if waits && pending.patience.is_none() {
-            let due = self.now + PATIENCE;
-            pending.patience = Some(due);
-            self.timers.insert((due, Timer::Request(request)));
-        }
+        let files = asks.flat_map(|ask| view.paths_named(ask)).collect();
+        view.by_all_names(files).into_iter().collect()
     }
 
     /// Answers a list that has waited too long: if nothing that it waits for
     /// has arrived meanwhile, the missing files are left out.
-    pub(crate) fn lose_patience(&mut self, request: RequestId) {
-        let progress = self.tracker.reconciliation.progress();
+    pub(crate) fn lose_patience(&mut self, request: RequestId, base: &mut Base) {
         let Some(pending) = self.pending.get_mut(&request) else {
             return;
         };
-        if pending.patience.is_none_or(|due| self.now < due) {
+        let now = base.now;
+        if pending.patience.due().is_none_or(|due| now < due) {
             return;
         }
-        pending.patience = None;
-        let reads = matches!(pending.stage, Stage::Fence | Stage::Reads)
+        let reads = matches!(pending.stage, Stage::Waiting)
             && pending
                 .fence
-                .is_none_or(|fence| self.tracker.fences.is_done(fence));
+                .is_none_or(|fence| base.tracker.fences.is_done(fence));
         let since = match &pending.blocker {
-            Some(_) => pending.since.max(progress),
+            Some(_) => pending.since.max(base.tracker.reconciliation.progress()),
             None => pending.since,
         };
         let due = since + PATIENCE;
-        if !reads || self.now < due {
-            let due = due.max(self.now + 1);
-            pending.patience = Some(due);
-            self.timers.insert((due, Timer::Request(request)));
+        if !reads || now < due {
+            let due = due.max(now + 1);
+            pending.patience.check_at(due);
+            base.timers.insert((due, Timer::Request(request)));
             return;
         }
-        pending.impatient = true;
-        let ask = pending.ask.clone();
+        pending.patience = Patience::Lost;
         let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads).into_keys().collect();
-        let scope = self.view().scope_of(&ask);
+        let view = base.view();
+        let scope = view.scope_of(&pending.ask);
         late.extend(
-            self.tracker
+            view.tracker
                 .reconciliation
                 .under_way()
-                .filter(|path| self.view().speaks_of(&scope, path))
+                .filter(|path| view.speaks_of(&scope, path))
                 .cloned(),
         );
         for path in &late {
-            self.tracker.give_up(path);
+            base.tracker.give_up(path);
         }
-        if let Some(pending) = self.pending.get_mut(&request) {
-            pending.late.extend(late);
-        }
+        pending.late.extend(late);
+    }
+}
+
+/// Starts the time that a list waits for its reads, if it has something to wait
+/// for.
+pub(crate) fn be_patient(request: RequestId, pending: &mut Pending, turn: &mut Turn<'_>) {
+    pending.since = turn.now;
+    let waits = !pending.reads.is_empty()
+        || turn.tracker.written().len() > 0
+        || turn.tracker.reconciliation.is_under_way();
+    if waits && pending.patience.due().is_none() {
+        let due = turn.now + PATIENCE;
+        pending.patience.check_at(due);
+        turn.timers.insert((due, Timer::Request(request)));
     }
 }
 
@@ -187,12 +191,77 @@ impl View<'_> {
 
     /// Returns all names of some files, since each name is read separately
     /// (FILE-1).
-    pub(super) fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
+    pub(crate) fn by_all_names(&self, mut files: Vec<RelPath>) -> Vec<RelPath> {
         files.sort();
         files.dedup();
         if !self.has_several_names() {
             return files;
         }
         files.iter().flat_map(|file| self.names_of(file)).collect()
+    }
+
+    /// Returns the paths that a request tracks or looks at and that are not
+    /// watched yet.
+    pub(crate) fn paths_to_borrow(&self, ask: &Request) -> Vec<RelPath> {
+        if row(ask).paths == Use::Names {
+            return Vec::new();
+        }
+        let named = paths(ask).into_iter();
+        let mut paths: Vec<RelPath> = named
+            .filter_map(|path| self.resolve_name(path).ok())
+            .filter(|path| !self.state.paths.contains_key(path) && !self.state.names.is_other(path))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// Returns the paths of the workspace that a request names.
+    pub(crate) fn paths_named(&self, ask: &Request) -> Vec<RelPath> {
+        let named = paths(ask).into_iter();
+        named.filter_map(|path| self.resolve(path).ok()).collect()
+    }
+
+    /// Returns the names of files that the answer to a request uses (FILE-1).
+    pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
+        let edit = edit_named(ask).and_then(|named| self.edit_of(named));
+        let edit = edit.and_then(|edit| self.state.edits.get(&edit));
+        let named = paths(ask).into_iter();
+        let named = named.filter_map(|path| self.resolve_name(path).ok());
+        let named = named.map(|name| (self.file_of(&name), name));
+        let begun = edit.iter().flat_map(|edit| &edit.files);
+        let begun = begun.map(|file| {
+            let name = file.name.as_ref().unwrap_or(&file.path);
+            (file.path.clone(), name.clone())
+        });
+        Spoken {
+            session: session(ask)
+                .or(edit.map(|edit| &edit.fact.session))
+                .cloned(),
+            named: named.collect(),
+            begun: begun.collect(),
+        }
+    }
+
+    /// Returns the scope of a request: what its answer covers.
+    pub(crate) fn scope_of_request(&self, ask: &Request) -> Scope {
+        let paths = self.paths_named(ask);
+        let row = row(ask);
+        match row.about {
+            // The shell requests what it needs itself.
+            _ if row.by_shell => Scope::Paths(Vec::new()),
+            About::Paths if !paths.is_empty() => Scope::Paths(paths),
+            About::Paths | About::Session => match session(ask) {
+                Some(session) => Scope::Session(session.clone()),
+                None => Scope::Everything,
+            },
+            About::Edit => {
+                let edit = edit_named(ask).and_then(|named| self.edit_of(named));
+                let mut paths = paths;
+                paths.extend(edit.map_or_else(Vec::new, |edit| self.paths_of_edit(edit)));
+                Scope::Paths(paths)
+            }
+            About::Everything => Scope::Everything,
+        }
     }
 }

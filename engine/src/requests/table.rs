@@ -24,7 +24,7 @@ use touchmark_proto::activity::ActivityList;
 use touchmark_proto::checkpoints::DeletedOperation;
 use touchmark_proto::claim::Claim;
 use touchmark_proto::daemon::{
-    ContentsForget, Initialize, Ping, Shutdown, Status, Subscribe, Synced, Unsubscribe,
+    ContentsForget, Initialize, Ping, Shutdown, Status, Subscribe, Unsubscribe,
 };
 use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
@@ -40,17 +40,8 @@ use touchmark_proto::sessions::Truncated;
 use touchmark_proto::survival::SurvivalList;
 use touchmark_proto::undo::{Redo, Undo, UndoList};
 use touchmark_proto::worktrees::WorktreeList;
-use touchmark_proto::writes::{
-    QuotesNormalized, RecoveryDelete, RecoveryList, RecoveryRestore, RecoveryShow,
-};
-use touchmark_proto::{ClientPath, Error, ErrorCode, Reply, Request, RequestId, SessionId};
-
-use crate::effect::Effect;
-use crate::engine::Engine;
-use crate::handlers::done;
-use crate::requests::pending::{Pending, Step};
-use crate::requests::whose::Naming;
-use crate::text::quotes;
+use touchmark_proto::writes::{RecoveryDelete, RecoveryList, RecoveryRestore, RecoveryShow};
+use touchmark_proto::{ClientPath, Request, SessionId};
 
 /// The properties of a request that are known before it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +60,39 @@ pub struct Row {
     pub(crate) about: About,
     /// Whether the shell answers the request.
     pub(crate) by_shell: bool,
+}
+
+/// How a request names its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By its id only, since here an agent introduces itself. Opens the
+    /// session.
+    Introduces,
+    /// By its id or label. The request records something, so an unknown name
+    /// opens a session with exactly that id. It is never resolved as the
+    /// beginning of another session's id.
+    Opens,
+    /// By its id or label. The request changes what is recorded of a session,
+    /// so the session has to be known.
+    Knows,
+    /// By its id, its label, or a unique beginning of one of them. The request
+    /// is a query.
+    Asks,
+    /// By its id or label. The request ends something, filters, or does not
+    /// concern the session's record: an unknown name has no effect.
+    Names,
+}
+
+impl Naming {
+    /// Returns whether an unknown name opens a session.
+    pub(crate) fn opens(self) -> bool {
+        matches!(self, Self::Introduces | Self::Opens)
+    }
+
+    /// Returns `other` if `so` is true, else `self`.
+    fn or(self, other: Self, so: bool) -> Self {
+        if so { other } else { self }
+    }
 }
 
 /// How a request uses the paths that it names.
@@ -106,10 +130,200 @@ pub(crate) struct EditNamed<'a> {
     pub call: Option<&'a str>,
 }
 
+/// Passes all rows to another macro. The first line names what the handlers
+/// use.
+macro_rules! table {
+    ($rows:ident) => {
+        $rows! {
+            (ask, core, request, pending)
+            shell {
+                Initialize:       Query,   Names [session], Names [],     at_once;
+                Ping:             Query,   Names [],        Names [],     at_once;
+                Status:           Query,   Names [],        Names [],     at_once;
+                Shutdown:         Query,   Names [],        Names [],     at_once;
+                Subscribe:        Query,   Names [session], Names [],     at_once;
+                Unsubscribe:      Query,   Names [],        Names [],     at_once;
+                RecoveryList:     Query,   Names [],        Names [],     at_once;
+                RecoveryShow:     Query,   Names [],        Names [],     at_once;
+                RecoveryRestore:  Changes, Names [],        Names [],     fenced;
+                RecoveryDelete:   Changes, Names [],        Names [],     at_once;
+                SearchGrep:       Query,   Names [session], Names [path], fenced;
+                ContentsForget:   Changes, Names [],        Names [],     at_once;
+                // The rules of a hook send their own requests, which wait for their own
+                // fences.
+                HookClaude:       Query,   Names [],        Names [],     at_once;
+                HookCodex:        Query,   Names [],        Names [],     at_once;
+                HookGemini:       Query,   Names [],        Names [],     at_once;
+                HookCursor:       Query,   Names [],        Names [],     at_once;
+                HookOpencode:     Query,   Names [],        Names [],     at_once;
+                HookAck:          Query,   Names [],        Names [],     at_once;
+                HookEvent:        Query,   Names [],        Names [],     at_once;
+                HookJoin:         Query,   Names [session], Names [],     at_once;
+                // These methods send their own requests, which wait for their own
+                // fences.
+                Undo:             Changes, Knows [session],  Names [path paths], at_once;
+                Redo:             Changes, Names [],        Names [],     at_once;
+                UndoList:         Query,   Names [],        Names [],     at_once;
+                ReviewList:       Query,   Asks [session],  Names [paths], at_once;
+                ReviewKeep:       Changes, Names [],        Names [hunks], at_once;
+                ReviewUndo:       Changes, Names [],        Names [hunks], at_once;
+                // These methods also send their own requests, which wait for their own
+                // fences.
+                FileContent:      Query,   Names [],        Names [path], at_once;
+                FileDiff:         Query,   Names [],        Names [path paths], at_once;
+                FileBlame:        Query,   Names [],        Names [path], at_once;
+                FileLog:          Query,   Names [],        Names [paths], at_once;
+                FileRestore:      Changes, Names [],        Names [path], at_once;
+                ActivityList:     Query,   Asks [session],  Names [],     at_once;
+                SurvivalList:     Query,   Asks [session],  Names [],     at_once;
+                WorktreeList:     Query,   Names [],        Names [],     at_once;
+                FleetYield:       Query,   Names [],        Names [],     at_once;
+                Claim:            Changes, Knows [session], Names [paths], at_once;
+            }
+            engine {
+                Sync:             Query,   Names [],        Names [],     fenced(Everything)
+                    => done(Reply::Sync(Synced {
+                        clock: core.base.state.clock(core.base.state.n),
+                        pending: pending.late(),
+                    }));
+                Stats:            Query,   Asks [session], Names [],     at_once
+                    => core.base.stats(&ask);
+                Audit:            Query,   Names [],        Names [],     fenced(Everything)
+                    => core.audit(request, pending);
+
+                SessionOpen:      Changes, Introduces [session], Names [],     fenced(Session)
+                    => core.base.session_open(pending, &ask);
+                // This ends command windows, whose commands may have written anywhere.
+                SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
+                    => core.session_close(pending, &ask);
+                SessionList:      Query,   Names [],        Names [],     at_once
+                    => core.base.view().session_list(&ask);
+                SessionCompacted: Changes, Knows [session], Names [keep], at_once
+                    => core.base.session_compacted(&ask);
+                SessionTruncated: Changes, Knows [session], Names [items], at_once
+                    => core.base.session_truncated(&ask);
+
+                FileRead:         Changes, Opens [session], Tracks [path], synced(Paths)
+                    => core.base.file_read(pending, &ask);
+                FileReadText:     Changes if ask.track != Some(false),
+                                  Names [session] but Opens if ask.track != Some(false),
+                                  Tracks [path] if ask.track != Some(false), synced(Paths)
+                    => core.base.file_read_text(pending, &ask);
+                FileMention:      Changes, Opens [session], Tracks [path], fenced(Paths)
+                    => core.base.file_mention(pending, &ask);
+                FileInvalidate:   Changes, Knows [session], Names [path], at_once
+                    => core.base.file_invalidate(&ask);
+                FileStatus:       Query,   Asks [session], Looks [paths], synced(Paths)
+                    => core.base.file_status(pending, &ask);
+                FileList:         Query,   Asks [session], Names [],     synced(Session)
+                    => core.base.view().file_list(pending, &ask);
+                FileRecent:       Query,   Asks [session], Names [],     synced(Session)
+                    => core.base.view().file_recent(pending, &ask);
+                FileIsStale:      Query,   Asks [session], Names [path], at_once
+                    => core.base.view().file_is_stale(&ask);
+                FileHistory:      Query,   Names [],        Looks [path], synced(Paths)
+                    => core.base.view().file_history(request, pending, &ask);
+                FileUntrack:      Changes, Knows [session], Names [path], at_once
+                    => core.file_untrack(&ask);
+                FileSnapshot:     Query,   Names [],        Looks [path], fenced(Paths)
+                    => core.base.view().file_snapshot(pending, &ask);
+                FileDetect:       Query,   Names [],        Looks [snapshot], fenced(Paths)
+                    => core.base.view().file_detect(pending, &ask);
+
+                EditBegin:        Changes, Opens [session], Tracks [files], fenced(Paths)
+                    => core.base.edit_begin(pending, &ask);
+                EditMark:         Changes, Opens [session], Tracks [path], fenced(Paths)
+                    => core.base.edit_mark(pending, &ask);
+                EditCommit:       Changes, Opens [session], Tracks [files], fenced(Edit)
+                    => core.edit_commit(pending, &ask);
+                EditAbort:        Changes, Names [session], Names [],     fenced(Edit)
+                    => core.edit_abort(&ask);
+                FileWrite:        Changes, Opens [session], Tracks [path], fenced(Paths)
+                    => core.file_write(pending, &ask);
+                FileEdit:         Changes, Opens [session], Tracks [path], fenced(Paths)
+                    => core.file_edit(pending, &ask);
+                QuotesNormalize:  Query,   Names [],        Names [],     at_once
+                    => done(Reply::QuotesNormalize(QuotesNormalized { text: quotes::normalize(&ask.text) }));
+                QuotesMatch:      Query,   Names [],        Names [],     at_once
+                    => done(Reply::QuotesMatch(quotes::find(&ask.needle, &ask.haystack)));
+
+                // With `since`, the answer comes from the log, whatever the session
+                // tracks.
+                ModifiedList:     Query,   Asks [session], Names [],     synced(Session if ask.since.is_none())
+                    => core.base.view().modified_list(request, pending, &ask);
+                ModifiedTake:     Changes if !ask.peek,
+                                  Asks [session] but Knows if !ask.peek, Names [paths], synced(Session)
+                    => core.base.modified_take(pending, &ask);
+                ModifiedAck:      Changes, Knows [session], Names [],     at_once
+                    => core.base.modified_ack(&ask);
+
+                // Which buffers are unsaved is not recorded as a fact.
+                EditorDidOpen:    Query,   Names [],        Names [path], at_once
+                    => core.base.view().editor_did_open(&ask);
+                EditorDidClose:   Query,   Names [],        Names [path], at_once
+                    => core.base.editor_did_close(pending, &ask);
+                EditorDirty:      Query,   Names [],        Names [path], at_once
+                    => core.base.editor_dirty(pending, &ask);
+                EditorDidSave:    Changes, Names [],        Names [path], at_once(Paths)
+                    => core.editor_did_save(pending, &ask);
+
+                CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)
+                    => core.command_begin(pending, &ask);
+                CommandEnd:       Changes, Names [session], Names [],     fenced(Everything)
+                    => core.command_end(pending, &ask);
+                CommandList:      Query,   Asks [session], Names [],     at_once
+                    => core.base.view().command_list(&ask);
+
+                CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
+                    => core.base.checkpoint_create(&ask);
+                CheckpointList:   Query,   Asks [session], Names [],     at_once
+                    => core.base.checkpoint_list(&ask);
+                CheckpointDelete: Changes, Knows [session], Names [],     at_once
+                    => core.base.checkpoint_delete(&ask);
+                CheckpointDetect: Changes if ask.store_warning,
+                                  Asks [session] but Opens if ask.store_warning,
+                                  Names [paths deleted],                  synced(Everything)
+                    => core.base.checkpoint_detect(pending, &ask);
+                WarningStore:     Changes, Opens [session], Names [files], at_once
+                    => core.base.warning_store(&ask);
+                WarningTake:      Changes, Knows [session], Names [],     at_once
+                    => core.base.warning_take(&ask);
+                WarningCleanup:   Changes, Names [],        Names [],     at_once
+                    => core.base.warning_cleanup(&ask);
+
+                CallCheck:        Query,   Opens [session], Names [],     synced(Everything)
+                    => core.base.call_check(pending, &ask);
+                CallRecord:       Changes, Opens [session], Names [paths], fenced(Everything)
+                    => core.base.call_record(pending, &ask);
+                CallStats:        Query,   Asks [session], Names [],     at_once
+                    => core.base.call_stats(&ask);
+                CallClear:        Changes, Knows [session], Names [],     at_once
+                    => core.base.call_clear(&ask);
+                RetentionRank:    Query,   Asks [session], Names [items], fenced(Paths)
+                    => core.base.retention_rank(pending, &ask);
+                TaskSave:         Changes, Opens [session], Names [],     at_once
+                    => core.base.task_save(pending, &ask);
+                TaskList:         Query,   Asks [session], Names [],     at_once
+                    => core.base.task_list(pending, &ask);
+                TaskRemove:       Changes, Names [session], Names [],     at_once
+                    => core.base.task_remove(&ask);
+                TaskCleanup:      Changes, Names [],        Names [],     at_once
+                    => core.base.task_cleanup(pending, &ask);
+                ModelRecord:      Changes, Opens [session], Names [],     at_once
+                    => core.base.model_record(&ask);
+                ModelList:        Query,   Asks [session], Names [],     at_once
+                    => core.base.model_list(&ask);
+            }
+        }
+    };
+}
+
+pub(crate) use table;
+
 /// Generates the accessors from the rows.
 macro_rules! rows {
     (
-        ($ask:ident, $engine:ident, $request:ident, $pending:ident)
+        ($ask:ident, $core:ident, $request:ident, $pending:ident)
         shell {
             $($shell:ident: $s_change:ident,
                 $s_whose:ident [$($s_session:ident)?], Names [$($s_path:ident)*],
@@ -191,24 +405,6 @@ macro_rules! rows {
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[allow(missing_docs)] // each variant has its parameters' name, and is documented there
         pub enum ForShell { $($shell($shell),)* }
-
-        impl Engine {
-            /// Calls the handler of a request.
-            #[allow(unused_variables)]
-            pub(crate) fn act(
-                &mut self,
-                $request: RequestId,
-                $pending: &mut Pending,
-                request: Request,
-            ) -> Step {
-                let $engine = self;
-                match request {
-                    $(Request::$shell(ask) =>
-                        for_shell($request, $pending, ForShell::$shell(ask)),)*
-                    $(Request::$own($ask) => $handler,)*
-                }
-            }
-        }
     };
 }
 
@@ -256,201 +452,7 @@ macro_rules! edit {
     };
 }
 
-rows! {
-    (ask, engine, request, pending)
-    shell {
-        Initialize:       Query,   Names [session], Names [],     at_once;
-        Ping:             Query,   Names [],        Names [],     at_once;
-        Status:           Query,   Names [],        Names [],     at_once;
-        Shutdown:         Query,   Names [],        Names [],     at_once;
-        Subscribe:        Query,   Names [session], Names [],     at_once;
-        Unsubscribe:      Query,   Names [],        Names [],     at_once;
-        RecoveryList:     Query,   Names [],        Names [],     at_once;
-        RecoveryShow:     Query,   Names [],        Names [],     at_once;
-        RecoveryRestore:  Changes, Names [],        Names [],     fenced;
-        RecoveryDelete:   Changes, Names [],        Names [],     at_once;
-        SearchGrep:       Query,   Names [session], Names [path], fenced;
-        ContentsForget:   Changes, Names [],        Names [],     at_once;
-        // The rules of a hook send their own requests, which wait for their own
-        // fences.
-        HookClaude:       Query,   Names [],        Names [],     at_once;
-        HookCodex:        Query,   Names [],        Names [],     at_once;
-        HookGemini:       Query,   Names [],        Names [],     at_once;
-        HookCursor:       Query,   Names [],        Names [],     at_once;
-        HookOpencode:     Query,   Names [],        Names [],     at_once;
-        HookAck:          Query,   Names [],        Names [],     at_once;
-        HookEvent:        Query,   Names [],        Names [],     at_once;
-        HookJoin:         Query,   Names [session], Names [],     at_once;
-        // These methods send their own requests, which wait for their own
-        // fences.
-        Undo:             Changes, Knows [session],  Names [path paths], at_once;
-        Redo:             Changes, Names [],        Names [],     at_once;
-        UndoList:         Query,   Names [],        Names [],     at_once;
-        ReviewList:       Query,   Asks [session],  Names [paths], at_once;
-        ReviewKeep:       Changes, Names [],        Names [hunks], at_once;
-        ReviewUndo:       Changes, Names [],        Names [hunks], at_once;
-        // These methods also send their own requests, which wait for their own
-        // fences.
-        FileContent:      Query,   Names [],        Names [path], at_once;
-        FileDiff:         Query,   Names [],        Names [path paths], at_once;
-        FileBlame:        Query,   Names [],        Names [path], at_once;
-        FileLog:          Query,   Names [],        Names [paths], at_once;
-        FileRestore:      Changes, Names [],        Names [path], at_once;
-        ActivityList:     Query,   Asks [session],  Names [],     at_once;
-        SurvivalList:     Query,   Asks [session],  Names [],     at_once;
-        WorktreeList:     Query,   Names [],        Names [],     at_once;
-        FleetYield:       Query,   Names [],        Names [],     at_once;
-        Claim:            Changes, Knows [session], Names [paths], at_once;
-    }
-    engine {
-        Sync:             Query,   Names [],        Names [],     fenced(Everything)
-            => done(Reply::Sync(Synced {
-                clock: engine.state.clock(engine.state.n),
-                pending: pending.late(),
-            }));
-        Stats:            Query,   Asks [session], Names [],     at_once
-            => engine.context().stats(&ask);
-        Audit:            Query,   Names [],        Names [],     fenced(Everything)
-            => engine.audit(request, pending);
-
-        SessionOpen:      Changes, Introduces [session], Names [],     fenced(Session)
-            => engine.session_open(pending, &ask);
-        // This ends command windows, whose commands may have written anywhere.
-        SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
-            => engine.session_close_asked(pending, &ask);
-        SessionList:      Query,   Names [],        Names [],     at_once
-            => engine.view().session_list(&ask);
-        SessionCompacted: Changes, Knows [session], Names [keep], at_once
-            => engine.session_compacted(&ask);
-        SessionTruncated: Changes, Knows [session], Names [items], at_once
-            => engine.session_truncated(&ask);
-
-        FileRead:         Changes, Opens [session], Tracks [path], synced(Paths)
-            => engine.file_read(pending, &ask);
-        FileReadText:     Changes if ask.track != Some(false),
-                          Names [session] but Opens if ask.track != Some(false),
-                          Tracks [path] if ask.track != Some(false), synced(Paths)
-            => engine.file_read_text(pending, &ask);
-        FileMention:      Changes, Opens [session], Tracks [path], fenced(Paths)
-            => engine.file_mention(pending, &ask);
-        FileInvalidate:   Changes, Knows [session], Names [path], at_once
-            => engine.file_invalidate(&ask);
-        FileStatus:       Query,   Asks [session], Looks [paths], synced(Paths)
-            => engine.file_status(pending, &ask);
-        FileList:         Query,   Asks [session], Names [],     synced(Session)
-            => engine.view().file_list(pending, &ask);
-        FileRecent:       Query,   Asks [session], Names [],     synced(Session)
-            => engine.view().file_recent(pending, &ask);
-        FileIsStale:      Query,   Asks [session], Names [path], at_once
-            => engine.view().file_is_stale(&ask);
-        FileHistory:      Query,   Names [],        Looks [path], synced(Paths)
-            => engine.view().file_history(request, pending, &ask);
-        FileUntrack:      Changes, Knows [session], Names [path], at_once
-            => engine.file_untrack(&ask);
-        FileSnapshot:     Query,   Names [],        Looks [path], fenced(Paths)
-            => engine.view().file_snapshot(pending, &ask);
-        FileDetect:       Query,   Names [],        Looks [snapshot], fenced(Paths)
-            => engine.view().file_detect(pending, &ask);
-
-        EditBegin:        Changes, Opens [session], Tracks [files], fenced(Paths)
-            => engine.edit_begin(pending, &ask);
-        EditMark:         Changes, Opens [session], Tracks [path], fenced(Paths)
-            => engine.edit_mark(pending, &ask);
-        EditCommit:       Changes, Opens [session], Tracks [files], fenced(Edit)
-            => engine.edit_commit(pending, &ask);
-        EditAbort:        Changes, Names [session], Names [],     fenced(Edit)
-            => engine.edit_abort(&ask);
-        FileWrite:        Changes, Opens [session], Tracks [path], fenced(Paths)
-            => engine.file_write(pending, &ask);
-        FileEdit:         Changes, Opens [session], Tracks [path], fenced(Paths)
-            => engine.file_edit(pending, &ask);
-        QuotesNormalize:  Query,   Names [],        Names [],     at_once
-            => done(Reply::QuotesNormalize(QuotesNormalized { text: quotes::normalize(&ask.text) }));
-        QuotesMatch:      Query,   Names [],        Names [],     at_once
-            => done(Reply::QuotesMatch(quotes::find(&ask.needle, &ask.haystack)));
-
-        // With `since`, the answer comes from the log, whatever the session
-        // tracks.
-        ModifiedList:     Query,   Asks [session], Names [],     synced(Session if ask.since.is_none())
-            => engine.view().modified_list(request, pending, &ask);
-        ModifiedTake:     Changes if !ask.peek,
-                          Asks [session] but Knows if !ask.peek, Names [paths], synced(Session)
-            => engine.modified_take(pending, &ask);
-        ModifiedAck:      Changes, Knows [session], Names [],     at_once
-            => engine.modified_ack(&ask);
-
-        // Which buffers are unsaved is not recorded as a fact.
-        EditorDidOpen:    Query,   Names [],        Names [path], at_once
-            => engine.view().editor_did_open(&ask);
-        EditorDidClose:   Query,   Names [],        Names [path], at_once
-            => engine.editor_did_close(pending, &ask);
-        EditorDirty:      Query,   Names [],        Names [path], at_once
-            => engine.editor_dirty(pending, &ask);
-        EditorDidSave:    Changes, Names [],        Names [path], at_once(Paths)
-            => engine.editor_did_save(pending, &ask);
-
-        CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)
-            => engine.command_begin(pending, &ask);
-        CommandEnd:       Changes, Names [session], Names [],     fenced(Everything)
-            => engine.command_end(pending, &ask);
-        CommandList:      Query,   Asks [session], Names [],     at_once
-            => engine.command_list(&ask);
-
-        CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
-            => engine.context().checkpoint_create(&ask);
-        CheckpointList:   Query,   Asks [session], Names [],     at_once
-            => engine.context().checkpoint_list(&ask);
-        CheckpointDelete: Changes, Knows [session], Names [],     at_once
-            => engine.context().checkpoint_delete(&ask);
-        CheckpointDetect: Changes if ask.store_warning,
-                          Asks [session] but Opens if ask.store_warning,
-                          Names [paths deleted],                  synced(Everything)
-            => engine.context().checkpoint_detect(pending, &ask);
-        WarningStore:     Changes, Opens [session], Names [files], at_once
-            => engine.context().warning_store(&ask);
-        WarningTake:      Changes, Knows [session], Names [],     at_once
-            => engine.context().warning_take(&ask);
-        WarningCleanup:   Changes, Names [],        Names [],     at_once
-            => engine.context().warning_cleanup(&ask);
-
-        CallCheck:        Query,   Opens [session], Names [],     synced(Everything)
-            => engine.context().call_check(pending, &ask);
-        CallRecord:       Changes, Opens [session], Names [paths], fenced(Everything)
-            => engine.context().call_record(pending, &ask);
-        CallStats:        Query,   Asks [session], Names [],     at_once
-            => engine.context().call_stats(&ask);
-        CallClear:        Changes, Knows [session], Names [],     at_once
-            => engine.context().call_clear(&ask);
-        RetentionRank:    Query,   Asks [session], Names [items], fenced(Paths)
-            => engine.context().retention_rank(pending, &ask);
-        TaskSave:         Changes, Opens [session], Names [],     at_once
-            => engine.context().task_save(pending, &ask);
-        TaskList:         Query,   Asks [session], Names [],     at_once
-            => engine.context().task_list(pending, &ask);
-        TaskRemove:       Changes, Names [session], Names [],     at_once
-            => engine.context().task_remove(&ask);
-        TaskCleanup:      Changes, Names [],        Names [],     at_once
-            => engine.context().task_cleanup(pending, &ask);
-        ModelRecord:      Changes, Opens [session], Names [],     at_once
-            => engine.context().model_record(&ask);
-        ModelList:        Query,   Asks [session], Names [],     at_once
-            => engine.context().model_list(&ask);
-    }
-}
-
-fn for_shell(request: RequestId, pending: &Pending, ask: ForShell) -> Step {
-    match pending.connection {
-        Some(connection) => Step::Passed(Effect::Host {
-            request,
-            connection,
-            ask,
-        }),
-        None => Step::Done(Err(Error::new(
-            ErrorCode::InternalError,
-            "a request without a connection",
-        ))),
-    }
-}
+table!(rows);
 
 impl Use {
     fn if_so(self, so: bool) -> Self {

@@ -5,7 +5,11 @@ use touchmark_proto::{RelPath, RequestId};
 
 use super::pending::{Ask, LOOKS, Pending, Stage};
 use super::scope::Scope;
-use crate::engine::{CUT_DELAY, Engine, Timer};
+use super::waiting::Requests;
+use crate::requests::pending::Looks;
+use crate::timers::Timer;
+use crate::tracker::reading::CUT_DELAY;
+use crate::tracker::turn::Turn;
 use crate::view::View;
 
 /// The reason why a request cannot take effect yet. The first that applies, in
@@ -19,6 +23,8 @@ pub(super) enum Waits {
     /// The time for a second look at a content that may be incomplete has not
     /// come.
     Time,
+    /// Another session's edit blocks the request.
+    Edit,
     /// The request's fence has not been reached: earlier writes may not be
     /// known yet.
     Fence,
@@ -37,85 +43,91 @@ pub(super) enum Waits {
     SecondLook(Vec<RelPath>),
 }
 
-impl Engine {
+impl Requests {
     /// Returns what a request waits for, or `None` if it can take effect now.
-    pub(super) fn waits_for(&self, request: RequestId, pending: &Pending) -> Option<Waits> {
+    pub(super) fn waits_for(
+        &self,
+        request: RequestId,
+        pending: &Pending,
+        view: View<'_>,
+    ) -> Option<Waits> {
         let before_it = |connection| {
             let first = self.queues.get(&connection).and_then(|queue| queue.front());
             first != Some(&request)
         };
-        let (lost, fences) = (&self.tracker.reconciliation, &self.tracker.fences);
+        let (lost, fences) = (&view.tracker.reconciliation, &view.tracker.fences);
         // A request that another session's edit blocks has left its queue.
-        if pending.stage != Stage::Blocked && pending.connection.is_some_and(before_it) {
+        if !pending.stage.has_left_queue() && pending.connection.is_some_and(before_it) {
             Some(Waits::Turn)
-        } else if pending.stage == Stage::Learning {
+        } else if matches!(pending.stage, Stage::Learning) {
             Some(Waits::Shell)
-        } else if pending.is_writing() {
+        } else if pending.awaits_write() {
             // Also if its path has become a name of another file meanwhile.
             Some(Waits::OwnWrite)
-        } else if pending.not_before.is_some_and(|due| self.now < due) {
+        } else if matches!(pending.looks, Looks::AfterPause(due) if view.now < due) {
             Some(Waits::Time)
+        } else if matches!(pending.stage, Stage::Blocked) {
+            Some(Waits::Edit)
         } else if pending.fence.is_some_and(|fence| !fences.is_done(fence)) {
             Some(Waits::Fence)
         } else if !pending.reads.is_empty() {
             Some(Waits::Reads)
-        } else if !pending.impatient
+        } else if !pending.patience.is_lost()
             && pending
                 .blocker
                 .as_ref()
                 .is_some_and(|path| lost.concerns(path))
         {
             Some(Waits::Comparison)
-        } else if self.view().is_written(pending) {
+        } else if view.is_written(pending) {
             Some(Waits::OwnWrite)
-        } else if self.view().awaits_close(pending) {
+        } else if view.awaits_close(pending) {
             Some(Waits::Close)
         } else {
-            let doubtful = self.view().looked_at_once(pending)?;
+            let doubtful = view.looked_at_once(pending)?;
             Some(Waits::SecondLook(doubtful))
         }
     }
 
     /// Sets, for each of the requests, a path of the current comparison that it
     /// has to wait for.
-    pub(super) fn note_blockers(&mut self, requests: &[RequestId]) {
-        if !self.tracker.reconciliation.is_under_way() {
+    pub(super) fn note_blockers(&mut self, requests: &[RequestId], view: View<'_>) {
+        if !view.tracker.reconciliation.is_under_way() {
             return;
         }
         for request in requests {
-            let Some(pending) = self.pending.get(request) else {
+            let Some(pending) = self.pending.get_mut(request) else {
                 continue;
             };
             let blocker = pending.blocker.as_ref();
-            if blocker.is_some_and(|path| self.tracker.reconciliation.concerns(path)) {
+            if blocker.is_some_and(|path| view.tracker.reconciliation.concerns(path)) {
                 continue;
             }
-            let blocker = self.view().held_up_by(pending);
-            if let Some(pending) = self.pending.get_mut(request) {
-                pending.blocker = blocker;
-            }
+            pending.blocker = view.held_up_by(pending);
         }
     }
+}
 
-    /// Orders a second look at contents for a request: after one more fence, or
-    /// after a delay if several fences were not enough.
-    pub(super) fn look_again(
-        &mut self,
-        request: RequestId,
-        pending: &mut Pending,
-        paths: Vec<RelPath>,
-    ) {
-        if pending.looks < LOOKS {
-            pending.looks += 1;
-            pending.fence = Some(self.turn().want_fence());
-            self.tracker.look_again(paths);
+/// Orders a second look at contents for a request: after one more fence, or
+/// after a delay if several fences were not enough.
+pub(super) fn look_again(
+    request: RequestId,
+    pending: &mut Pending,
+    paths: Vec<RelPath>,
+    turn: &mut Turn<'_>,
+) {
+    pending.looks = match pending.looks {
+        Looks::AfterFences(LOOKS) => {
+            let due = turn.now + CUT_DELAY;
+            turn.timers.insert((due, Timer::Request(request)));
+            pending.looks = Looks::AfterPause(due);
             return;
         }
-        let due = self.now + CUT_DELAY;
-        pending.not_before = Some(due);
-        pending.looks = LOOKS - 1;
-        self.timers.insert((due, Timer::Request(request)));
-    }
+        Looks::AfterFences(count) => Looks::AfterFences(count + 1),
+        Looks::AfterPause(_) | Looks::Over => Looks::Over,
+    };
+    pending.fence = Some(turn.want_fence());
+    turn.tracker.look_again(paths);
 }
 
 impl View<'_> {
@@ -123,7 +135,7 @@ impl View<'_> {
     /// the disk, or `None`.
     fn held_up_by(&self, pending: &Pending) -> Option<RelPath> {
         let lost = &self.tracker.reconciliation;
-        if pending.impatient || pending.is_for_the_shell() {
+        if pending.patience.is_lost() || pending.is_for_the_shell() {
             return None;
         }
         match self.scope_of(&pending.ask) {
@@ -164,7 +176,10 @@ impl View<'_> {
     /// Returns whether the daemon itself is writing a file in a request's
     /// scope.
     fn is_written(&self, pending: &Pending) -> bool {
-        if self.tracker.written().len() == 0 || pending.impatient || pending.is_for_the_shell() {
+        if self.tracker.written().len() == 0
+            || pending.patience.is_lost()
+            || pending.is_for_the_shell()
+        {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
@@ -193,9 +208,10 @@ impl View<'_> {
             let first = live.and_then(|live| live.seen.first_look);
             first.is_some_and(|first| first.since + CUT_DELAY > self.now)
         };
-        let waits = match pending.looks < LOOKS {
-            true => !of_it.is_empty(),
-            false => pending.not_before.is_none() && of_it.iter().any(young),
+        let waits = match pending.looks {
+            Looks::AfterFences(LOOKS) => of_it.iter().any(young),
+            Looks::AfterFences(_) | Looks::AfterPause(_) => !of_it.is_empty(),
+            Looks::Over => false,
         };
         waits.then_some(of_it)
     }

@@ -2,45 +2,12 @@
 
 use touchmark_proto::{Error, ErrorCode, ErrorData, Request, SessionId};
 
-use crate::handlers::show_text;
-use crate::requests::{row, session_mut};
+use crate::requests::table::{Naming, row, session_mut};
+use crate::text::shown::show_text;
 use crate::view::View;
 
 /// The maximum number of sessions that an error names.
 const CANDIDATES: usize = 5;
-
-/// How a request names its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
-    /// By its id only, since here an agent introduces itself. Opens the
-    /// session.
-    Introduces,
-    /// By its id or label. The request records something, so an unknown name
-    /// opens a session with exactly that id. It is never resolved as the
-    /// beginning of another session's id.
-    Opens,
-    /// By its id or label. The request changes what is recorded of a session,
-    /// so the session has to be known.
-    Knows,
-    /// By its id, its label, or a unique beginning of one of them. The request
-    /// is a query.
-    Asks,
-    /// By its id or label. The request ends something, filters, or does not
-    /// concern the session's record: an unknown name has no effect.
-    Names,
-}
-
-impl Naming {
-    /// Returns whether an unknown name opens a session.
-    pub(crate) fn opens(self) -> bool {
-        matches!(self, Self::Introduces | Self::Opens)
-    }
-
-    /// Returns `other` if `so` is true, else `self`.
-    pub(crate) fn or(self, other: Self, so: bool) -> Self {
-        if so { other } else { self }
-    }
-}
 
 impl View<'_> {
     /// Replaces the session's name in a request with the session's id.

@@ -1,11 +1,9 @@
 //! Counts and compares the lines of two contents, and returns the first
 //! characters of one.
 
-use touchmark_proto::{LineCounts, LineRange};
+use touchmark_proto::{Hash, LineCounts, LineRange};
 
 use super::differences::{Differences, Middle};
-use crate::effect::TextPair;
-use crate::tracker::carry::{Difference, Hunk};
 
 /// The maximum number of bytes of a content that are compared, without the equal
 /// lines at the beginning and at the end, so that one answer takes a few
@@ -18,6 +16,40 @@ const BINARY_PROBE: usize = 8_000;
 
 /// The number of characters of a preview.
 const PREVIEW_CHARS: usize = 200;
+
+/// An older and a newer content of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextPair {
+    /// The older content.
+    pub old: Hash,
+    /// The newer content.
+    pub new: Hash,
+}
+
+/// The result of comparing two texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The two texts that were compared.
+    pub pair: TextPair,
+    /// The number of lines of the older text.
+    pub old_lines: u32,
+    /// The places where the texts differ, in order.
+    pub hunks: Vec<Hunk>,
+}
+
+/// One place where two texts differ. Lines count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    /// The first line of the older text here. If the older text has none here,
+    /// the line before which the newer text has additional ones.
+    pub old_start: u32,
+    /// The number of lines of the older text here.
+    pub old_lines: u32,
+    /// The first line of the newer text here, counted as `old_start`.
+    pub new_start: u32,
+    /// The number of lines of the newer text here.
+    pub new_lines: u32,
+}
 
 /// Returns the lines added and removed between two contents, as `git diff
 /// --numstat` counts them: a line differs also if only its line ending does. An

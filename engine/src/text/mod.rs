@@ -8,4 +8,5 @@ pub(crate) mod differences;
 pub mod lines;
 pub mod quotes;
 pub mod replace;
+pub(crate) mod shown;
 pub mod tokens;

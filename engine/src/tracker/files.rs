@@ -10,7 +10,7 @@
 use crate::by_name::ByName;
 use touchmark_proto::RelPath;
 
-use crate::input::{Content, Stamp};
+use crate::disk::{Content, Stamp};
 use crate::ledger::record::{Fact, Record};
 
 /// One entry for each file, in the order of names. Two values are equal if the
@@ -228,10 +228,12 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::Config;
+    use crate::disk::{Found, Hint};
     use crate::effect::{Comparison, Effect, ReadOrder};
-    use crate::engine::{Engine, Saved};
-    use crate::input::{Found, Hint, Input};
+    use crate::engine::Engine;
+    use crate::input::Input;
     use crate::ledger::state::State;
+    use crate::ledger::stored::Saved;
     use touchmark_proto::edits::EditMark;
     use touchmark_proto::files::FileRead;
     use touchmark_proto::{

@@ -2,31 +2,73 @@
 
 use touchmark_proto::Millis;
 
-use crate::input::Hint;
-use crate::tracker::reading::WRITE_DELAY;
+use crate::disk::Hint;
+
+/// How long a write in progress waits to be read if no request needs it, in
+/// milliseconds. Mostly, the close comes first, and half of a save is no
+/// version (ATTR-12).
+pub(crate) const WRITE_DELAY: Millis = 250;
 
 /// The hints about one file, and its writer as far as they show it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
-    /// A writer has not closed the file yet.
-    writing: bool,
+    writer: Writer,
     /// When the writer began; 0 if only the name has appeared so far.
     since: Millis,
-    /// Something was written since the last close that was counted.
-    wrote: bool,
-    /// The number of closed changes since the last read.
-    closes: u32,
-    /// The number of those closes that ended a write, and not only an open for
-    /// writing.
-    written_closes: u32,
-    /// The number of the first read ordered after the first of those closes. An
-    /// earlier read may have found the middle of the write.
-    closed_from: u64,
+    closes: Closes,
     /// The file was not watched for some time (ATTR-13).
     gap: bool,
     /// Set while the name was removed, nothing has replaced it, and the absence
     /// is not recorded.
     gone: Option<Gone>,
+}
+
+/// The writer of a file since the last close that was counted. It moves along
+/// when the file gets another name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// Nothing was written.
+    #[default]
+    None,
+    /// A writer has written, and has not closed the file.
+    Writing,
+    /// A writer has not closed the file. What it wrote was before an edit that
+    /// began since.
+    Open,
+    /// A writer has written. It may have closed the file unseen.
+    Interrupted,
+}
+
+impl Writer {
+    fn new(is_open: bool, wrote: bool) -> Self {
+        match (is_open, wrote) {
+            (true, true) => Self::Writing,
+            (true, false) => Self::Open,
+            (false, true) => Self::Interrupted,
+            (false, false) => Self::None,
+        }
+    }
+
+    /// Returns whether a writer has not closed the file.
+    fn is_open(self) -> bool {
+        matches!(self, Self::Writing | Self::Open)
+    }
+
+    /// Returns whether something was written that no close counts.
+    fn wrote(self) -> bool {
+        matches!(self, Self::Writing | Self::Interrupted)
+    }
+}
+
+/// The closed changes since the last read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Closes {
+    count: u32,
+    /// The number of those that ended a write, and not only an open for writing.
+    written: u32,
+    /// The number of the first read ordered after the first of them. An earlier
+    /// read may have found the middle of the write.
+    from: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,18 +92,11 @@ pub(crate) struct Taken {
     pub gap: bool,
 }
 
-/// The state of a writer, which moves along when the file gets another name.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Writer {
-    writing: bool,
-    wrote: bool,
-}
-
 impl Hints {
     /// Adds a hint. Returns whether a save begins with it. `next` is the number
     /// of the next read.
     pub(crate) fn note(&mut self, hint: Hint, now: Millis, next: u64) -> bool {
-        let begins = !self.writing;
+        let begins = !self.writer.is_open();
         if !matches!(hint, Hint::Touched | Hint::Removed) {
             self.gone = None;
         }
@@ -75,16 +110,16 @@ impl Hints {
                 if hint == Hint::Written && self.since == 0 {
                     self.since = now;
                 }
-                self.writing = true;
-                self.wrote = true;
+                self.writer = Writer::Writing;
                 begins
             }
             Hint::Closed | Hint::WrittenAndClosed => {
-                if self.closes == 0 {
-                    self.closed_from = next;
+                if self.closes.count == 0 {
+                    self.closes.from = next;
                 }
-                self.closes += 1;
-                self.written_closes += u32::from(self.wrote || hint == Hint::WrittenAndClosed);
+                let wrote = self.writer.wrote() || hint == Hint::WrittenAndClosed;
+                self.closes.count += 1;
+                self.closes.written += u32::from(wrote);
                 self.leave();
                 begins
             }
@@ -105,7 +140,7 @@ impl Hints {
         let gap = std::mem::take(&mut self.gap) || lost;
         // The content may be the middle of a write that was closed since. That
         // close belongs to the next read, which it has ordered.
-        let ahead = self.closes > 0 && ticket < self.closed_from;
+        let ahead = self.closes.count > 0 && ticket < self.closes.from;
         if ahead && !gap {
             return Taken {
                 closes: 0,
@@ -115,17 +150,17 @@ impl Hints {
             };
         }
         Taken {
-            closes: std::mem::take(&mut self.closes),
-            written_closes: std::mem::take(&mut self.written_closes),
-            writing: self.writing,
+            closes: std::mem::take(&mut self.closes.count),
+            written_closes: std::mem::take(&mut self.closes.written),
+            writing: self.writer.is_open(),
             gap,
         }
     }
 
     /// Returns the closes to the next read.
     pub(crate) fn give_back(&mut self, taken: Taken) {
-        self.closes += taken.closes;
-        self.written_closes += taken.written_closes;
+        self.closes.count += taken.closes;
+        self.closes.written += taken.written_closes;
     }
 
     /// Notes that the file was not watched for some time.
@@ -136,7 +171,7 @@ impl Hints {
 
     /// Notes that a writer may have closed the file unseen.
     pub(crate) fn interrupt(&mut self) {
-        self.writing = false;
+        self.writer = Writer::new(false, self.writer.wrote());
     }
 
     /// Notes that the name was removed, or its file renamed. Reads from number
@@ -169,12 +204,12 @@ impl Hints {
     /// Forgets what was written so far, since it does not belong to an edit
     /// that begins now.
     pub(crate) fn forget_written(&mut self) {
-        self.wrote = false;
+        self.writer = Writer::new(self.writer.is_open(), false);
     }
 
     /// Notes that the changes so far are recorded.
     pub(crate) fn recorded(&mut self) {
-        self.closes = 0;
+        self.closes.count = 0;
         self.gap = false;
         self.gone = None;
     }
@@ -183,60 +218,59 @@ impl Hints {
     /// first content.
     pub(crate) fn begin(&mut self) {
         self.recorded();
-        self.written_closes = 0;
-        self.wrote = false;
+        self.closes.written = 0;
+        self.forget_written();
     }
 
     /// Removes and returns the writer, because the file has got another name.
     pub(crate) fn leave(&mut self) -> Writer {
-        Writer {
-            writing: std::mem::take(&mut self.writing),
-            wrote: std::mem::take(&mut self.wrote),
-        }
+        std::mem::take(&mut self.writer)
     }
 
     /// Notes that a file arrived at this name. `closed` says whether the
     /// arrival is a closed change that no hint counts.
     pub(crate) fn arrive(&mut self, writer: Writer, closed: bool) {
-        self.closes += u32::from(closed);
-        self.writing = writer.writing;
-        self.wrote = writer.wrote;
+        self.closes.count += u32::from(closed);
+        self.writer = writer;
         self.gone = None;
     }
 
     /// Adds the hints about another name of the file.
     pub(crate) fn join(&mut self, other: &Self) {
-        self.closes += other.closes;
-        self.written_closes += other.written_closes;
+        self.closes.count += other.closes.count;
+        self.closes.written += other.closes.written;
         self.gap |= other.gap;
-        if other.closes > 0 {
+        if other.closes.count > 0 {
             self.leave();
         }
-        self.writing |= other.writing;
-        self.wrote |= other.wrote;
+        let (one, other) = (self.writer, other.writer);
+        self.writer = Writer::new(
+            one.is_open() || other.is_open(),
+            one.wrote() || other.wrote(),
+        );
         self.gone = None;
     }
 
     /// Returns whether a writer has not closed the file yet.
     pub(crate) fn is_writing(&self) -> bool {
-        self.writing
+        self.writer.is_open()
     }
 
     /// Returns whether anything was written that no read covers.
     pub(crate) fn any(&self) -> bool {
-        self.closes > 0 || self.wrote || self.writing
+        self.closes.count > 0 || self.writer != Writer::None
     }
 
     /// Returns the time until which the content counts as the middle of a save,
     /// or `None`. It counts so if a writer that began recently has not closed
     /// the file, or if its close was not read yet (ATTR-12).
     pub(crate) fn mid_save(&self) -> Option<Millis> {
-        (self.writing || self.closes > 0).then(|| self.since + WRITE_DELAY)
+        (self.writer.is_open() || self.closes.count > 0).then(|| self.since + WRITE_DELAY)
     }
 
     /// Returns whether these hints have no information, so that they can be
     /// dropped.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         !self.any() && !self.gap && !self.is_gone()
     }
 }

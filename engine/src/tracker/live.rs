@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use touchmark_proto::{FileMode, Millis, SessionId};
 
-use crate::input::{Found, Stamp};
+use crate::disk::{Found, Stamp};
 use crate::ledger::record::Held;
 use crate::tracker::hints::Hints;
 use crate::tracker::passing::Passing;
@@ -15,7 +15,7 @@ use crate::tracker::passing::Passing;
 pub(crate) struct Live {
     /// The content that is not recorded yet. Only
     /// [`Tracker::enter`](super::Tracker::enter) changes it.
-    pub(super) passing: Passing,
+    pub(crate) passing: Passing,
     /// The hints since the last read.
     pub hints: Hints,
     /// The newest save, and which sessions it was reported to.

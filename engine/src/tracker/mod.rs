@@ -1,20 +1,15 @@
 //! The tracker: which file a name resolves to, which files are being written,
 //! which reads are pending, and what still has to be compared with the disk.
 
-pub(crate) mod carry;
 pub(crate) mod fences;
 pub(crate) mod files;
-mod hints;
+pub(crate) mod hints;
 pub(crate) mod live;
-mod observe;
-mod owed;
+pub(crate) mod owed;
 pub(crate) mod passing;
 pub(crate) mod reading;
 pub(crate) mod reconcile;
 pub(crate) mod resolve;
-mod same_file;
-pub(crate) mod spoken;
-mod swept;
 pub(crate) mod turn;
 pub(crate) mod ways;
 
@@ -40,35 +35,35 @@ pub(crate) struct Tracker {
     /// The entry of each file: whether it is watched, and its last stat.
     pub files: Files,
     /// A counter that changes whenever a stat is noted.
-    stamps_noted: u64,
+    pub stamps_noted: u64,
     /// The live state of watched paths. A path without an entry is idle.
-    live: ByPath<Live>,
+    pub live: ByPath<Live>,
     /// The reads that are pending or in progress.
-    reads: Reads,
+    pub reads: Reads,
     /// When a path's read was last ordered. Old entries have no meaning.
-    lately: ByPath<Millis>,
+    pub lately: ByPath<Millis>,
     /// Paths that are watched only for pending requests, with the number of
     /// those requests.
     borrowed: ByPath<u32>,
     /// Names in the state `Copy` for which the copy is not recorded yet.
-    uncopied: BTreeSet<RelPath>,
+    pub uncopied: BTreeSet<RelPath>,
     /// Paths whose passing state has a deadline.
-    unsettled: Paths,
+    pub unsettled: Paths,
     /// Paths in the state `Unconfirmed`.
-    unconfirmed: Paths,
+    pub unconfirmed: Paths,
     /// What has to be compared with the disk before an answer covers it
     /// (LOSS-1).
     pub reconciliation: Reconciliation,
     /// Paths that the daemon is writing, with the number of the read after the
     /// write once that is ordered. Contents in between make no version
     /// (GUARD-1).
-    writing: ByPath<Option<u64>>,
+    pub writing: ByPath<Option<u64>>,
     pub fences: Fences,
     /// For each case-folded name, the spelling that was used first (SEEN-6).
-    spellings: ByPath<RelPath>,
+    pub spellings: ByPath<RelPath>,
     /// Where names resolve to that are symlinks or hard links (FILE-1).
-    ways: Ways,
-    next_ticket: u64,
+    pub ways: Ways,
+    pub next_ticket: u64,
     episodes: u64,
 }
 
@@ -113,13 +108,13 @@ impl Tracker {
     }
 
     /// Removes the live state of a path.
-    fn forget_live(&mut self, path: &RelPath) -> Option<Live> {
+    pub(crate) fn forget_live(&mut self, path: &RelPath) -> Option<Live> {
         self.settled(path);
         self.live.remove(path)
     }
 
     /// Returns the number for the next save of any file.
-    fn next_episode(&mut self) -> u64 {
+    pub(crate) fn next_episode(&mut self) -> u64 {
         self.episodes += 1;
         self.episodes
     }

@@ -34,7 +34,7 @@ struct Outstanding {
 
 /// A read that begins as soon as the one in progress is complete.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Next {
+pub(crate) struct Next {
     pub ticket: u64,
     pub bytes: bool,
     pub whole: bool,
@@ -42,7 +42,7 @@ pub(super) struct Next {
 
 /// All pending reads. A path without any has no entry.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reads(ByPath<Owed>);
+pub(crate) struct Reads(ByPath<Owed>);
 
 impl Reads {
     fn get(&self, path: &RelPath) -> Owed {
@@ -63,59 +63,59 @@ impl Reads {
     }
 
     /// Returns whether a read of a path is in progress or may find a change.
-    pub(super) fn is_owed(&self, path: &RelPath) -> bool {
+    pub(crate) fn is_owed(&self, path: &RelPath) -> bool {
         self.0.contains_key(path)
     }
 
     /// Returns all paths of which a read is in progress or may find a change.
-    pub(super) fn owed(&self) -> impl Iterator<Item = &RelPath> {
+    pub(crate) fn owed(&self) -> impl Iterator<Item = &RelPath> {
         #[allow(clippy::iter_over_hash_type)] // the caller sorts them
         self.0.keys()
     }
 
     /// Notes a hint about a path.
-    pub(super) fn hint(&mut self, path: &RelPath) {
+    pub(crate) fn hint(&mut self, path: &RelPath) {
         self.change(path, |owed| owed.hinted = true);
     }
 
     /// Returns whether a path has a hint since its last read was ordered.
-    pub(super) fn is_hinted(&self, path: &RelPath) -> bool {
+    pub(crate) fn is_hinted(&self, path: &RelPath) -> bool {
         self.get(path).hinted
     }
 
     /// Notes that a path may change without an event.
-    pub(super) fn unseen(&mut self, path: &RelPath) {
+    pub(crate) fn unseen(&mut self, path: &RelPath) {
         self.change(path, |owed| owed.unseen = true);
     }
 
     /// Returns whether a path may have changed without an event, and clears
     /// that, since it is about to be read.
-    pub(super) fn take_unseen(&mut self, path: &RelPath) -> bool {
+    pub(crate) fn take_unseen(&mut self, path: &RelPath) -> bool {
         self.change(path, |owed| std::mem::take(&mut owed.unseen))
     }
 
     /// Notes whether a path can be read.
-    pub(super) fn readable(&mut self, path: &RelPath, readable: bool) {
+    pub(crate) fn readable(&mut self, path: &RelPath, readable: bool) {
         self.change(path, |owed| owed.unreadable = !readable);
     }
 
     /// Returns the number of the newest ordered read that will find everything
     /// written to a path so far, or `None`.
-    pub(super) fn newest(&self, path: &RelPath) -> Option<u64> {
+    pub(crate) fn newest(&self, path: &RelPath) -> Option<u64> {
         let owed = self.get(path);
         let read = owed.read.filter(|_| !owed.hinted && !owed.unreadable)?;
         Some(read.next.map_or(read.under_way, |next| next.ticket))
     }
 
     /// Returns whether a read of a path is in progress.
-    pub(super) fn is_under_way(&self, path: &RelPath) -> bool {
+    pub(crate) fn is_under_way(&self, path: &RelPath) -> bool {
         self.get(path).read.is_some()
     }
 
     /// Orders a read of a path that begins after now. Returns its number, or
     /// the number of the one that is pending already, and whether it begins
     /// immediately.
-    pub(super) fn order(&mut self, path: &RelPath, next: Next) -> (u64, bool) {
+    pub(crate) fn order(&mut self, path: &RelPath, next: Next) -> (u64, bool) {
         self.change(path, |owed| {
             owed.hinted = false;
             let Some(read) = &mut owed.read else {
@@ -136,7 +136,7 @@ impl Reads {
     /// Notes that a read is complete. Returns `None` if it is not the one in
     /// progress, else the read that begins now, if one follows.
     #[allow(clippy::option_option)] // whether the read counts, and which one follows
-    pub(super) fn done(&mut self, path: &RelPath, ticket: u64) -> Option<Option<Next>> {
+    pub(crate) fn done(&mut self, path: &RelPath, ticket: u64) -> Option<Option<Next>> {
         self.change(path, |owed| {
             let read = owed.read.as_mut().filter(|read| read.under_way == ticket)?;
             let next = read.next.take();
@@ -150,7 +150,7 @@ impl Reads {
 
     /// Notes that a request stops waiting for the read of a path. Returns
     /// whether a read is in progress.
-    pub(super) fn give_up(&mut self, path: &RelPath) -> bool {
+    pub(crate) fn give_up(&mut self, path: &RelPath) -> bool {
         self.change(path, |owed| match &mut owed.read {
             Some(read) => {
                 read.slow = true;
@@ -161,13 +161,13 @@ impl Reads {
     }
 
     /// Returns whether a request has stopped waiting for the read in progress.
-    pub(super) fn is_slow(&self, path: &RelPath) -> bool {
+    pub(crate) fn is_slow(&self, path: &RelPath) -> bool {
         self.get(path).read.is_some_and(|read| read.slow)
     }
 
     /// Forgets a path that is no longer watched. Only a read in progress
     /// remains.
-    pub(super) fn forget(&mut self, path: &RelPath) {
+    pub(crate) fn forget(&mut self, path: &RelPath) {
         self.change(path, |owed| {
             *owed = Owed {
                 read: owed.read,

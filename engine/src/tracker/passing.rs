@@ -159,7 +159,7 @@ impl Passing {
 
     /// Returns the state that holds these contents back, or `Settled` if there
     /// are none.
-    pub(super) fn held_back(contents: Vec<HeldBack>) -> Self {
+    pub(crate) fn held_back(contents: Vec<HeldBack>) -> Self {
         match contents.is_empty() {
             true => Self::Settled,
             false => Self::HeldBack(contents),
@@ -177,7 +177,7 @@ impl Tracker {
     /// Changes a path's passing state, and returns the previous one. All
     /// changes go through here, so that the lists of paths in each state are
     /// correct.
-    pub(super) fn enter(&mut self, path: &RelPath, next: Passing) -> Passing {
+    pub(crate) fn enter(&mut self, path: &RelPath, next: Passing) -> Passing {
         let list = |paths: &mut Paths, is_in: bool| match is_in {
             true => paths.insert(path.clone()),
             false => paths.remove(path),
@@ -207,14 +207,14 @@ impl Tracker {
 
     /// Handles a read that found a file: an absence, an unclosed content or the
     /// wait for a second look ends. Contents held back stay.
-    pub(super) fn found(&mut self, path: &RelPath) {
+    pub(crate) fn found(&mut self, path: &RelPath) {
         let (contents, _) = self.settled(path).split();
         self.enter(path, Passing::held_back(contents));
     }
 
     /// Holds back a content that may be the middle of a write (ATTR-5). The
     /// same content with another stat is no new content.
-    pub(super) fn hold_back(&mut self, path: &RelPath, next: HeldBack, unconfirmed: bool) {
+    pub(crate) fn hold_back(&mut self, path: &RelPath, next: HeldBack, unconfirmed: bool) {
         let mut contents = self.take_contents(path);
         match contents.last_mut() {
             Some(last) if last.held.hash == next.held.hash => {
@@ -231,7 +231,7 @@ impl Tracker {
     }
 
     /// Removes and returns the contents held back.
-    pub(super) fn take_contents(&mut self, path: &RelPath) -> Vec<HeldBack> {
+    pub(crate) fn take_contents(&mut self, path: &RelPath) -> Vec<HeldBack> {
         let (contents, rest) = self.settled(path).split();
         self.enter(path, rest);
         contents
@@ -239,14 +239,14 @@ impl Tracker {
 
     /// Ends the wait for a second look at a closed content. The content is
     /// still held back.
-    pub(super) fn confirm(&mut self, path: &RelPath) {
+    pub(crate) fn confirm(&mut self, path: &RelPath) {
         if matches!(self.passing(path), Passing::Unconfirmed(_)) {
             self.found(path);
         }
     }
 
     /// Notes the number of the read that checks a path at its deadline.
-    pub(super) fn last_look(&mut self, path: &RelPath, ticket: u64) {
+    pub(crate) fn last_look(&mut self, path: &RelPath, ticket: u64) {
         let live = self.live.get_mut(path);
         if let Some(wait) = live.and_then(|live| live.passing.wait_mut()) {
             wait.last_look = Some(ticket);
@@ -255,7 +255,7 @@ impl Tracker {
 
     /// Returns whether a completed read was the check at the deadline of a
     /// path's state, and the deadline has passed.
-    pub(super) fn looked_last(&mut self, path: &RelPath, ticket: u64, now: Millis) -> bool {
+    pub(crate) fn looked_last(&mut self, path: &RelPath, ticket: u64, now: Millis) -> bool {
         let live = self.live.get_mut(path);
         let Some(wait) = live.and_then(|live| live.passing.wait_mut()) else {
             return false;

@@ -2,20 +2,21 @@
 
 use touchmark_proto::{Millis, RelPath};
 
+use crate::disk::Hint;
 use crate::effect::{Effect, ReadOrder};
-use crate::engine::Timer;
-use crate::input::Hint;
+use crate::timers::Timer;
+use crate::tracker::hints::WRITE_DELAY;
 use crate::tracker::owed::Next;
 use crate::tracker::turn::Turn;
-
-/// How long a write in progress waits to be read if no request needs it, in
-/// milliseconds. Mostly, the close comes first, and half of a save is no
-/// version (ATTR-12).
-pub(crate) const WRITE_DELAY: Millis = 250;
 
 /// How long a change without a meaning, such as of attributes, waits to be
 /// read, in milliseconds.
 pub(crate) const TOUCH_DELAY: Millis = 10;
+
+/// How long a file that was found empty may be in the middle of a truncating
+/// save, if the system reported no truncation (ATTR-5, ATTR-12). In
+/// milliseconds.
+pub(crate) const CUT_DELAY: Millis = 5;
 
 /// The shortest time between two reads of a path if no request needs it, in
 /// milliseconds. So a file that changes all the time does not use up all of the
@@ -62,7 +63,7 @@ impl Turn<'_> {
     }
 
     /// Begins a read of a path.
-    pub(super) fn begin_read(&mut self, path: &RelPath, next: Next) {
+    pub(crate) fn begin_read(&mut self, path: &RelPath, next: Next) {
         // These contents may turn out to be the beginning of the next one
         // (ATTR-5).
         let contents = self.tracker.passing(path).contents().iter();

@@ -15,7 +15,7 @@ use touchmark_proto::{Millis, RelPath};
 
 use crate::by_path::ByPath;
 use crate::effect::{Comparison, Effect};
-use crate::engine::Timer;
+use crate::timers::Timer;
 use crate::tracker::turn::Turn;
 
 /// The maximum number of files that are read at a time.
@@ -321,8 +321,9 @@ pub(crate) fn release(waiting: &mut ByPath<u64>, path: &RelPath, ticket: u64) ->
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::disk::Found;
     use crate::effect::ReadOrder;
-    use crate::input::{Found, Input};
+    use crate::input::Input;
     use crate::{Config, Engine, State};
     use touchmark_proto::{ConnectionId, Request, RequestId};
 
@@ -341,9 +342,9 @@ mod tests {
             let mut engine = Engine::restore(Config::default(), state, [], 1);
             for number in 0..files {
                 let path = RelPath::new(format!("{number:05}").as_bytes()).unwrap();
-                engine.turn().watch(&path);
+                engine.core.base.turn().watch(&path);
             }
-            engine.out.clear();
+            engine.core.base.out.clear();
             Self {
                 engine,
                 now: 1,
@@ -409,7 +410,15 @@ mod tests {
         assert_eq!(fixture.replies, 0);
         assert_eq!(fixture.give_all(), files + WINDOW);
         assert_eq!(fixture.replies, 1);
-        assert!(!fixture.engine.tracker.reconciliation.is_under_way());
+        assert!(
+            !fixture
+                .engine
+                .core
+                .base
+                .tracker
+                .reconciliation
+                .is_under_way()
+        );
     }
 
     #[test]
@@ -447,6 +456,8 @@ mod tests {
         let mut fixture = Fixture::new(3);
         let paths: Vec<RelPath> = fixture
             .engine
+            .core
+            .base
             .tracker
             .files
             .watched_from(None)
@@ -458,6 +469,6 @@ mod tests {
             at_once: true,
         });
         assert_eq!(fixture.give_all(), 2);
-        assert_eq!(fixture.engine.counts.rescans, 0);
+        assert_eq!(fixture.engine.counts().rescans, 0);
     }
 }

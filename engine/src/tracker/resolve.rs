@@ -3,8 +3,6 @@
 use touchmark_proto::path::PathError;
 use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
 
-use crate::view::View;
-
 /// Returns a client's name as a path of the workspace at `root`, by text alone.
 ///
 /// # Errors
@@ -26,33 +24,6 @@ pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
             ..ErrorData::default()
         })
     })
-}
-
-impl View<'_> {
-    /// Resolves a client's name to its file, and returns the name by which the
-    /// file is known (FILE-1).
-    pub(crate) fn resolve(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        Ok(self.file_of(&self.resolve_name(path)?))
-    }
-
-    /// Resolves a client's name by text (docs/protocol.md). If names that
-    /// differ only in case are one file, returns the spelling that was used
-    /// first (SEEN-6).
-    pub(crate) fn resolve_name(&self, path: &ClientPath) -> Result<RelPath, Error> {
-        Ok(self.spelling(within(path, &self.config.root)?))
-    }
-
-    /// Returns the spelling by which a path is known.
-    pub(crate) fn spelling(&self, path: RelPath) -> RelPath {
-        if !self.config.case_insensitive {
-            return path;
-        }
-        self.tracker
-            .spellings
-            .get(&fold(&path))
-            .cloned()
-            .unwrap_or(path)
-    }
 }
 
 /// Folds a name's case: by Unicode's simple folding, or by ASCII's if the name

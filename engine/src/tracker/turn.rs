@@ -6,35 +6,31 @@ use std::collections::BTreeSet;
 use touchmark_proto::{Millis, RelPath};
 
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::effect::Effect;
-use crate::engine::{Counts, Engine, Timer};
+use crate::ledger::record::Fact;
+use crate::timers::Timer;
 use crate::tracker::Tracker;
-use crate::tracker::passing::Passing;
+use crate::tracker::passing::{Passing, Wait};
 
 /// The tracker during one input.
 pub(crate) struct Turn<'a> {
-    pub(super) tracker: &'a mut Tracker,
-    pub(super) config: &'a Config,
-    pub(super) now: Millis,
-    pub(super) out: &'a mut Vec<Effect>,
-    pub(super) timers: &'a mut BTreeSet<(Millis, Timer)>,
-    pub(super) counts: &'a mut Counts,
-}
-
-impl Engine {
-    pub(crate) fn turn(&mut self) -> Turn<'_> {
-        Turn {
-            tracker: &mut self.tracker,
-            config: &self.config,
-            now: self.now,
-            out: &mut self.out,
-            timers: &mut self.timers,
-            counts: &mut self.counts,
-        }
-    }
+    pub tracker: &'a mut Tracker,
+    pub config: &'a Config,
+    pub now: Millis,
+    pub out: &'a mut Vec<Effect>,
+    pub timers: &'a mut BTreeSet<(Millis, Timer)>,
+    pub counts: &'a mut Counts,
 }
 
 impl Turn<'_> {
+    /// Watches a path from now on, at least until the request that needs it is
+    /// answered.
+    pub(crate) fn borrow(&mut self, path: &RelPath) {
+        self.tracker.borrow(path);
+        self.watch(path);
+    }
+
     /// Watches a path from now on.
     pub(crate) fn watch(&mut self, path: &RelPath) {
         if self.tracker.watch(path, self.config) {
@@ -79,5 +75,50 @@ impl Turn<'_> {
             self.timers.insert((due, Timer::Settle(path.clone())));
         }
         self.tracker.enter(path, next);
+    }
+
+    /// Returns the facts that have to be recorded before a fact that changes
+    /// what sessions have seen of a renamed name. If the copy is not recorded
+    /// yet, it has to be now, since it copies what they had seen before that
+    /// fact. Recording every copy immediately would cost two facts for each
+    /// save of an editor that renames the old file away and removes it.
+    pub(crate) fn copied_before(&mut self, fact: &Fact) -> Vec<Fact> {
+        if self.tracker.uncopied.is_empty() {
+            return Vec::new();
+        }
+        let changed = match fact {
+            Fact::Tracked { path, .. }
+            | Fact::Read { path, .. }
+            | Fact::Wrote { path, .. }
+            | Fact::CopyDropped { path }
+            | Fact::NamesParted { file: path, .. } => [Some(path), None],
+            // A session's own write changes what the session has seen.
+            Fact::Version(version) if version.author.session.is_some() => {
+                [Some(&version.path), None]
+            }
+            Fact::NamesJoined { name, file } => [Some(name), Some(file)],
+            _ => return Vec::new(),
+        };
+        let mut copies = Vec::new();
+        for to in self.tracker.uncopied.clone() {
+            let Passing::Copy { of, found, .. } = self.tracker.passing(&to) else {
+                continue;
+            };
+            if !changed.contains(&Some(of)) {
+                continue;
+            }
+            let (from, found) = (of.clone(), *found);
+            copies.push(Fact::Copied {
+                from: from.clone(),
+                to: to.clone(),
+            });
+            let copied = Passing::Copy {
+                of: from,
+                copied: true,
+                found: found.map(|(held, _)| (held, Wait::until(self.now))),
+            };
+            self.enter(&to, copied);
+        }
+        copies
     }
 }

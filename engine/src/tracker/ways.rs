@@ -8,14 +8,13 @@ use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
-use crate::input::{Found, Hint, Object};
+use crate::disk::{Found, Object};
 use crate::tracker::Tracker;
-use crate::view::View;
 
 /// The number of reads remembered for each name. A pending read gets its number
 /// before the one in progress is complete, so a read may seem to last twice as
 /// long as it did. Three reads before it may then overlap it.
-pub(super) const LOOKS: usize = 4;
+pub(crate) const LOOKS: usize = 4;
 
 /// How often a request waits for one name to be read again because of what
 /// another name was found to resolve to. Names that stand still need up to
@@ -25,48 +24,48 @@ pub(crate) const MAX_LOOKS: u32 = 16;
 
 /// Where a name was found to resolve to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Way {
+pub(crate) struct Way {
     /// The real name; `None` if no symlinks are on the way.
-    pub(super) real: Option<RelPath>,
+    pub(crate) real: Option<RelPath>,
     /// The identity of the file; `None` if it does not have several links.
-    pub(super) object: Option<Object>,
+    pub(crate) object: Option<Object>,
     /// The last reads that found this, the newest last. One would not be
     /// enough: if several names are read in turn without a pause, each read
     /// overlaps the last read of every other name.
-    pub(super) looks: SmallVec<[Look; LOOKS]>,
+    pub(crate) looks: SmallVec<[Look; LOOKS]>,
     /// The number from which on reads are later than the first that found this;
     /// 0 if it was so from the beginning.
-    pub(super) first: u64,
+    pub(crate) first: u64,
 }
 
 /// A read that found where a name resolves to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// The number of the read.
-    pub(super) ticket: u64,
+    pub(crate) ticket: u64,
     /// The number from which on reads begin after this one was complete.
-    pub(super) since: u64,
+    pub(crate) since: u64,
 }
 
 /// What is known of names that are symlinks or links of files with several
 /// names, or that were compared with those.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
-    pub(super) ways: ByPath<Way>,
-    pub(super) by_real: BTreeMap<RelPath, BTreeSet<RelPath>>,
-    pub(super) by_object: BTreeMap<Object, BTreeSet<RelPath>>,
+    pub(crate) ways: ByPath<Way>,
+    pub(crate) by_real: BTreeMap<RelPath, BTreeSet<RelPath>>,
+    pub(crate) by_object: BTreeMap<Object, BTreeSet<RelPath>>,
     /// Names of a file that is known by another name, if no session has used
     /// them.
-    pub(super) aliases: BTreeMap<RelPath, RelPath>,
+    pub(crate) aliases: BTreeMap<RelPath, RelPath>,
     /// Tracked names by inode number. Used to find the other name of a file
     /// that has just got its second link. Built when it is first needed;
     /// entries may be out of date.
     by_inode: Option<ByInode>,
     /// Names that were read before their file's own name.
-    pub(super) unsure: BTreeSet<RelPath>,
+    pub(crate) unsure: BTreeSet<RelPath>,
     /// For each file with several names: the number of the newest read that was
     /// processed.
-    pub(super) taken: BTreeMap<RelPath, u64>,
+    pub(crate) taken: BTreeMap<RelPath, u64>,
     /// For each name: how many reads of it were ordered because of what another
     /// name resolves to, without a request, since the last hint about it.
     looked: BTreeMap<RelPath, u32>,
@@ -90,13 +89,13 @@ impl ByInode {
 impl Ways {
     /// Returns whether nothing is known of symlinks and files with several
     /// names.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ways.is_empty() && self.aliases.is_empty()
     }
 
     /// Counts one more look at a name because of what another name resolves
     /// to. Returns whether it is within the limit.
-    pub(super) fn may_look(&mut self, name: &RelPath) -> bool {
+    pub(crate) fn may_look(&mut self, name: &RelPath) -> bool {
         let count = self.looked.entry(name.clone()).or_default();
         *count += 1;
         *count <= MAX_LOOKS
@@ -107,7 +106,7 @@ impl Ways {
         self.looked.remove(name);
     }
 
-    pub(super) fn note(&mut self, name: &RelPath, way: Way) {
+    pub(crate) fn note(&mut self, name: &RelPath, way: Way) {
         self.forget(name);
         if let Some(real) = &way.real {
             let names = self.by_real.entry(real.clone()).or_default();
@@ -120,7 +119,7 @@ impl Ways {
         self.ways.insert(name.clone(), way);
     }
 
-    pub(super) fn forget(&mut self, name: &RelPath) {
+    pub(crate) fn forget(&mut self, name: &RelPath) {
         let Some(way) = self.ways.remove(name) else {
             return;
         };
@@ -142,27 +141,27 @@ impl Ways {
         }
     }
 
-    pub(super) fn real<'a>(&'a self, name: &'a RelPath) -> &'a RelPath {
+    pub(crate) fn real<'a>(&'a self, name: &'a RelPath) -> &'a RelPath {
         let way = self.ways.get(name);
         way.and_then(|way| way.real.as_ref()).unwrap_or(name)
     }
 
     /// Returns whether two names resolve to one file, as far as is known.
-    pub(super) fn are_one(&self, one: &RelPath, other: &RelPath) -> bool {
+    pub(crate) fn are_one(&self, one: &RelPath, other: &RelPath) -> bool {
         self.real(one) == self.real(other)
             || self
                 .object(one)
                 .is_some_and(|found| self.object(other) == Some(found))
     }
 
-    pub(super) fn has(&self, name: &RelPath) -> bool {
+    pub(crate) fn has(&self, name: &RelPath) -> bool {
         self.ways.contains_key(name)
     }
 
     /// Returns whether two names have resolved to one file at the same time:
     /// one was found to before and after the other was. Else the file may have
     /// been renamed from one to the other between the two reads.
-    pub(super) fn at_once(&self, one: &RelPath, other: &RelPath) -> bool {
+    pub(crate) fn at_once(&self, one: &RelPath, other: &RelPath) -> bool {
         let around = |one: &Way, other: &Way| {
             let last = one.looks.last().map_or(0, |look| look.ticket);
             let between = |look: &Look| one.first <= look.ticket && look.since <= last;
@@ -174,7 +173,7 @@ impl Ways {
     }
 
     /// Returns the other names that resolve to the same file as this one.
-    pub(super) fn alike(&self, name: &RelPath) -> Vec<RelPath> {
+    pub(crate) fn alike(&self, name: &RelPath) -> Vec<RelPath> {
         let real = self.real(name);
         let mut names: BTreeSet<RelPath> = self.by_real.get(real).cloned().unwrap_or_default();
         names.insert(real.clone());
@@ -192,61 +191,6 @@ impl Ways {
     }
 }
 
-impl View<'_> {
-    /// Returns the file that a name resolves to, by the name by which it is
-    /// known.
-    pub(crate) fn file_of(&self, name: &RelPath) -> RelPath {
-        let name = self.tracker.ways.aliases.get(name).unwrap_or(name);
-        self.state.names.file_of(name).clone()
-    }
-
-    /// Returns whether any file has several names.
-    pub(crate) fn has_several_names(&self) -> bool {
-        !self.state.names.is_empty() || !self.tracker.ways.aliases.is_empty()
-    }
-
-    /// Returns the names of a file, its own name first.
-    pub(crate) fn names_of(&self, file: &RelPath) -> Vec<RelPath> {
-        let mut names = vec![file.clone()];
-        names.extend(self.state.names.others_of(file).cloned());
-        let aliases = self.tracker.ways.aliases.iter();
-        names.extend(
-            aliases
-                .filter(|(_, of)| *of == file)
-                .map(|(name, _)| name.clone()),
-        );
-        names
-    }
-
-    /// Returns what to hint for one event that concerns several names. The
-    /// event counts once for each file. A file's other names are looked at as
-    /// well if the event may have changed what they resolve to: two names of
-    /// one file may be different files after it (FILE-4).
-    pub(crate) fn names_hinted(&self, names: Vec<RelPath>, hint: Hint) -> Vec<(RelPath, Hint)> {
-        if self.tracker.ways.is_empty() && self.state.names.is_empty() {
-            return names.into_iter().map(|name| (name, hint)).collect();
-        }
-        let mut by_file: BTreeMap<RelPath, Vec<RelPath>> = BTreeMap::new();
-        for name in names {
-            let file = self.file_of(&name);
-            let own = name == file;
-            let all = by_file.entry(file).or_default();
-            all.insert(if own { 0 } else { all.len() }, name);
-        }
-        let others = match hint {
-            Hint::Written | Hint::WrittenAndClosed => None,
-            Hint::Appeared | Hint::Closed | Hint::Removed | Hint::Touched => Some(Hint::Touched),
-        };
-        let hints = by_file.into_values().flat_map(|names| {
-            let hints = std::iter::once(Some(hint)).chain(std::iter::repeat(others));
-            names.into_iter().zip(hints)
-        });
-        hints
-            .filter_map(|(name, hint)| Some((name, hint?)))
-            .collect()
-    }
-}
-
 impl Tracker {
     /// Returns the name behind the symlinks on a path, as it was last read;
     /// `None` if there were none.
@@ -255,7 +199,7 @@ impl Tracker {
         way.real.clone()
     }
 
-    pub(super) fn inode_of(&self, name: &RelPath) -> Option<u64> {
+    pub(crate) fn inode_of(&self, name: &RelPath) -> Option<u64> {
         self.files.inode_of(name)
     }
 
@@ -282,7 +226,7 @@ impl Tracker {
     /// Returns the tracked names that may resolve to the same file as this one,
     /// which is the only name that was found to. The file may have just got its
     /// second link.
-    pub(super) fn perhaps_alike(&mut self, name: &RelPath) -> Vec<RelPath> {
+    pub(crate) fn perhaps_alike(&mut self, name: &RelPath) -> Vec<RelPath> {
         let Some(object) = self.ways.object(name) else {
             return Vec::new();
         };
@@ -315,7 +259,7 @@ impl Tracker {
     }
 
     /// Moves the hints about one of a file's names to the file.
-    pub(super) fn bring_hints(&mut self, name: &RelPath, file: &RelPath) {
+    pub(crate) fn bring_hints(&mut self, name: &RelPath, file: &RelPath) {
         let Some(by_name) = self.forget_live(name) else {
             return;
         };

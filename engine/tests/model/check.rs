@@ -1,6 +1,6 @@
 //! Sends every query and compares the answers with the truth.
 
-use touchmark_proto::changes::{Ack, ModifiedTake};
+use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::daemon::Audit;
 use touchmark_proto::files::{FileHistory, FileStatus};
 use touchmark_proto::{
@@ -61,15 +61,10 @@ impl Play {
     fn statuses(&mut self, who: usize) -> Done {
         let reply = self.ask(
             who,
-            Request::FileStatus(FileStatus {
-                session: session(who),
-                paths: Some(NAMES.iter().map(|name| ClientPath::from(*name)).collect()),
-                state: Vec::new(),
-                sync: None,
-                verify: None,
-                limit: None,
-                cursor: None,
-            }),
+            Request::FileStatus(
+                FileStatus::new(session(who))
+                    .paths(NAMES.iter().map(|name| ClientPath::from(*name)).collect()),
+            ),
         )?;
         let Reply::FileStatus(states) = reply else {
             return Err(format!("reply: {reply:?}"));
@@ -146,15 +141,7 @@ impl Play {
     fn peek(&mut self, who: usize) -> Done {
         let reply = self.ask(
             who,
-            Request::ModifiedTake(ModifiedTake {
-                session: session(who),
-                peek: true,
-                ack: Ack::Implicit,
-                paths: None,
-                sync: None,
-                verify: None,
-                limit: None,
-            }),
+            Request::ModifiedTake(ModifiedTake::new(session(who)).peek(true)),
         )?;
         match reply {
             Reply::ModifiedTake(taken) => self.listed(who, &taken.changes),
@@ -377,16 +364,7 @@ impl Play {
         if !used || apart || self.truth.file(name).half.is_some() {
             return Ok(());
         }
-        let reply = self.ask(
-            0,
-            Request::FileHistory(FileHistory {
-                path: (*name).into(),
-                limit: None,
-                before: None,
-                sync: None,
-                verify: None,
-            }),
-        )?;
+        let reply = self.ask(0, Request::FileHistory(FileHistory::new(*name)))?;
         let Reply::FileHistory(told) = reply else {
             return Err(format!("reply: {reply:?}"));
         };

@@ -101,30 +101,21 @@ impl Play {
         let call = (kind == Kind::Hook).then(|| format!("call{slot}"));
         let request = if kind == Kind::Flag {
             Request::EditMark(EditMark {
-                session: session(who),
-                path: name.into(),
                 expect,
                 require_read: guarded,
-                bind: false,
-                ttl_ms: None,
-                step: None,
+                ..EditMark::new(session(who), name)
             })
         } else {
             Request::EditBegin(EditBegin {
-                session: session(who),
-                files: vec![EditFile {
-                    path: name.into(),
-                    expect,
-                    base: None,
-                }],
-                bind: false,
                 call_id: call.clone(),
                 require_read: (!guarded).then_some(false),
-                force: false,
-                wait_ms: None,
-                ttl_ms: None,
-                tool: None,
-                step: None,
+                ..EditBegin::new(
+                    session(who),
+                    vec![EditFile {
+                        expect,
+                        ..EditFile::new(name)
+                    }],
+                )
             })
         };
         let last = self.truth.file(name).versions.last();
@@ -242,15 +233,9 @@ impl Play {
         }
         let answer = self.try_ask(
             who,
-            Request::EditMark(EditMark {
-                session: session(who),
-                path: name.into(),
-                expect: Some(HashOrAbsent::Hash(hash(&text))),
-                require_read: false,
-                bind: false,
-                ttl_ms: None,
-                step: None,
-            }),
+            Request::EditMark(
+                EditMark::new(session(who), name).expect(HashOrAbsent::Hash(hash(&text))),
+            ),
         );
         match answer {
             Ok(Reply::EditMark(marked)) if marked.late == Some(true) => {
@@ -271,8 +256,7 @@ impl Play {
                     && self.truth.worth(who, name) != Worth::Open;
                 let edit = EditAbort {
                     edit: marked.edit.clone(),
-                    session: None,
-                    call_id: None,
+                    ..EditAbort::new()
                 };
                 self.ask(who, Request::EditAbort(edit))?;
                 self.truth.spoke(who, name);
@@ -307,15 +291,8 @@ impl Play {
         let answer = self.try_ask(
             who,
             Request::FileWrite(FileWrite {
-                session: session(who),
-                path: name.into(),
                 text: String::from_utf8(bytes(&text)).ok(),
-                base64: None,
-                base: None,
-                force: false,
-                require_read: None,
-                create_directories: false,
-                step: None,
+                ..FileWrite::new(session(who), name)
             }),
         );
         self.refused(who, name, true, &answer)?;

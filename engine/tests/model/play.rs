@@ -125,12 +125,7 @@ impl Play {
     }
 
     pub fn opens(&mut self, who: usize) -> Done {
-        let open = SessionOpen {
-            session: session(who),
-            agent: None,
-            parent: None,
-            pid: None,
-        };
+        let open = SessionOpen::new(session(who));
         self.ask(who, Request::SessionOpen(open)).map(|_| ())
     }
 

@@ -63,12 +63,8 @@ impl Play {
                 self.ask(
                     who,
                     Request::FileMention(FileMention {
-                        session: session(who),
-                        path: name.into(),
                         hash: named.as_ref().map(|text| hash(text)),
-                        range: None,
-                        step: None,
-                        missed: false,
+                        ..FileMention::new(session(who), name)
                     }),
                 )?;
                 self.truth.spoke(who, name);
@@ -220,11 +216,7 @@ impl Play {
                 }
                 self.ask(
                     edit.session,
-                    Request::EditAbort(EditAbort {
-                        edit: Some(edit.id),
-                        session: None,
-                        call_id: None,
-                    }),
+                    Request::EditAbort(EditAbort::new().edit(edit.id)),
                 )?;
                 self.truth.abort(slot);
                 Ok(())
@@ -240,12 +232,7 @@ impl Play {
                     return Ok(());
                 }
                 self.truth.reported(name);
-                let saved = Request::EditorDidSave(EditorDidSave {
-                    path: name.into(),
-                    hash: hash(&text),
-                    time: None,
-                    formatted: false,
-                });
+                let saved = Request::EditorDidSave(EditorDidSave::new(name, hash(&text)));
                 self.ask(0, saved).map(|_| ())
             }
             Op::Guarded {
@@ -285,16 +272,9 @@ impl Play {
         let reply = self.ask(
             who,
             Request::FileRead(FileRead {
-                session: session(who),
-                path: name.into(),
                 hash: named.then(|| hash(text)),
                 range: line_range(range),
-                total_lines: None,
-                text: None,
-                step: None,
-                source: None,
-                sync: None,
-                verify: None,
+                ..FileRead::new(session(who), name)
             }),
         )?;
         let Reply::FileRead(read) = reply else {
@@ -369,14 +349,9 @@ impl Play {
         let reply = self.ask(
             who,
             Request::FileReadText(FileReadText {
-                session: session(who),
-                path: name.into(),
                 range: line_range(range),
-                step: None,
                 force,
-                track: None,
-                sync: None,
-                verify: None,
+                ..FileReadText::new(session(who), name)
             }),
         )?;
         let Reply::FileReadText(read) = reply else {
@@ -403,19 +378,11 @@ impl Play {
     pub fn take(&mut self, who: usize, explicit: bool, acknowledged: bool) -> Done {
         let reply = self.ask(
             who,
-            Request::ModifiedTake(ModifiedTake {
-                session: session(who),
-                peek: false,
-                ack: if explicit {
-                    Ack::Explicit
-                } else {
-                    Ack::Implicit
-                },
-                paths: None,
-                sync: None,
-                verify: None,
-                limit: None,
-            }),
+            Request::ModifiedTake(ModifiedTake::new(session(who)).ack(if explicit {
+                Ack::Explicit
+            } else {
+                Ack::Implicit
+            })),
         )?;
         let Reply::ModifiedTake(taken) = reply else {
             return Err(format!("reply: {reply:?}"));

@@ -43,12 +43,7 @@ pub fn request(
     let who = session(asking.session);
     let sync = (!asking.sync).then_some(false);
     Some(match &asking.ask {
-        Ask::Open => Request::SessionOpen(SessionOpen {
-            session: who,
-            agent: None,
-            parent: None,
-            pid: None,
-        }),
+        Ask::Open => Request::SessionOpen(SessionOpen::new(who)),
         Ask::Close { forget } => Request::SessionClose(SessionClose {
             session: who,
             forget: *forget,
@@ -69,70 +64,46 @@ pub fn request(
             named: n,
             range: r,
         } => Request::FileRead(FileRead {
-            session: who,
-            path: (*path).into(),
             hash: named(path, *n).and_then(HashOrAbsent::hash),
             range: range(*r),
-            total_lines: None,
-            text: None,
-            step: None,
-            source: None,
             sync,
-            verify: None,
+            ..FileRead::new(who, *path)
         }),
         Ask::ReadText {
             path,
             range: r,
             force,
         } => Request::FileReadText(FileReadText {
-            session: who,
-            path: (*path).into(),
             range: range(*r),
-            step: None,
             force: *force,
-            track: None,
             sync,
-            verify: None,
+            ..FileReadText::new(who, *path)
         }),
         Ask::Mention {
             path,
             named: n,
             range: r,
         } => Request::FileMention(FileMention {
-            session: who,
-            path: (*path).into(),
             hash: named(path, *n).and_then(HashOrAbsent::hash),
             range: range(*r),
-            step: None,
-            missed: false,
+            ..FileMention::new(who, *path)
         }),
         Ask::Invalidate { path } => Request::FileInvalidate(FileInvalidate {
             session: who,
             path: path.map(ClientPath::from),
         }),
         Ask::Status { paths: p } => Request::FileStatus(FileStatus {
-            session: who,
             paths: p.as_ref().map(|p| paths(p)),
-            state: Vec::new(),
             sync,
-            verify: None,
-            limit: None,
-            cursor: None,
+            ..FileStatus::new(who)
         }),
         Ask::List => Request::FileList(FileList {
-            session: who,
-            all: false,
             sync,
-            verify: None,
-            limit: None,
-            cursor: None,
+            ..FileList::new(who)
         }),
         Ask::History { path } => Request::FileHistory(FileHistory {
-            path: (*path).into(),
-            limit: None,
-            before: None,
             sync,
-            verify: None,
+            ..FileHistory::new(*path)
         }),
         Ask::Untrack { path } => Request::FileUntrack(FileUntrack {
             session: who,
@@ -149,24 +120,22 @@ pub fn request(
         } => {
             let slot = slots.get(slot)?;
             Request::EditBegin(EditBegin {
-                session: who,
-                files: slot
-                    .files
-                    .iter()
-                    .map(|(path, expect, _)| EditFile {
-                        path: (*path).into(),
-                        expect: *expect,
-                        base: None,
-                    })
-                    .collect(),
                 bind: *bind,
                 call_id: slot.call.clone(),
                 require_read: (!require_read).then_some(false),
                 force: *force,
                 wait_ms: *wait,
                 ttl_ms: *ttl,
-                tool: None,
-                step: None,
+                ..EditBegin::new(
+                    who,
+                    slot.files
+                        .iter()
+                        .map(|(path, expect, _)| EditFile {
+                            expect: *expect,
+                            ..EditFile::new(*path)
+                        })
+                        .collect(),
+                )
             })
         }
         Ask::Mark {
@@ -176,13 +145,10 @@ pub fn request(
             ttl,
             bind,
         } => Request::EditMark(EditMark {
-            session: who,
-            path: (*path).into(),
             expect: slots.get(slot)?.files[0].1,
-            require_read: false,
             bind: *bind,
             ttl_ms: *ttl,
-            step: None,
+            ..EditMark::new(who, *path)
         }),
         Ask::Commit {
             slot,
@@ -224,24 +190,19 @@ pub fn request(
             slot.edit.as_ref()?;
             Request::EditAbort(EditAbort {
                 edit: slot.edit.clone(),
-                session: None,
-                call_id: None,
+                ..EditAbort::new()
             })
         }
         Ask::ModList => Request::ModifiedList(ModifiedList {
             session: Some(who),
-            since: None,
             sync,
-            verify: None,
-            limit: None,
-            cursor: None,
+            ..ModifiedList::new()
         }),
         Ask::Take {
             peek,
             explicit,
             paths: p,
         } => Request::ModifiedTake(ModifiedTake {
-            session: who,
             peek: *peek,
             ack: if *explicit {
                 Ack::Explicit
@@ -250,31 +211,23 @@ pub fn request(
             },
             paths: p.as_ref().map(|p| paths(p)),
             sync,
-            verify: None,
-            limit: None,
+            ..ModifiedTake::new(who)
         }),
         Ask::Ack => Request::ModifiedAck(ModifiedAck {
             session: who,
             cursor: cursor?,
         }),
-        Ask::Saved { path, named: n } => Request::EditorDidSave(EditorDidSave {
-            path: (*path).into(),
-            hash: named(path, *n).and_then(HashOrAbsent::hash)?,
-            time: None,
-            formatted: false,
-        }),
+        Ask::Saved { path, named: n } => Request::EditorDidSave(EditorDidSave::new(
+            *path,
+            named(path, *n).and_then(HashOrAbsent::hash)?,
+        )),
         Ask::EditorOpen { path } => Request::EditorDidOpen(EditorDidOpen {
             path: (*path).into(),
         }),
         Ask::EditorClose { path } => Request::EditorDidClose(EditorDidClose {
             path: (*path).into(),
         }),
-        Ask::Dirty { path, dirty } => Request::EditorDirty(EditorDirty {
-            path: (*path).into(),
-            dirty: *dirty,
-            hash: None,
-            lines: None,
-        }),
+        Ask::Dirty { path, dirty } => Request::EditorDirty(EditorDirty::new(*path, *dirty)),
         Ask::Sync => Request::Sync(Sync {}),
     })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use touchmark_engine::{
     Config, Content, Effect, Engine, Found, Hint, Input, ReadOutcome, Record, Stamp, State,
 };
-use touchmark_proto::changes::{Ack, ModifiedTake};
+use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
 use touchmark_proto::daemon::{Audit, Holds};
 use touchmark_proto::editors::EditorDidSave;
@@ -206,15 +206,9 @@ impl Stage {
             ["saved", name, content] => self.saved(name, content, false),
             ["formatted", name, content] => self.saved(name, content, true),
             ["status", session, name] => {
-                let reply = self.ask(Request::FileStatus(FileStatus {
-                    session: id(session),
-                    paths: Some(vec![spoken(name)]),
-                    state: Vec::new(),
-                    sync: None,
-                    verify: None,
-                    limit: None,
-                    cursor: None,
-                }));
+                let reply = self.ask(Request::FileStatus(
+                    FileStatus::new(id(session)).paths(vec![spoken(name)]),
+                ));
                 let Ok(Reply::FileStatus(states)) = reply else {
                     panic!("{reply:?}")
                 };
@@ -242,18 +236,7 @@ impl Stage {
                 return said;
             }
             [session, "reads", name] => {
-                self.ok(Request::FileRead(FileRead {
-                    session: id(session),
-                    path: spoken(name),
-                    hash: None,
-                    range: None,
-                    total_lines: None,
-                    text: None,
-                    step: None,
-                    source: None,
-                    sync: None,
-                    verify: None,
-                }));
+                self.ok(Request::FileRead(FileRead::new(id(session), spoken(name))));
             }
             [session, "declares", name, content] => {
                 self.mark(session, name, Some(HashOrAbsent::Hash(hash(content))));
@@ -286,8 +269,7 @@ impl Stage {
                 let edit = self.commands.get(&format!("{session} {name}")).cloned();
                 self.ok(Request::EditAbort(EditAbort {
                     edit,
-                    session: None,
-                    call_id: None,
+                    ..EditAbort::new()
                 }));
             }
             [_, "ends", name] => {
@@ -302,25 +284,14 @@ impl Stage {
                 };
             }
             [session, "takes"] => {
-                let reply = self.ask(Request::ModifiedTake(ModifiedTake {
-                    session: id(session),
-                    peek: false,
-                    ack: Ack::Implicit,
-                    paths: None,
-                    sync: None,
-                    verify: None,
-                    limit: None,
-                }));
+                let reply = self.ask(Request::ModifiedTake(ModifiedTake::new(id(session))));
                 let Ok(Reply::ModifiedTake(taken)) = reply else {
                     panic!("{reply:?}")
                 };
                 return changes(&taken.changes);
             }
             [session, "closes"] => {
-                self.ok(Request::SessionClose(SessionClose {
-                    session: id(session),
-                    forget: false,
-                }));
+                self.ok(Request::SessionClose(SessionClose::new(id(session))));
             }
             _ => panic!("not understood: {line}"),
         }
@@ -334,15 +305,11 @@ impl Stage {
                 .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
         };
         let reply = self.ask(Request::CommandBegin(CommandBegin {
-            session: id(session),
-            label: None,
             paths: option("paths").map(|glob| vec![glob.to_owned()]),
             pid: option("pid").map(|pid| pid.parse().unwrap()),
             bind: options.contains(&"bind"),
-            call_id: None,
-            ttl_ms: None,
             formatter: options.contains(&"formatter"),
-            scope: None,
+            ..CommandBegin::new(id(session))
         }));
         let Ok(Reply::CommandBegin(begun)) = reply else {
             panic!("{reply:?}")
@@ -357,20 +324,16 @@ impl Stage {
                 .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
         };
         let reply = self.ask(Request::EditBegin(EditBegin {
-            session: id(session),
-            files: vec![EditFile {
-                path: spoken(name),
-                expect: option("expects").map(declared),
-                base: None,
-            }],
             bind: options.contains(&"bind"),
             call_id: option("call").map(str::to_owned),
             require_read: Some(false),
-            force: false,
-            wait_ms: None,
-            ttl_ms: None,
-            tool: None,
-            step: None,
+            ..EditBegin::new(
+                id(session),
+                vec![EditFile {
+                    expect: option("expects").map(declared),
+                    ..EditFile::new(spoken(name))
+                }],
+            )
         }));
         match reply {
             Ok(Reply::EditBegin(begun)) => {
@@ -385,23 +348,15 @@ impl Stage {
 
     fn mark(&mut self, session: &str, name: &str, expect: Option<HashOrAbsent>) {
         self.ok(Request::EditMark(EditMark {
-            session: id(session),
-            path: spoken(name),
             expect,
-            require_read: false,
-            bind: false,
-            ttl_ms: None,
-            step: None,
+            ..EditMark::new(id(session), spoken(name))
         }));
     }
 
     fn saved(&mut self, name: &str, content: &str, formatted: bool) {
-        self.send(Request::EditorDidSave(EditorDidSave {
-            path: spoken(name),
-            hash: hash(content),
-            time: None,
-            formatted,
-        }));
+        self.send(Request::EditorDidSave(
+            EditorDidSave::new(spoken(name), hash(content)).formatted(formatted),
+        ));
     }
 
     /// Returns the versions of a path, newest first.

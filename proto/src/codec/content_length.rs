@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::buffer::Buffer;
-use super::{invalid_request, too_large};
+use super::refused::{invalid_request, too_large};
 use crate::Error;
 
 /// The maximum length of a header in bytes, all its lines together.

@@ -2,20 +2,11 @@
 
 use std::sync::Arc;
 
-use super::message::{ClientMessage, MessageId, Rejected, ServerMessage};
+use super::message::{Incoming, MessageId, ServerMessage};
 use super::splitter::Splitter;
-use super::{Wire, frames, json};
+use super::wire::Wire;
+use super::{frames, json};
 use crate::Error;
-
-/// One message from a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Incoming {
-    /// A single request or notification.
-    One(Box<Result<ClientMessage, Rejected>>),
-    /// A JSON-RPC batch of one or more. Its answers are sent together, by
-    /// [`super::Encoder::batch`].
-    Batch(Vec<Result<ClientMessage, Rejected>>),
-}
 
 /// Decodes what a client sends into requests.
 #[derive(Debug)]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::message::{ClientMessage, ServerMessage};
-use super::{Wire, frames, json, too_large};
+use super::refused::too_large;
+use super::wire::Wire;
+use super::{frames, json};
 use crate::{Error, ErrorCode};
 
 /// Encodes messages to bytes.
@@ -82,7 +84,7 @@ impl Encoder {
     /// `tooLarge` for a request over the limit; nothing is appended then.
     pub fn request(&self, message: &ClientMessage, out: &mut Vec<u8>) -> Result<(), Error> {
         match self.wire {
-            Wire::Frames => frames::append_client(message, self.max_frame, out),
+            Wire::Frames => frames::append(message, self.max_frame, out),
             Wire::Lines | Wire::ContentLength => {
                 self.json(&json::client_to_json(message, &self.root), out)
             }
@@ -91,7 +93,7 @@ impl Encoder {
 
     fn server(&self, message: &ServerMessage, out: &mut Vec<u8>) -> Result<(), Error> {
         match self.wire {
-            Wire::Frames => frames::append_server(message, self.max_frame, out),
+            Wire::Frames => frames::append(message, self.max_frame, out),
             Wire::Lines | Wire::ContentLength => {
                 self.json(&json::server_to_json(message, &self.root), out)
             }

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use super::buffer::Buffer;
 use super::message::{ClientMessage, MessageId, Rejected, ServerMessage};
-use super::{MAX_FRAME, invalid_request, too_large};
+use super::refused::{MAX_FRAME, invalid_request, too_large};
 use crate::{Error, ErrorCode};
 
 /// The bytes that a client sends once, before its first frame.
@@ -109,14 +109,14 @@ fn length_too_large() -> Error {
     .hint("send as many bytes as the length says")
 }
 
-/// Appends a frame that contains `value`.
+/// Appends a frame that contains a message.
 ///
 /// # Errors
 /// `tooLarge` for more than `max` bytes; nothing is appended then.
-fn append_frame<T: Serialize>(value: &T, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+pub fn append<T: Serialize>(message: &T, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
     out.extend_from_slice(&[0; LENGTH_BYTES]);
-    let written = encode_into(value, out).and_then(|()| {
+    let written = encode_into(message, out).and_then(|()| {
         let length = out.len() - start - LENGTH_BYTES;
         match u32::try_from(length) {
             Ok(short) if length <= max => Ok(short),
@@ -133,22 +133,6 @@ fn append_frame<T: Serialize>(value: &T, max: usize, out: &mut Vec<u8>) -> Resul
             Err(error)
         }
     }
-}
-
-/// Appends the frame of a request.
-///
-/// # Errors
-/// `tooLarge` for more than `max` bytes.
-pub fn append_client(message: &ClientMessage, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-    append_frame(message, max, out)
-}
-
-/// Appends the frame of a reply or event.
-///
-/// # Errors
-/// `tooLarge` for more than `max` bytes.
-pub fn append_server(message: &ServerMessage, max: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-    append_frame(message, max, out)
 }
 
 /// Decodes a request from a frame's payload.

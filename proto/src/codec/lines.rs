@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::buffer::Buffer;
-use super::too_large;
+use super::refused::too_large;
 use crate::Error;
 
 /// Returns the next line that is not blank, without its line feed, or `None` if

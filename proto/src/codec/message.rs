@@ -90,3 +90,13 @@ impl Rejected {
         Some(ServerMessage::error(self.id?, self.error))
     }
 }
+
+/// One message from a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A single request or notification.
+    One(Box<Result<ClientMessage, Rejected>>),
+    /// A JSON-RPC batch of one or more. Its answers are sent together, by
+    /// [`super::Encoder::batch`].
+    Batch(Vec<Result<ClientMessage, Rejected>>),
+}

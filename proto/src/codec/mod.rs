@@ -10,8 +10,7 @@
 //! - [`json`]: JSON-RPC 2.0.
 //! - `lines`, `content_length`: the framing of JSON messages.
 //! - `buffer`, `splitter`: received bytes, cut into messages (LIM-1).
-
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
+//! - `wire`: which of the three. `refused`: what is no message.
 
 mod buffer;
 mod content_length;
@@ -21,73 +20,12 @@ pub mod frames;
 pub mod json;
 mod lines;
 pub mod message;
+mod refused;
 mod splitter;
+mod wire;
 
-pub use decoder::{Decoder, Incoming, ReplyDecoder};
+pub use decoder::{Decoder, ReplyDecoder};
 pub use encoder::Encoder;
-pub use message::{ClientMessage, MessageId, Rejected, ServerMessage};
-
-use crate::{Error, ErrorCode, ErrorData};
-
-/// The default of the maximum size of a message in bytes (LIM-1).
-pub const MAX_FRAME: usize = 16 << 20;
-
-/// The characters that are percent-encoded in a `file://` URI: all except the
-/// unreserved characters of RFC 3986 and the slash.
-pub(crate) const URI_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/');
-
-/// The wire of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wire {
-    /// bincode frames after the preface `TMK1`.
-    Frames,
-    /// JSON-RPC 2.0, one message per line.
-    Lines,
-    /// JSON-RPC 2.0 with LSP's `Content-Length` header.
-    ContentLength,
-}
-
-impl Wire {
-    /// Returns the wire that a client's first byte selects; `None` if it
-    /// selects none.
-    pub fn sniff(first: u8) -> Option<Self> {
-        match first {
-            b'T' => Some(Self::Frames),
-            b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n' => Some(Self::Lines),
-            b'C' => Some(Self::ContentLength),
-            _ => None,
-        }
-    }
-
-    /// Returns the bytes that a client sends once, before its first message.
-    pub fn preface(self) -> &'static [u8] {
-        match self {
-            Self::Frames => &frames::PREFACE,
-            Self::Lines | Self::ContentLength => b"",
-        }
-    }
-}
-
-/// Returns `tooLarge` for a message, line or header over its limit (LIM-1).
-fn too_large(what: &str, size: usize, limit: usize) -> Error {
-    Error::new(
-        ErrorCode::TooLarge,
-        format!("{what} of {size} bytes or more is over the limit of {limit}"),
-    )
-    .hint("send smaller messages")
-    .with(ErrorData {
-        limit: Some(limit as u64),
-        size: Some(size as u64),
-        ..ErrorData::default()
-    })
-}
-
-/// Returns `invalidRequest` with a reason.
-fn invalid_request(reason: impl Into<String>) -> Error {
-    Error::new(ErrorCode::InvalidRequest, reason)
-}
+pub use message::{ClientMessage, Incoming, MessageId, Rejected, ServerMessage};
+pub use refused::MAX_FRAME;
+pub use wire::Wire;

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::buffer::Buffer;
 use super::content_length::ContentLength;
-use super::{Wire, frames, invalid_request, lines};
+use super::refused::invalid_request;
+use super::wire::Wire;
+use super::{frames, lines};
 use crate::Error;
 
 #[derive(Debug)]

@@ -6,11 +6,10 @@ use std::path::Path;
 use clap::ValueEnum as _;
 use touchmark_client::proto::daemon::{AgentHeard, StatusReport};
 
-use crate::commands::daemon::doctor::Finding;
-use crate::commands::setup::SESSION;
-use crate::context::{Context, directory};
-use crate::settings::{Agent, Installed, Kind, Present, Scope, installed, present};
-use crate::text::{duration, escaped};
+use crate::context::Context;
+use crate::daemon::doctor::Finding;
+use crate::settings::{Agent, Installed, Kind, Places, Present, Scope, TEST_SESSION};
+use crate::text::{directory, duration, escaped};
 
 /// Returns a finding for each agent that is on this machine, has touchmark's
 /// hooks, or has sent events.
@@ -19,12 +18,12 @@ pub(super) fn examine(
     root: &Path,
     status: Option<&StatusReport>,
 ) -> Vec<Finding> {
-    let environment = &context.environment;
-    let found = present(environment, root).unwrap_or_default();
+    let places = Places::of(&context.environment, root).ok();
+    let found = places.as_ref().map(Places::present).unwrap_or_default();
     let all = Agent::value_variants().iter();
     all.filter_map(|&agent| {
         let scopes = [Scope::User, Scope::Project].into_iter();
-        let there = scopes.flat_map(|scope| installed(agent, scope, environment, root));
+        let there = scopes.flat_map(|scope| places.as_ref()?.installed(agent, scope).ok());
         let hooks: Vec<Installed> = there
             .flatten()
             .filter(|one| one.kind != Kind::Server)
@@ -104,5 +103,5 @@ fn last_event(heard: &AgentHeard) -> String {
 
 /// Returns whether the last event was a test by `touchmark setup`.
 fn is_try(heard: &AgentHeard) -> bool {
-    heard.last_session.as_str().starts_with(SESSION)
+    heard.last_session.as_str().starts_with(TEST_SESSION)
 }

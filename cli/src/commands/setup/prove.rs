@@ -1,25 +1,22 @@
 //! Runs what was installed, as the agent would, and checks whether it works.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::SessionId;
 use touchmark_client::proto::daemon::Status;
 use touchmark_client::proto::sessions::SessionClose;
 
-use super::Setup;
-use crate::context::directory;
+use crate::context::Context;
 use crate::output::Failure;
-use crate::settings::{Agent, Installed, Kind};
-use crate::text::count;
-
-/// The prefix of the test sessions' names, by which `doctor` distinguishes
-/// them.
-pub(crate) const SESSION: &str = "touchmark-setup-";
+use crate::settings::{Agent, Installed, Kind, TEST_SESSION};
+use crate::text::{count, directory};
 
 /// How long something that was installed may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,9 +40,14 @@ fn failed<T>(why: impl Into<String>) -> Result<T, Unproved> {
 }
 
 /// Tests one thing in an agent's settings, and returns the result.
-pub(super) fn run(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unproved> {
+pub(super) fn run(
+    context: &Context,
+    workspace: &Workspace,
+    agent: Agent,
+    what: &Installed,
+) -> Result<String, Unproved> {
     match what.kind {
-        Kind::Hooks => hook(setup, agent, what),
+        Kind::Hooks => hook(context, workspace, agent, what),
         Kind::Plugin => {
             let own =
                 std::env::current_exe().map_err(|error| Unproved::Untried(error.to_string()))?;
@@ -55,41 +57,40 @@ pub(super) fn run(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<S
                 event: "session.created".into(),
                 ..what.clone()
             };
-            let said = hook(setup, agent, &instead)?;
+            let said = hook(context, workspace, agent, &instead)?;
             Ok(format!("{said} as the plug-in would send it"))
         }
-        Kind::Server => server(setup, what),
+        Kind::Server => server(&workspace.root, what),
     }
 }
 
 /// Sends one event of a separate session, which the daemon counts and then
 /// forgets.
-fn hook(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unproved> {
-    let Setup {
-        context, workspace, ..
-    } = setup;
+fn hook(
+    context: &Context,
+    workspace: &Workspace,
+    agent: Agent,
+    what: &Installed,
+) -> Result<String, Unproved> {
     let running = workspace.is_running() && !workspace.is_asleep();
     if !running && !workspace.is_marked() && context.global.workspace.is_none() {
         return Err(Unproved::Untried(format!(
             "{} is no workspace, with neither a .git nor a .touchmark.toml",
-            directory(setup.root())
+            directory(&workspace.root)
         )));
     }
     if !running && context.global.no_start {
         return Err(Unproved::Untried("no daemon runs".into()));
     }
     let client = context.connect(workspace)?;
-    let session = format!("{SESSION}{}-{}", agent.name(), std::process::id());
-    let mut said = sent(setup, &client, agent, what, &session)?;
+    let session = format!("{TEST_SESSION}{}-{}", agent.name(), std::process::id());
+    let mut said = sent(&workspace.root, &client, agent, what, &session)?;
     if !said.1 {
         // An event of the agent itself may have arrived in between.
-        said = sent(setup, &client, agent, what, &session)?;
+        said = sent(&workspace.root, &client, agent, what, &session)?;
     }
     if let Ok(session) = SessionId::new(&session) {
-        let _never_opened = client.call(SessionClose {
-            session,
-            forget: true,
-        });
+        let _never_opened = client.call(SessionClose::new(session).forget(true));
     }
     match said {
         (_, true) => Ok(format!("tried: the daemon has counted a {}", what.event)),
@@ -107,22 +108,22 @@ fn hook(setup: &Setup<'_>, agent: Agent, what: &Installed) -> Result<String, Unp
 /// Sends the event. Returns the hook's output, and whether the daemon has
 /// received the event.
 fn sent(
-    setup: &Setup<'_>,
+    root: &Path,
     client: &Client,
     agent: Agent,
     what: &Installed,
     session: &str,
 ) -> Result<(String, bool), Unproved> {
-    let root = setup.root().to_string_lossy();
+    let shown = root.to_string_lossy();
     // The fields have the names that each of the agents uses.
     let event = json!({
         "session_id": session, "sessionId": session, "sessionID": session,
         "conversation_id": session, "trajectory_id": session,
         "hook_event_name": what.event, "hookEventName": what.event, "phase": what.event,
         "agent_action_name": what.event, "event": what.event,
-        "cwd": root, "working_dir": root, "workspace_roots": [root], "source": "startup",
+        "cwd": shown, "working_dir": shown, "workspace_roots": [shown], "source": "startup",
     });
-    let mut running = start(setup, what)?;
+    let mut running = start(root, what)?;
     running.tell(&event)?;
     let said = running.all()?;
     let status = client.call(Status {}).map_err(Failure::from)?;
@@ -135,8 +136,8 @@ fn sent(
 }
 
 /// Asks an MCP server for its tools.
-fn server(setup: &Setup<'_>, what: &Installed) -> Result<String, Unproved> {
-    let mut running = start(setup, what)?;
+fn server(root: &Path, what: &Installed) -> Result<String, Unproved> {
+    let mut running = start(root, what)?;
     let hello = json!({
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": { "name": "touchmark setup", "version": env!("CARGO_PKG_VERSION") },
@@ -159,13 +160,13 @@ struct Running {
     until: Instant,
 }
 
-fn start(setup: &Setup<'_>, what: &Installed) -> Result<Running, Unproved> {
+fn start(root: &Path, what: &Installed) -> Result<Running, Unproved> {
     let Some((program, arguments)) = what.command.split_first() else {
         return failed("there is no command in it");
     };
     let mut child = Command::new(program)
         .args(arguments)
-        .current_dir(setup.root())
+        .current_dir(root)
         .env("TOUCHMARK_HOOK_MS", PATIENCE.as_millis().to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -2,17 +2,15 @@
 
 use serde_json::json;
 
-use super::{Row, Setup, kinds};
-use crate::commands::daemon::doctor::Finding;
-use crate::commands::doctor::{facts, print};
-use crate::commands::hook_settings::coloured;
-use crate::context::directory;
+use super::{AgentPlans, Setup, kinds};
+use crate::daemon::doctor::Finding;
+use crate::findings;
 use crate::output::{self, Outcome};
-use crate::settings::{Action, Scope, difference};
+use crate::settings::{Direction, Scope, coloured};
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
-use crate::table::{Step, Table, View};
-use crate::text::{count, width, wrapped};
+use crate::table::{Cell, Step, Table, View};
+use crate::text::{count, directory, width, wrapped};
 
 /// Agent, places.
 const FOUND: Table = Table::new(&[]).with_remarks();
@@ -26,19 +24,17 @@ const MOST_LINES: usize = 200;
 
 impl Setup<'_> {
     /// Prints the agents found and the planned changes.
-    pub(super) fn show(&self, rows: &[Row]) -> Outcome {
+    pub(super) fn show(&self, rows: &[AgentPlans]) -> Outcome {
         if self.context.global.json || self.context.global.quiet {
             return Ok(());
         }
-        if self.action == Action::Install {
-            for line in FOUND.lines(rows.iter().map(found).collect(), columns()) {
-                output::line(&line)?;
-            }
+        if self.action == Direction::Install {
+            output::lines(&FOUND.lines(rows.iter().map(found), columns()))?;
         }
         let width = columns().unwrap_or(usize::MAX);
-        for plan in rows.iter().flat_map(Row::changes) {
+        for plan in rows.iter().flat_map(AgentPlans::changes) {
             output::line("")?;
-            let lines = difference(&directory(&plan.path), &plan.texts());
+            let lines = plan.difference(&directory(&plan.path));
             let (shown, rest) = lines.split_at(lines.len().min(MOST_LINES));
             for part in shown.iter().flat_map(|line| folded(line, width)) {
                 output::line(&coloured(&part))?;
@@ -53,28 +49,22 @@ impl Setup<'_> {
 
     /// Lists the files that would be written, since the differences may have
     /// scrolled away.
-    fn list(&self, rows: &[Row]) -> Outcome {
-        let plain = anstyle::Style::new();
+    fn list(&self, rows: &[AgentPlans]) -> Outcome {
         let changes = rows.iter().flat_map(|row| {
-            let changes = row.changes();
-            changes.map(move |plan| {
+            row.changes().map(move |plan| {
                 let name = row.agent.name().to_owned();
-                let about = kinds(&plan.kinds);
-                vec![
-                    (plain, name),
-                    (plain, about),
-                    (plain, directory(&plan.path)),
-                ]
+                let texts = [name, kinds(&plan.kinds), directory(&plan.path)];
+                texts.map(|text| (anstyle::Style::new(), text)).into()
             })
         });
-        let changes: Vec<_> = changes.collect();
+        let changes: Vec<Vec<Cell>> = changes.collect();
         if changes.is_empty() {
             return Ok(());
         }
         output::line("")?;
         output::line(match self.action {
-            Action::Install => "To be written:",
-            Action::Uninstall => "To be removed:",
+            Direction::Install => "To be written:",
+            Direction::Uninstall => "To be removed:",
         })?;
         for line in CHANGES.lines(changes, View::here().without(2).columns) {
             output::line(&format!("  {line}"))?;
@@ -83,39 +73,37 @@ impl Setup<'_> {
     }
 
     /// Prints the result.
-    pub(super) fn tell(&self, rows: &[Row], findings: &[Finding], written: bool) -> Outcome {
+    pub(super) fn tell(&self, rows: &[AgentPlans], findings: &[Finding], written: bool) -> Outcome {
         if self.context.global.json {
             return self.context.json(&json!({
-                "workspace": self.root().to_string_lossy(),
+                "workspace": self.workspace.root.to_string_lossy(),
                 "scope": match self.scope {
                     Scope::User => "user",
                     Scope::Project => "project",
                 },
                 "written": written,
                 "agents": rows.iter().map(facts_of).collect::<Vec<_>>(),
-                "checks": facts(findings),
+                "checks": findings::json(findings),
             }));
         }
-        for finding in findings {
-            print(self.context, finding)?;
-        }
-        let changes = rows.iter().flat_map(Row::changes).next().is_some();
+        findings::print(self.context, findings)?;
+        let changes = rows.iter().flat_map(AgentPlans::changes).next().is_some();
         match (self.action, changes, written) {
             (_, true, false) => self.context.say("nothing is written"),
-            (Action::Install, true, true) => self
+            (Direction::Install, true, true) => self
                 .context
                 .say("Agents that are already running load this at their next start."),
-            (Action::Install, false, _) => self.context.say("nothing had to be written"),
-            (Action::Uninstall, false, _) => self
+            (Direction::Install, false, _) => self.context.say("nothing had to be written"),
+            (Direction::Uninstall, false, _) => self
                 .context
                 .say("nothing to do: touchmark has no entry in these settings"),
-            (Action::Uninstall, true, true) => Ok(()),
+            (Direction::Uninstall, true, true) => Ok(()),
         }
     }
 }
 
 /// Returns a table row with an agent and where it was found.
-fn found(row: &Row) -> Vec<(anstyle::Style, String)> {
+fn found(row: &AgentPlans) -> Vec<(anstyle::Style, String)> {
     let places = row.found.iter().flat_map(|found| {
         let program = found.program.as_deref().map(directory);
         program
@@ -133,7 +121,7 @@ fn found(row: &Row) -> Vec<(anstyle::Style, String)> {
     ]
 }
 
-fn facts_of(row: &Row) -> serde_json::Value {
+fn facts_of(row: &AgentPlans) -> serde_json::Value {
     let place =
         |path: Option<&std::path::PathBuf>| path.map(|path| path.to_string_lossy().into_owned());
     let found = row.found.as_ref();
@@ -142,16 +130,12 @@ fn facts_of(row: &Row) -> serde_json::Value {
         .iter()
         .flatten()
         .map(|plan| {
-            let lines = match plan.changes() {
-                true => difference(&plan.path.to_string_lossy(), &plan.texts()),
-                false => Vec::new(),
-            };
             let kinds: Vec<_> = plan.kinds.iter().map(|kind| kind.name()).collect();
             json!({
                 "file": plan.path.to_string_lossy(),
                 "about": kinds,
                 "changed": plan.changes(),
-                "difference": lines,
+                "difference": plan.difference(&plan.path.to_string_lossy()),
             })
         })
         .collect();

@@ -27,9 +27,9 @@ use touchmark_client::proto::undo::{Undo, UndoneContent};
 use touchmark_client::proto::{Hash, native};
 
 use self::copy::{Failed, Scratch};
-use crate::commands::run::forwarding::{Forwarding, ended_by};
-use crate::context::Context;
+use crate::context::{Connection, Context};
 use crate::output::{Failure, Outcome};
+use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{MAX_NAME, count, escaped};
 
 /// The exit code if the command fails.
@@ -51,15 +51,14 @@ const OF_GIT: [&str; 5] = [
 /// the plan of that undo. If it would do nothing, nothing runs.
 ///
 /// # Errors
-/// [`Failure::Check`] if the command fails or a signal ends it, `busy`, and
+/// [`Failure::Coded`] if the command fails or a signal ends it, `busy`, and
 /// errors of the copy.
-pub(super) fn passes(
-    context: &Context,
-    workspace: &Workspace,
-    client: &Client,
-    ask: &Undo,
-    command: &str,
-) -> Outcome<Hash> {
+pub(super) fn passes(connection: &Connection<'_>, ask: &Undo, command: &str) -> Outcome<Hash> {
+    let Connection {
+        context,
+        workspace,
+        client,
+    } = connection;
     let (plan, results) = results(client, ask)?;
     if results.is_empty() {
         return Ok(plan);
@@ -106,10 +105,7 @@ pub(super) fn passes(
             (None, None) => "an unknown status".into(),
         };
         let message = format!("the check failed: `{said}` ended with {how}; nothing was undone");
-        return Err(Failure::Check {
-            code: FAILED,
-            message,
-        });
+        return Err(Failure::coded(FAILED, message));
     }
     context.note("the check passed");
     Ok(plan)
@@ -217,14 +213,9 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
 }
 
 fn stopped(forwarding: &Forwarding) -> Failure {
-    let signal = forwarding
-        .told_to_end()
-        .map_or(Signal::INT, |signal| signal);
+    let signal = forwarding.told_to_end().unwrap_or(Signal::INT);
     let code = u8::try_from(128 + signal.as_raw()).unwrap_or(FAILED);
-    Failure::Check {
-        code,
-        message: "the check was stopped; nothing was undone".into(),
-    }
+    Failure::coded(code, "the check was stopped; nothing was undone")
 }
 
 #[cfg(test)]

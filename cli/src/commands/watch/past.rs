@@ -11,6 +11,7 @@ use touchmark_client::proto::files::FileStatus;
 use touchmark_client::proto::history::{FileLog, LogEntry};
 use touchmark_client::proto::{At, Clock, Millis, RelPath, SessionId};
 
+use crate::context::pages;
 use crate::output::Outcome;
 
 /// How far back the feed begins, in seconds, unless the user says otherwise.
@@ -33,7 +34,7 @@ pub(super) fn lately() -> At {
 }
 
 /// Returns the newest changes since a moment, at most as many as the daemon
-/// returns at once.
+/// returns in one answer.
 pub(super) fn changes(client: &Client, wanted: &Subscribe, since: &At) -> Outcome<Past> {
     let is_wanted = wanted.kinds.is_empty() || wanted.kinds.iter().any(|kind| kind == "version");
     if *since == At::Now || !is_wanted {
@@ -48,15 +49,7 @@ pub(super) fn changes(client: &Client, wanted: &Subscribe, since: &At) -> Outcom
         });
     }
     let commands = match entries.iter().any(|entry| entry.version.command.is_some()) {
-        true => {
-            let limit = Some(1_000);
-            client
-                .call(CommandList {
-                    session: None,
-                    limit,
-                })?
-                .commands
-        }
+        true => client.call(CommandList::new().limit(1_000))?.commands,
         false => Vec::new(),
     };
     let events = entries
@@ -102,32 +95,18 @@ pub(super) fn clock(client: &Client, since: Option<&At>) -> Outcome<Option<Clock
 }
 
 fn log(client: &Client, since: &At) -> Outcome<Vec<LogEntry>> {
-    let answer = client.call(FileLog {
-        since: Some(since.clone()),
-        lines: true,
-        ..FileLog::default()
-    })?;
-    Ok(answer.entries)
+    let ask = FileLog::new().since(since.clone()).lines(true);
+    Ok(client.call(ask)?.entries)
 }
 
 /// Returns the files that a session has read.
 fn known(client: &Client, session: &SessionId) -> Outcome<HashSet<RelPath>> {
-    let mut known = HashSet::new();
-    let mut cursor = None;
-    loop {
+    let files = pages(|cursor| {
         let page = client.call(FileStatus {
-            session: session.clone(),
-            paths: None,
-            state: Vec::new(),
-            sync: Some(false),
-            verify: None,
-            limit: None,
             cursor,
+            ..FileStatus::new(session.clone()).sync(false)
         })?;
-        known.extend(page.files.into_iter().map(|file| file.path));
-        cursor = page.more;
-        if cursor.is_none() {
-            return Ok(known);
-        }
-    }
+        Ok((page.files, page.more))
+    })?;
+    Ok(files.into_iter().map(|file| file.path).collect())
 }

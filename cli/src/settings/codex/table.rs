@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::settings::document::{Style, Unreadable};
 use crate::settings::made::Made;
-use crate::settings::server::NAME;
+use crate::settings::rows::NAME;
 
 /// The table's name in a record.
 pub(in crate::settings) const PLACE: &str = "mcp_servers/touchmark";

@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 use toml::Table;
 
-use crate::commands::daemon::doctor::Finding;
-use crate::context::directory;
+use crate::daemon::doctor::Finding;
 use crate::settings::file::read;
 use crate::settings::hooks::Hooks;
+use crate::text::directory;
 
 const CHECK: &str = "Codex's trust";
 

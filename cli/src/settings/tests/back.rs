@@ -8,11 +8,12 @@ use serde_json::json;
 use super::{TEXTS, parsed};
 use crate::settings::file::BYTE_ORDER_MARK;
 use crate::settings::hooks::Hooks;
-use crate::settings::plan::{Part, Which, changed};
+use crate::settings::part::{Part, Which};
+use crate::settings::plan::changed;
 use crate::settings::record::Record;
-use crate::settings::rows::{self, What};
+use crate::settings::rows::{self, Addition};
 use crate::settings::server::Server;
-use crate::settings::{Action, Agent};
+use crate::settings::{Agent, Direction};
 
 const CODEX: &[&str] = &[
     "",
@@ -31,7 +32,7 @@ const CODEX: &[&str] = &[
 struct Kept(Option<Vec<u8>>, Option<Record>);
 
 impl Kept {
-    fn then(&self, parts: &[Part], action: Action, which: Which) -> Self {
+    fn then(&self, parts: &[Part], action: Direction, which: Which) -> Self {
         let (before, record) = (self.0.as_deref(), self.1.clone());
         let change = changed(Path::new("/f"), parts, action, which, before, record).unwrap();
         Self(change.after, change.record)
@@ -52,10 +53,10 @@ impl Kept {
 /// Returns what an agent's files may have: its hooks, its servers, or both in
 /// one.
 fn files(agent: Agent) -> Vec<Vec<Part>> {
-    let What::Hooks(shape) = &agent.0.what else {
+    let Addition::Hooks(_) = agent.0.adds else {
         return Vec::new();
     };
-    let hooks = Part::Hooks(Hooks::of(agent.name(), shape, "touchmark"));
+    let hooks = Part::Hooks(Hooks::of(agent, "touchmark"));
     let Some(servers) = &agent.0.servers else {
         return vec![vec![hooks]];
     };
@@ -86,9 +87,9 @@ fn texts(parts: &[Part]) -> Vec<Vec<u8>> {
 
 #[test]
 fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
-    use Action::{Install, Uninstall};
+    use Direction::{Install, Uninstall};
     use Which::{All, Hooks};
-    let orders: &[&[(Action, Which)]] = &[
+    let orders: &[&[(Direction, Which)]] = &[
         &[(Install, All), (Uninstall, All)],
         &[
             (Install, Hooks),
@@ -134,9 +135,9 @@ fn what_the_agent_writes_in_between_stays() {
         let into = |text: &str| {
             Kept(None, None)
                 .with(text)
-                .then(&parts, Action::Install, Which::All)
+                .then(&parts, Direction::Install, Which::All)
         };
-        let out = |kept: Kept| kept.then(&parts, Action::Uninstall, Which::All);
+        let out = |kept: Kept| kept.then(&parts, Direction::Uninstall, Which::All);
         if is_table(&parts) {
             // Codex appends tables, and one below the entry.
             let with = into("model = \"x\"");
@@ -179,31 +180,31 @@ fn a_server_of_the_users_own_stays() {
                 .to_string(),
         };
         let begin = Kept(None, None).with(&theirs);
-        let with = begin.then(&parts, Action::Install, Which::All);
+        let with = begin.then(&parts, Direction::Install, Which::All);
         assert!(
             with.text().contains(theirs.trim_end_matches('}')),
             "{}",
             with.text()
         );
-        let left = with.then(&parts, Action::Uninstall, Which::All);
+        let left = with.then(&parts, Direction::Uninstall, Which::All);
         assert_eq!(left.text(), theirs);
         // An entry that was touchmark's, and now runs something else.
-        let ours = Kept(None, None).then(&parts, Action::Install, Which::All);
+        let ours = Kept(None, None).then(&parts, Direction::Install, Which::All);
         let changed = ours.text().replace("\"mcp\"]", "\"other\"]");
         let left = ours
             .with(&changed)
-            .then(&parts, Action::Uninstall, Which::All);
+            .then(&parts, Direction::Uninstall, Which::All);
         assert!(left.text().contains("other"), "{}", left.text());
     }
 }
 
 #[test]
 fn a_table_that_is_closed_is_left_to_the_user() {
-    let codex = crate::settings::agent("codex").unwrap();
+    let codex = crate::settings::rows::agent("codex").unwrap();
     let parts = files(codex).remove(1);
     let refused = |text: &str| {
         let bytes = Some(text.as_bytes());
-        let (install, all) = (Action::Install, Which::All);
+        let (install, all) = (Direction::Install, Which::All);
         changed(Path::new("/f"), &parts, install, all, bytes, None)
             .unwrap_err()
             .to_string()

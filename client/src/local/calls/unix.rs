@@ -29,7 +29,7 @@ pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
 pub(crate) fn check_peer(_: &UnixStream, socket: &Path) -> io::Result<Result<(), String>> {
     let directory = socket.parent().unwrap_or(Path::new("/"));
     let [directory, socket] = [directory, socket].map(std::fs::symlink_metadata);
-    Ok(me().dials(Owned::from(&directory?), Owned::from(&socket?)))
+    Ok(me().check_socket(Owned::from(&directory?), Owned::from(&socket?)))
 }
 
 /// Sends as many bytes as fit into the socket's buffer, without waiting. `send`

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use touchmark_proto::hooks::HookPrinted;
 
-use super::super::Verdict;
+use super::super::happened::Verdict;
 
 /// A format of answers.
 #[derive(Clone, Copy, Debug)]

@@ -9,11 +9,11 @@ use touchmark_proto::daemon::Program;
 use super::super::fields::{
     call, child, content, cwd, flag, number, output_text, present, session, text,
 };
-use super::super::rules::cut;
-use super::super::{
-    Background, Change, Happened, Model, Output, Reading, Replacement, Tool, What, Writing, patch,
-    shell_patch,
+use super::super::happened::{
+    Background, Change, Happened, Model, Output, Reading, Replacement, Tool, What, Writing,
 };
+use super::super::rules::cut;
+use super::super::{patch, shell_patch};
 use super::{Agent, Arguments, Does, Heard, Is, Names, Odd};
 
 /// The minimum of bytes that the model is shown of an output that is too long

@@ -10,8 +10,9 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, FileState, Hash, LineRange, 
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::destroys::{self, Shown, Texts};
+use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::InDenial;
-use super::super::{Change, Verdict, Writing, edits, notice};
+use super::super::{edits, notice};
 use super::{DENIAL, Outcome, reads, writes};
 use touchmark_engine::text::lines;
 
@@ -68,7 +69,7 @@ pub(super) async fn weigh(
         }
     }
     if let Some(path) = &refused.data.path {
-        daemon.inside.record(vec![Fact::Passed {
+        daemon.cx.inside.record(vec![Fact::Passed {
             session: session.clone(),
             path: path.clone(),
             cause: match refused.code {
@@ -115,7 +116,7 @@ pub(super) async fn replaces_unread(
         if let Some(Found::Denied(text, shown)) = file.weigh(change).await {
             daemon.memory.shown(session, &file.path);
             // The engine counts the other refusals: those of `edit/begin`.
-            daemon.inside.record(vec![Fact::Refused {
+            daemon.cx.inside.record(vec![Fact::Refused {
                 session: session.clone(),
                 path: Some(file.status.path.clone()),
                 cause: Refusal::NotRead,
@@ -239,14 +240,7 @@ impl File<'_> {
     /// Returns the first lines of a file. `None` for a secret (SEC-3), which is
     /// recognised by its content not being stored.
     async fn beginning(&self, hash: Hash, text: &str) -> Option<Shown> {
-        let mention = FileMention {
-            session: self.session.clone(),
-            path: self.path.clone(),
-            hash: None,
-            range: None,
-            step: None,
-            missed: false,
-        };
+        let mention = FileMention::new(self.session.clone(), self.path.clone());
         self.daemon.ask(mention).await.ok()?;
         self.daemon.content(hash).await?;
         let end = self.status.line_count.min(FIRST);

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use touchmark_engine::Input;
 use touchmark_engine::{Fact, Passing};
 use touchmark_proto::files::{FileHistory, FileMention};
 use touchmark_proto::{
@@ -11,8 +12,10 @@ use touchmark_proto::{
 };
 
 use super::super::daemon_handle::DaemonHandle;
+use super::super::happened::{Happened, Tool, Verdict, What, Writing};
+use super::super::notice;
 use super::super::shell;
-use super::super::{Happened, Held, Tool, Verdict, What, Writing, notice};
+use super::super::unanswered::Held;
 use super::{Outcome, end_command, follow};
 use crate::config::Gate;
 
@@ -43,14 +46,14 @@ pub(in crate::hooks) async fn make_up(
             for (file, held) in files.iter().zip(held) {
                 let refusal = refusal(daemon, &session, cwd, file, *held).await;
                 let text = refusal.map(|(path, refusal)| {
-                    daemon.inside.record(vec![Fact::Passed {
+                    daemon.cx.inside.record(vec![Fact::Passed {
                         session: session.clone(),
                         path,
                         cause: Passing::Late,
                     }]);
                     notice::unanswered(time, &refusal)
                 });
-                daemon.memory.say_later(&daemon.inside, &session, text);
+                daemon.memory.say_later(&daemon.cx.inside, &session, text);
             }
         }
         What::Before { .. } => {}
@@ -68,7 +71,7 @@ pub(in crate::hooks) async fn make_up(
                     missed(daemon, &session, cwd, &printed.path).await;
                 }
                 let text = end_command(daemon, &session, call).await;
-                daemon.memory.say_later(&daemon.inside, &session, text);
+                daemon.memory.say_later(&daemon.cx.inside, &session, text);
             }
             Tool::Write { .. } | Tool::Other => {
                 let quiet = Happened {
@@ -86,7 +89,7 @@ pub(in crate::hooks) async fn make_up(
             follow(daemon, quiet).await;
         }
     }
-    daemon.count_unanswered(session);
+    daemon.cx.inside.feed(Input::HookUnanswered { session });
 }
 
 /// Records that a tool has read a file and that it is not known what it saw
@@ -98,14 +101,7 @@ pub(super) async fn missed(
     path: &str,
 ) {
     if let Some(path) = daemon.place(cwd, path).await {
-        let mention = FileMention {
-            session: session.clone(),
-            path,
-            hash: None,
-            range: None,
-            step: None,
-            missed: true,
-        };
+        let mention = FileMention::new(session.clone(), path).missed(true);
         let _not_a_file = daemon.ask(mention).await;
     }
 }
@@ -161,13 +157,7 @@ async fn refusal(
 
 /// Returns the newest versions with their last corrections, the newest first.
 async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version>> {
-    let ask = FileHistory {
-        path,
-        limit: Some(VERSIONS),
-        before: None,
-        sync: None,
-        verify: None,
-    };
+    let ask = FileHistory::new(path).limit(VERSIONS);
     let rows = daemon.ask(ask).await.ok()?.versions;
     let corrections: Vec<Version> = rows
         .iter()

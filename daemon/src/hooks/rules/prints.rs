@@ -11,10 +11,11 @@ use touchmark_proto::files::FileRead;
 use touchmark_proto::{ClientPath, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
+use super::super::happened::Output;
 use super::super::memory::{Before, Call, Noted};
 use super::super::named::{self, Named};
+use super::super::shell;
 use super::super::shown::{self, Held, Seen};
-use super::super::{Output, shell};
 use super::{reads, remember};
 
 /// The maximum time of a search for the names in a command: the agent waits for
@@ -168,7 +169,7 @@ async fn look(
     cwd: Option<&Path>,
     look: impl FnOnce(named::Place<'_>) -> Vec<Named> + Send + 'static,
 ) -> Option<Vec<Named>> {
-    let (root, cwd): (PathBuf, PathBuf) = (daemon.root.clone(), cwd?.to_owned());
+    let (root, cwd): (PathBuf, PathBuf) = (daemon.cx.workspace.root.clone(), cwd?.to_owned());
     let looked = tokio::task::spawn_blocking(move || {
         look(named::Place {
             root: &root,

@@ -8,9 +8,9 @@ use touchmark_proto::files::{FileRead, FileReadText, TextEncoding, Verdict};
 use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
+use super::super::happened::{Output, Reading};
 use super::super::memory::Before;
 use super::super::shell::{self, Lines};
-use super::super::{Output, Reading};
 use super::{late, remember};
 
 /// The size in bytes up to which a command's output is taken to be complete if
@@ -163,16 +163,10 @@ async fn without_before(
         && let Some(end) = start.checked_add(count).and_then(|end| end.checked_sub(1))
     {
         let asked = LineRange { start, end };
-        let read = FileReadText {
-            session: session.clone(),
-            path: path.clone(),
-            range: Some(asked),
-            step: None,
-            force: true,
-            track: Some(false),
-            sync: None,
-            verify: None,
-        };
+        let read = FileReadText::new(session.clone(), path.clone())
+            .range(asked)
+            .force(true)
+            .track(false);
         if let Ok(read) = daemon.ask(read).await
             && read.encoding == TextEncoding::Utf8
             && read.text.is_some_and(|there| same_lines(&there, text))
@@ -240,16 +234,9 @@ pub(super) async fn content(
     session: &SessionId,
     path: &ClientPath,
 ) -> Option<(Hash, String)> {
-    let read = FileReadText {
-        session: session.clone(),
-        path: path.clone(),
-        range: None,
-        step: None,
-        force: true,
-        track: Some(false),
-        sync: None,
-        verify: None,
-    };
+    let read = FileReadText::new(session.clone(), path.clone())
+        .force(true)
+        .track(false);
     let read = daemon.ask(read).await.ok()?;
     let is_text = read.encoding == TextEncoding::Utf8 && !read.truncated;
     read.hash.zip(read.text.filter(|_| is_text))
@@ -361,18 +348,7 @@ fn printed_ranges(lines: &Lines, before: &Before, text: Option<&str>) -> Vec<Lin
 }
 
 pub(super) fn file_read(session: &SessionId, path: &ClientPath) -> FileRead {
-    FileRead {
-        session: session.clone(),
-        path: path.clone(),
-        hash: None,
-        range: None,
-        total_lines: None,
-        text: None,
-        step: None,
-        source: None,
-        sync: None,
-        verify: None,
-    }
+    FileRead::new(session.clone(), path.clone())
 }
 
 #[cfg(test)]

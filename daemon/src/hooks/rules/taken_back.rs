@@ -57,19 +57,13 @@ pub(super) async fn find_put_back(daemon: &DaemonHandle, session: &SessionId) {
             continue;
         }
         forget();
-        let ask = FileHistory {
-            path: place,
-            limit: Some(1),
-            before: None,
-            sync: None,
-            verify: None,
-        };
+        let ask = FileHistory::new(place).limit(1);
         let newest = daemon.ask(ask).await.ok();
         let newest = newest.and_then(|history| history.versions.into_iter().next());
         if let Some(newest) = newest.filter(|newest| taken.is_told && !newest.author.is(session)) {
             let text = notice::put_back(&taken.path, &taken.lines, &newest);
             let memory = &daemon.memory;
-            memory.say_later(&daemon.inside, session, Some(text));
+            memory.say_later(&daemon.cx.inside, session, Some(text));
         }
     }
 }

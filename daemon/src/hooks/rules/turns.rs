@@ -11,9 +11,10 @@ use touchmark_proto::models::ModelRecord;
 use touchmark_proto::tasks::{Task, TaskList, TaskRemove, TaskSave, TaskType};
 use touchmark_proto::{Millis, SessionId};
 
-use super::super::daemon_handle::{DaemonHandle, Standing};
+use super::super::daemon_handle::DaemonHandle;
+use super::super::happened::{Background, Model};
 use super::super::shown::{self, File};
-use super::super::{Background, Model};
+use super::super::standing::Standing;
 use super::{cut, prints, reads};
 
 /// The maximum number of checkpoints that hooks store for a session; the oldest
@@ -46,11 +47,9 @@ pub(super) async fn checkpoint(
         return;
     }
     let create = CheckpointCreate {
-        session: session.clone(),
-        label: None,
         message,
-        step: None,
         text: Some(text.to_owned()),
+        ..CheckpointCreate::new(session.clone())
     };
     if daemon.ask(create).await.is_err() {
         return;
@@ -93,14 +92,7 @@ pub(super) async fn mentions(
                 continue;
             }
         }
-        let mention = FileMention {
-            session: session.clone(),
-            path,
-            hash: None,
-            range: None,
-            step: None,
-            missed: false,
-        };
+        let mention = FileMention::new(session.clone(), path);
         let _not_a_file = daemon.ask(mention).await;
     }
 }
@@ -166,11 +158,7 @@ pub(super) async fn tasks(
     cwd: Option<&Path>,
     tasks: Vec<Background>,
 ) {
-    let list = TaskList {
-        session: Some(session.clone()),
-        limit: None,
-        cursor: None,
-    };
+    let list = TaskList::new().session(session.clone());
     let Ok(kept) = daemon.ask(list).await else {
         return;
     };
@@ -195,8 +183,11 @@ pub(super) async fn tasks(
                 },
                 command: task.command.map(|command| cut(&command, KEPT)),
                 pid: None,
-                start_time: started.unwrap_or(daemon.now),
-                working_directory: cwd.unwrap_or(&daemon.root).to_string_lossy().into_owned(),
+                start_time: started.unwrap_or(daemon.cx.now),
+                working_directory: cwd
+                    .unwrap_or(&daemon.cx.workspace.root)
+                    .to_string_lossy()
+                    .into_owned(),
             },
         };
         let _too_many = daemon.ask(save).await;

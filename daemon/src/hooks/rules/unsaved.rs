@@ -4,7 +4,8 @@
 use touchmark_proto::{ClientPath, FileState, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
-use super::super::{Change, Verdict, destroys, edits, notice};
+use super::super::happened::{Change, Verdict};
+use super::super::{destroys, edits, notice};
 use super::writes;
 use crate::config::Unsaved;
 use touchmark_engine::text::lines;

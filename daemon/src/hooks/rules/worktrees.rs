@@ -10,7 +10,7 @@ use touchmark_proto::history::FileLog;
 use touchmark_proto::{At, ClientPath, RelPath, SessionId, native};
 
 use super::super::daemon_handle::DaemonHandle;
-use super::super::{Change, Writing};
+use super::super::happened::{Change, Writing};
 use crate::worktrees::{Cause, Edit};
 
 /// The maximum number of a command's versions that are examined.
@@ -28,7 +28,9 @@ pub(super) fn edit(
     after: Option<Vec<u8>>,
 ) -> Option<Edit> {
     Some(Edit {
-        path: path.normalise(&native::bytes(&daemon.root)).ok()?,
+        path: path
+            .normalise(&native::bytes(&daemon.cx.workspace.root))
+            .ok()?,
         before: before?.to_vec(),
         after: after?,
     })
@@ -91,7 +93,7 @@ pub(super) fn command(daemon: &DaemonHandle, session: &SessionId, row: &CommandR
 
 /// Notes which files a session has written. With `look`, begins a look at them.
 fn wrote(daemon: &DaemonHandle, session: &SessionId, paths: &[ClientPath], look: bool) {
-    let root = native::bytes(&daemon.root);
+    let root = native::bytes(&daemon.cx.workspace.root);
     let paths = paths.iter().filter_map(|path| path.normalise(&root).ok());
     let paths: Vec<RelPath> = paths.collect();
     if !paths.is_empty() {
@@ -116,10 +118,13 @@ fn look(
     }
     let (daemon, session) = (daemon.at_leisure(), session.clone());
     Some(tokio::spawn(async move {
-        let news = daemon.worktrees.news(&daemon.inside, &session, cause).await;
+        let news = daemon
+            .worktrees
+            .news(&daemon.cx.inside, &session, cause)
+            .await;
         for text in news {
             let text = Some(text);
-            daemon.memory.say_later(&daemon.inside, &session, text);
+            daemon.memory.say_later(&daemon.cx.inside, &session, text);
         }
     }))
 }

@@ -16,8 +16,9 @@ use touchmark_proto::{
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::edits::Candidate;
+use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
-use super::super::{Change, Verdict, Writing, edits, notice};
+use super::super::{edits, notice};
 use super::gate::{self, Weighed};
 use super::{Outcome, reads, remember, unsaved, worktrees};
 use crate::config::Gate;
@@ -111,18 +112,13 @@ pub(super) async fn begin(
     if plan.is_empty() {
         return Outcome::default();
     }
-    let begin = EditBegin {
-        session: session.clone(),
-        files: plan.iter().map(|(file, ..)| file.clone()).collect(),
-        bind: false,
-        call_id: Some(call.to_owned()),
-        require_read: Some(daemon.settings.gate != Gate::Off),
-        force: false,
-        wait_ms: None,
-        ttl_ms: None,
-        tool: Some(super::cut(tool, TOOL)),
-        step: None,
-    };
+    let begin = EditBegin::new(
+        session.clone(),
+        plan.iter().map(|(file, ..)| file.clone()).collect(),
+    )
+    .call_id(call)
+    .require_read(daemon.settings.gate != Gate::Off)
+    .tool(super::cut(tool, TOOL));
     let destructive = daemon.settings.gate == Gate::Destructive;
     if destructive && let Some(denied) = gate::replaces_unread(daemon, session, cwd, files).await {
         return denied;
@@ -137,7 +133,9 @@ pub(super) async fn begin(
             Weighed::Unsure => {}
             Weighed::Passes(news) => {
                 for text in news {
-                    daemon.memory.say_later(&daemon.inside, session, Some(text));
+                    daemon
+                        .memory
+                        .say_later(&daemon.cx.inside, session, Some(text));
                 }
                 begun = daemon.ask(begin).await;
             }
@@ -172,11 +170,9 @@ pub(super) async fn begin(
             worktrees::before(daemon, session, known);
             Outcome {
                 verdict,
-                undo: vec![Request::EditAbort(EditAbort {
-                    edit: None,
-                    session: Some(session.clone()),
-                    call_id: Some(call.to_owned()),
-                })],
+                undo: vec![Request::EditAbort(
+                    EditAbort::new().session(session.clone()).call_id(call),
+                )],
                 ..Outcome::default()
             }
         }
@@ -283,16 +279,9 @@ pub(super) async fn bytes(
     session: &SessionId,
     path: &ClientPath,
 ) -> Option<(Hash, Vec<u8>)> {
-    let read = FileReadText {
-        session: session.clone(),
-        path: path.clone(),
-        range: None,
-        step: None,
-        force: true,
-        track: Some(false),
-        sync: None,
-        verify: None,
-    };
+    let read = FileReadText::new(session.clone(), path.clone())
+        .force(true)
+        .track(false);
     let FileText {
         text,
         hash,
@@ -359,12 +348,10 @@ pub(super) async fn commit(
     if committed.is_empty() {
         return;
     }
-    let commit = EditCommit {
-        edit: None,
-        session: Some(session.clone()),
-        call_id: Some(call.to_owned()),
-        files: committed,
-    };
+    let commit = EditCommit::new()
+        .session(session.clone())
+        .call_id(call)
+        .files(committed);
     let _no_such_edit = daemon.ask(commit).await;
 }
 
@@ -388,12 +375,7 @@ pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again:
         if edits::words(&bytes) != Some(words) || !is_unclaimed(daemon, &path, hash).await {
             continue;
         }
-        let saved = EditorDidSave {
-            path,
-            hash,
-            time: None,
-            formatted: true,
-        };
+        let saved = EditorDidSave::new(path, hash).formatted(true);
         let _told_by_an_editor = daemon.ask(saved).await;
     }
 }
@@ -401,13 +383,7 @@ pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again:
 /// Returns whether no evidence shows who wrote a file's content, and the
 /// content before it was written by an agent's tool a short time ago.
 async fn is_unclaimed(daemon: &DaemonHandle, path: &ClientPath, hash: Hash) -> bool {
-    let history = FileHistory {
-        path: path.clone(),
-        limit: Some(8),
-        before: None,
-        sync: None,
-        verify: None,
-    };
+    let history = FileHistory::new(path.clone()).limit(8);
     let Ok(history) = daemon.ask(history).await else {
         return false;
     };

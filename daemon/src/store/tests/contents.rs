@@ -35,7 +35,7 @@ fn content(seed: u8, size: usize) -> (Hash, Arc<[u8]>) {
 fn a_content_is_readable_at_once_and_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let world = world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     let (small, bytes) = content(1, 10);
     let (empty, nothing) = content(1, 0);
     let (large, much) = content(2, (8 << 20) + 1);
@@ -47,7 +47,7 @@ fn a_content_is_readable_at_once_and_after_a_restart() {
     world.close();
 
     let world = super::world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.content(&small).unwrap(), Some(bytes));
     assert_eq!(reader.content(&empty).unwrap().as_deref(), Some(&[][..]));
     assert_eq!(reader.content(&large).unwrap(), None, "larger than the cap");
@@ -64,7 +64,7 @@ fn a_content_is_readable_at_once_and_after_a_restart() {
     let bytes = fs::read(directory.path().join("store.db")).unwrap();
     assert!(!bytes.windows(10).any(|window| window == [1; 10]), "purged");
     let world = super::world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.content(&small).unwrap(), None);
 }
 
@@ -563,7 +563,7 @@ fn a_content_says_why_it_cannot_be_had() {
         contents_file: 1_000,
         ..options(directory.path())
     });
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     let secret = content(1, 10).0;
     world.opened.store.keep_out(secret);
     assert_eq!(reader.why_not(&secret, 10).name(), "excluded");
@@ -587,7 +587,7 @@ fn contents_of_an_older_touchmark_are_read_and_count() {
         .unwrap();
     connection.close().unwrap();
     let world = world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(
         reader.content(&hashes[0]).unwrap().as_deref(),
         Some(&texts[0][..])
@@ -603,7 +603,7 @@ fn contents_of_an_older_touchmark_are_read_and_count() {
     drop(reader);
     world.close();
     let world = super::world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(
         reader.content(&hashes[1]).unwrap().as_deref(),
         Some(&texts[1][..])
@@ -673,6 +673,6 @@ fn a_content_that_changed_on_disk_is_not_returned() {
         .unwrap();
     connection.close().unwrap();
     let world = super::world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.content(&hash).unwrap(), None);
 }

@@ -285,7 +285,7 @@ fn a_record_that_cannot_be_read_costs_itself() {
     assert_eq!(world.opened.facts, [left, records(13..=13)].concat());
     assert_eq!(world.opened.store.unreadable(), 4);
     // Lists that begin before fact 12 would be incomplete.
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.oldest().unwrap(), Some(12));
     assert_eq!(reader.unreadable(&path("a.txt"), None).unwrap(), Some(5));
 }
@@ -311,7 +311,7 @@ fn without_its_snapshot_a_store_has_its_history() {
         assert_eq!(world.opened.snapshot, None);
         assert_eq!((&world.opened.facts, world.opened.last), (&left, 30));
         assert_eq!(world.opened.store.unreadable(), 1);
-        let reader = world.opened.store.reader().unwrap();
+        let reader = world.opened.store.readers().open().unwrap();
         assert_eq!(reader.history(&path("a.txt"), None, 99).unwrap().len(), 20);
         world.close();
     }
@@ -335,7 +335,7 @@ fn a_lookup_leaves_out_what_cannot_be_read() {
         ),
         (None, 0)
     );
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     let history = reader.history(&path("a.txt"), Some(8), 3).unwrap();
     let numbers: Vec<_> = history.iter().map(|record| record.n).collect();
     // The limit counts readable records only, since a page with fewer records
@@ -349,7 +349,7 @@ fn a_lookup_leaves_out_what_cannot_be_read() {
 
     let world = super::world(directory.path());
     assert_eq!(world.opened.store.unreadable(), 1);
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.oldest().unwrap(), Some(5));
 }
 

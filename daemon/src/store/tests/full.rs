@@ -12,7 +12,7 @@ use touchmark_tests::children;
 /// works.
 fn fails_and_recovers(directory: &Path, refuse: impl FnOnce(), permit: impl FnOnce()) {
     let world = world(directory);
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     world.store(&records(1..=5));
     refuse();
     let mut turn = 6;
@@ -187,7 +187,7 @@ fn keep1_a_full_disk_costs_contents_and_nothing_that_was_kept() {
     let world = super::world(roomy.path());
     assert_eq!(world.opened.trouble, None);
     assert_eq!(world.opened.facts, records(1..=5));
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     let kept = (1..40).filter(|seed| {
         let (hash, bytes) = content(*seed);
         let found = reader.content(&hash).unwrap();

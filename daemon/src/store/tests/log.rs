@@ -1,6 +1,7 @@
 //! The log: facts are read back in the order in which they were stored, and
 //! lookups find them.
 
+use super::super::exports::Dropped;
 use super::super::upkeep::Log;
 use super::*;
 
@@ -29,7 +30,7 @@ fn facts_come_back_after_a_restart() {
     let Fact::Version(found) = &odd.fact else {
         panic!()
     };
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.history(&found.path, None, 9).unwrap(), [odd.clone()]);
     let (file, size, durability) = world.opened.store.status();
     assert_eq!(file, directory.path().join("store.db"));
@@ -91,7 +92,7 @@ fn turns_are_reported_once_in_their_order_and_after_their_commit() {
 fn the_log_answers_by_path_by_number_and_by_time() {
     let directory = tempfile::tempdir().unwrap();
     let world = world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert!(reader.versions_after(0).unwrap().is_empty());
     world.store(&[
         baseline(1, "a"),
@@ -128,7 +129,7 @@ fn a_time_is_found_whatever_is_missing_and_however_much_was_at_once() {
         })
         .collect();
     world.store(&facts);
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     for time in (990..1_700).step_by(5) {
         let before = facts.iter().rev().find(|fact| fact.time < time);
         let found = reader.last_before_time(time).unwrap();
@@ -180,7 +181,7 @@ fn a_snapshot_replaces_the_facts_before_it_but_for_histories() {
     assert_eq!(world.opened.epoch, epoch);
     assert!(world.opened.snapshot == Some(body));
     assert_eq!(numbers(&world.opened.facts), [8, 9]);
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     let kept = numbers(&reader.facts_after(0, 100).unwrap());
     assert_eq!(kept, [1, 2, 4, 5, 7, 8, 9], "3 and 6 are neither");
     assert_eq!(
@@ -227,7 +228,10 @@ fn a_snapshot_that_was_not_finished_does_not_count() {
         waiting,
         Table::new(0),
         Arc::default(),
-        Arc::default(),
+        Dropped {
+            count: Arc::default(),
+            is_exported: |_| false,
+        },
         false,
     );
     chores.add(Message::Snapshot {
@@ -262,7 +266,10 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
         Arc::new(Waiting::new(0, [], Spool::default())),
         Table::new(0),
         Arc::default(),
-        Arc::default(),
+        Dropped {
+            count: Arc::default(),
+            is_exported: |_| false,
+        },
         false,
     );
     for message in messages {
@@ -274,7 +281,7 @@ fn prune(directory: &Path, prune: Prune) -> Vec<u64> {
     drop(connection);
     let world = world(directory);
     assert_eq!(world.opened.trouble, None);
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(reader.oldest().unwrap().unwrap_or(0), world.opened.pruned);
     numbers(&reader.facts_after(0, 100).unwrap())
 }
@@ -349,7 +356,7 @@ fn survival_outlives_a_snapshot_and_is_dropped_with_versions_of_its_age() {
     world.close();
     let world = super::world(directory.path());
     assert_eq!(numbers(&world.opened.facts), [7]);
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(numbers(&reader.survivals_after(0).unwrap()), [3, 5, 7]);
     assert_eq!(numbers(&reader.survivals_after(3).unwrap()), [5, 7]);
     assert_eq!(

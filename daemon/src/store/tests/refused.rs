@@ -38,7 +38,7 @@ fn is_read_until_it_can_be_written(directory: &Path, epoch: u64, last: u64, perm
     assert_eq!(world.event(), StoreEvent::Failed { turn, cause });
     world.commit(turn + 1, Vec::new());
     assert_eq!(world.event(), StoreEvent::Committed { turn: turn + 1 });
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     assert_eq!(
         reader.facts_after(0, 1_000).unwrap(),
         records(1..=last + 2),
@@ -153,7 +153,7 @@ fn a_place_where_there_is_nothing_yet() {
         assert_eq!((world.opened.last, world.opened.trouble.clone()), (0, None));
         world.commit(1, vec![record(1)]);
         assert!(matches!(world.event(), StoreEvent::Failed { turn: 1, .. }));
-        let reader = world.opened.store.reader().unwrap();
+        let reader = world.opened.store.readers().open().unwrap();
         assert_eq!(reader.facts_after(0, 9).unwrap(), records(1..=1));
         mounts::remount("bind,rw", directory.path());
         assert_eq!(world.event(), StoreEvent::Reopen);

@@ -106,7 +106,7 @@ fn keep3_what_agents_changed_is_there_after_a_kill() {
     assert_eq!(spool(directory.path()).len(), 0, "all is stored");
 
     let world = super::world(killed.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     for (hash, bytes) in hashes.iter().zip(&contents) {
         assert_eq!(reader.content(hash).unwrap().as_deref(), Some(&**bytes));
     }

@@ -91,7 +91,7 @@ fn measure_a_storm() {
     }
     while world.event() != (StoreEvent::Committed { turn: n }) {}
     let handed = begun.elapsed();
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     drop(reader);
     world.close();
     println!(
@@ -141,7 +141,7 @@ fn keep1_fifteen_thousand_versions_take_little_room() {
     assert!(size <= 15 << 20, "{size}");
 
     let world = super::world(directory.path());
-    let reader = world.opened.store.reader().unwrap();
+    let reader = world.opened.store.readers().open().unwrap();
     for (hash, bytes) in some {
         assert_eq!(reader.content(&hash).unwrap(), Some(bytes));
     }

@@ -263,7 +263,7 @@ impl Files {
         }
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.trust
-            .takes(directory, &found)
+            .check(directory, &found)
             .map_err(io::Error::other)?;
         let mut bytes = Vec::new();
         file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;

@@ -40,9 +40,14 @@ impl Stop {
         }
     }
 
+    /// Returns whether the signal was given.
+    pub fn is_said(&self) -> bool {
+        self.said.load(Ordering::Relaxed)
+    }
+
     /// Returns whether it is time to stop.
     pub fn is_due(&self) -> bool {
-        self.said.load(Ordering::Relaxed) || Instant::now() >= self.at
+        self.is_said() || Instant::now() >= self.at
     }
 }
 

@@ -60,19 +60,7 @@ fn lines(found: &Matches) -> Vec<String> {
 }
 
 fn ask(pattern: &str) -> SearchGrep {
-    SearchGrep {
-        session: None,
-        pattern: pattern.into(),
-        path: None,
-        glob: None,
-        file_type: None,
-        before_context: None,
-        after_context: None,
-        context: None,
-        case_insensitive: false,
-        multiline: false,
-        max_matches: None,
-    }
+    SearchGrep::new(pattern)
 }
 
 #[test]

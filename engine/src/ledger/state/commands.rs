@@ -3,40 +3,15 @@
 //! remembers what is needed.
 
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{Author, Evidence, Millis, RelPath, SessionId};
+use touchmark_proto::{Author, Evidence, Millis, RelPath};
 
 use super::State;
-use crate::ledger::recall::command_name;
 use crate::ledger::record::CommandFact;
+use crate::ledger::state::PastCommand;
+use crate::ledger::wire_names::command_name;
 
 /// The maximum number of commands that are remembered.
 const REMEMBERED: usize = 1_000;
-
-/// A command whose window is open or has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastCommand {
-    /// The command's number.
-    pub command: u64,
-    /// The session that ran the command.
-    pub session: SessionId,
-    /// The command line, for people to read.
-    pub label: Option<String>,
-    /// The number of the fact that opened the window, and its time.
-    pub begun: (u64, Millis),
-    /// The number of the fact that ended the window, and its time; `None` while
-    /// it is open.
-    pub ended: Option<(u64, Millis)>,
-    /// The exit code; `None` if no client named it.
-    pub exit: Option<i32>,
-    /// The branch that was checked out when the command began; `None` if there
-    /// was none.
-    pub branch_before: Option<String>,
-    /// The branch that was checked out when the command ended; `None` if there
-    /// was none.
-    pub branch_after: Option<String>,
-    /// The number of versions recorded in the window.
-    pub versions: u64,
-}
 
 impl State {
     /// Returns what is remembered of a command, or `None` if it is too old.

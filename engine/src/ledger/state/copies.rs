@@ -4,7 +4,6 @@ use super::{KeptVersion, LostVersion, PathState, State};
 use crate::ledger::knowledge::{Knowledge, PastRecord};
 use crate::ledger::record::Held;
 use crate::ranges::RangeSet;
-use crate::view::is_own;
 use touchmark_proto::files::Source;
 use touchmark_proto::{Hash, HashOrAbsent, LineRange, Millis, RelPath, SessionId};
 
@@ -96,7 +95,7 @@ impl State {
             // session's copy are.
             if copy.any() && !copy.is_fresh(held.hash) {
                 let others = changes.iter();
-                let others = others.filter(|kept| kept.n > copy.at && !is_own(kept, &holder));
+                let others = others.filter(|kept| kept.n > copy.at && !kept.is_edit_of(&holder));
                 let mut brought = copy.brought.take().unwrap_or_default();
                 brought.extend(others.cloned());
                 copy.brought = (!brought.is_empty()).then_some(brought);

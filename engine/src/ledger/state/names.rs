@@ -5,7 +5,6 @@ use super::{PathState, State};
 use crate::ledger::knowledge::Knowledge;
 use crate::ledger::names::Parting;
 use crate::small_set::SmallSet;
-use crate::view::is_own;
 use std::borrow::Cow;
 use touchmark_proto::{Hash, RelPath, SessionId};
 
@@ -186,7 +185,7 @@ fn brought(
         let came = file.latest().filter(|kept| kept.hash == file.held.hash);
         let mut changes: Vec<_> = own
             .chain(came)
-            .filter(|kept| !is_own(kept, session))
+            .filter(|kept| !kept.is_edit_of(session))
             .cloned()
             .collect();
         changes.sort_by_key(|kept| kept.n);

@@ -139,6 +139,12 @@ impl KeptVersion {
         self.session() == Some(session)
     }
 
+    /// Returns whether it is a session's own declared or marked write.
+    pub(crate) fn is_edit_of(&self, session: &SessionId) -> bool {
+        let is_command = self.evidence == Evidence::Command;
+        self.author == AuthorKind::Agent && self.is_by(session) && !is_command
+    }
+
     /// Returns the edit that it is attributed to, or `None`.
     pub fn edit(&self) -> Option<u64> {
         self.aside.as_ref()?.edit

@@ -41,7 +41,7 @@ impl State {
             &mut path.versions,
             Box::new(KeptVersion::new(n, time, fact)),
         );
-        for holder in &path.holders {
+        for holder in path.holders.iter() {
             if let Some(session) = self.sessions.get_mut(holder) {
                 session.pending.insert(fact.path.clone());
             }
@@ -125,7 +125,7 @@ impl State {
         // A session that has seen the version has seen the newest content,
         // whatever its number.
         let holders = state.holders.clone();
-        for holder in &holders {
+        for holder in holders.iter() {
             if let Some(session) = self.sessions.get_mut(holder) {
                 session.files.change(path, |known| {
                     if known.at >= amended {

@@ -81,8 +81,8 @@ impl<'b, C, T: Decode<'b, C>> Decode<'b, C> for List<T> {
 }
 
 macro_rules! a_list_of {
-    ($($collection:ty),*) => { $(
-        impl<A: Mirror<B>, B: Ord> Mirror<$collection> for List<A> {
+    ($($collection:ty $(where $bound:ident)?),*) => { $(
+        impl<A: Mirror<B>, B $(: $bound)?> Mirror<$collection> for List<A> {
             fn of(value: $collection) -> Self {
                 Self(value.into_iter().map(A::of).collect())
             }
@@ -92,25 +92,7 @@ macro_rules! a_list_of {
         }
     )* };
 }
-a_list_of!(BTreeSet<B>, SmallSet<B>);
-
-impl<A: Mirror<B>, B> Mirror<Seldom<B>> for List<A> {
-    fn of(value: Seldom<B>) -> Self {
-        Self(value.into_iter().map(A::of).collect())
-    }
-    fn back(self) -> Seldom<B> {
-        self.0.into_iter().map(A::back).collect()
-    }
-}
-
-impl<A: Mirror<B>, B> Mirror<Vec<B>> for List<A> {
-    fn of(value: Vec<B>) -> Self {
-        Self(value.into_iter().map(A::of).collect())
-    }
-    fn back(self) -> Vec<B> {
-        self.0.into_iter().map(A::back).collect()
-    }
-}
+a_list_of!(BTreeSet<B> where Ord, SmallSet<B> where Ord, Seldom<B>, Vec<B>, VecDeque<B>);
 
 impl<A: Mirror<B>, B> Mirror<Box<Vec<B>>> for List<A> {
     fn of(value: Box<Vec<B>>) -> Self {
@@ -118,15 +100,6 @@ impl<A: Mirror<B>, B> Mirror<Box<Vec<B>>> for List<A> {
     }
     fn back(self) -> Box<Vec<B>> {
         Box::new(self.back())
-    }
-}
-
-impl<A: Mirror<B>, B> Mirror<VecDeque<B>> for List<A> {
-    fn of(value: VecDeque<B>) -> Self {
-        Self(value.into_iter().map(A::of).collect())
-    }
-    fn back(self) -> VecDeque<B> {
-        self.0.into_iter().map(A::back).collect()
     }
 }
 
@@ -223,6 +196,35 @@ macro_rules! structs {
     )* };
 }
 
+/// Defines structs that store an engine's type without some of its fields.
+macro_rules! heads {
+    ($( $(#[$doc:meta])* $name:ident = $engine:ty {
+        $($n:tt $field:ident: $type:ty),* $(,)?
+    } without { $($rest:ident: $rest_type:ty),* $(,)? } )*) => { $(
+        $(#[$doc])*
+        #[derive(Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
+        pub(in crate::ledger::stored) struct $name {
+            $(#[n($n)] pub(in crate::ledger::stored) $field: $type,)*
+        }
+
+        impl From<&$engine> for $name {
+            fn from(value: &$engine) -> Self {
+                type Engine = $engine;
+                let Engine { $($field,)* $($rest: _,)* } = value;
+                Self { $($field: Mirror::of(Clone::clone($field)),)* }
+            }
+        }
+
+        impl $name {
+            /// Returns the engine's value, with the fields that it lacks.
+            pub(in crate::ledger::stored) fn with(self, $($rest: $rest_type),*) -> $engine {
+                type Engine = $engine;
+                Engine { $($field: self.$field.back(),)* $($rest,)* }
+            }
+        }
+    )* };
+}
+
 /// Defines enums whose variants have no fields: `stored = engine's { number
 /// Variant }`. New variants go to the end.
 macro_rules! names {
@@ -303,4 +305,4 @@ macro_rules! variants {
     )* };
 }
 
-pub(super) use {names, structs, variants};
+pub(super) use {heads, names, structs, variants};

@@ -15,7 +15,7 @@ use super::v1::{
     Command, Edit, EndedEdit, Fact, Head, Knowledge, LostVersion, Path, PathState, Program,
     SaveReport, Session as Id, SessionHead, SessionMemory,
 };
-use crate::engine::Saved;
+use crate::ledger::stored::Saved;
 
 /// The first byte of a snapshot.
 const LAYOUT: u8 = 2;
@@ -59,7 +59,7 @@ pub(super) fn snapshot(bytes: &[u8]) -> Result<Saved, Error> {
     let paths = paths
         .map(|(path, kept)| (path.back(), kept.back()))
         .collect();
-    Ok(head.state(paths, sessions.collect()).into())
+    Ok(head.with(paths, sessions.collect()).into())
 }
 
 #[derive(Deserialize)]
@@ -116,7 +116,7 @@ impl Session {
             label: None,
         };
         let files = self.files.0.into_iter();
-        head.session(
+        head.with(
             files
                 .map(|(path, known)| (path.back(), known.back()))
                 .collect(),

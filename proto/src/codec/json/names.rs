@@ -9,8 +9,7 @@ use percent_encoding::{percent_decode_str, percent_encode};
 use serde_json::{Map, Value};
 
 use crate::Error;
-use crate::codec::URI_ESCAPES;
-use crate::path::RAW_MARK;
+use crate::path::{RAW_MARK, URI_ESCAPES};
 
 /// Members that contain a name, each with the member for its URI.
 const NAMES: &[(&str, &str)] = &[("path", "uri"), ("from", "fromUri")];
@@ -29,37 +28,47 @@ const SCHEME: &str = "file://";
 /// # Errors
 /// `invalidParams` for a URI that is not a `file://` URI of this machine.
 pub(super) fn tidy_params(value: &mut Value) -> Result<(), Error> {
+    let mut result = Ok(());
+    each_object(value, &mut |object| {
+        if result.is_ok() {
+            result = tidy(object);
+        }
+    });
+    result
+}
+
+fn tidy(object: &mut Map<String, Value>) -> Result<(), Error> {
+    object.retain(|_, member| !member.is_null());
+    for (name, _) in NAMES {
+        object.get_mut(*name).map_or(Ok(()), tidy_name)?;
+    }
+    listed(object).try_for_each(tidy_name)?;
+    if let Some(uri) = object.remove("uri") {
+        if object.contains_key("path") {
+            return Err(Error::invalid("`path` and `uri` exclude each other"));
+        }
+        let Value::String(uri) = uri else {
+            return Err(Error::invalid("`uri` is not a string"));
+        };
+        object.insert("path".into(), raw_from_uri(&uri)?.into());
+    }
+    for name in GIVEN_BACK {
+        if let Some(Value::Object(answer)) = object.get_mut(*name)
+            && answer.contains_key("uri")
+        {
+            answer.remove("path");
+        }
+    }
+    Ok(())
+}
+
+fn tidy_name(value: &mut Value) -> Result<(), Error> {
     match value {
-        Value::Array(elements) => elements.iter_mut().try_for_each(tidy_params),
-        Value::Object(object) => {
-            object.retain(|_, member| !member.is_null());
-            each_name(object, &mut |name| {
-                if name.starts_with(RAW_MARK) {
-                    return Err(Error::invalid("a path holds a NUL byte"));
-                }
-                if name.starts_with(SCHEME) {
-                    *name = raw_from_uri(name)?;
-                }
-                Ok(())
-            })?;
-            if let Some(uri) = object.remove("uri") {
-                if object.contains_key("path") {
-                    return Err(Error::invalid("`path` and `uri` exclude each other"));
-                }
-                let Value::String(uri) = uri else {
-                    return Err(Error::invalid("`uri` is not a string"));
-                };
-                object.insert("path".into(), raw_from_uri(&uri)?.into());
-            }
-            for (name, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
-                if GIVEN_BACK.contains(&name.as_str())
-                    && let Value::Object(answer) = &mut *member
-                    && answer.contains_key("uri")
-                {
-                    answer.remove("path");
-                }
-                tidy_params(member)?;
-            }
+        Value::String(name) if name.starts_with(RAW_MARK) => {
+            Err(Error::invalid("a path holds a NUL byte"))
+        }
+        Value::String(name) if name.starts_with(SCHEME) => {
+            *name = raw_from_uri(name)?;
             Ok(())
         }
         _ => Ok(()),
@@ -78,92 +87,73 @@ pub(super) fn to_reply(value: &mut Value, root: &[u8]) {
 }
 
 fn to_wire(value: &mut Value, root: &[u8], lossy_too: bool) {
-    match value {
-        Value::Array(elements) => elements
-            .iter_mut()
-            .for_each(|element| to_wire(element, root, lossy_too)),
-        Value::Object(object) => {
-            for (name, uri) in NAMES {
-                let Some(bytes) = object.get(*name).and_then(raw_bytes) else {
-                    continue;
-                };
-                if lossy_too {
-                    let lossy = String::from_utf8_lossy(&bytes).into_owned();
-                    object.insert((*name).into(), lossy.into());
-                } else {
-                    object.remove(*name);
-                }
-                object.insert((*uri).into(), to_uri(&bytes, root).into());
+    each_object(value, &mut |object| {
+        for (name, uri) in NAMES {
+            let Some(bytes) = object.get(*name).and_then(raw_bytes) else {
+                continue;
+            };
+            if lossy_too {
+                let lossy = String::from_utf8_lossy(&bytes).into_owned();
+                object.insert((*name).into(), lossy.into());
+            } else {
+                object.remove(*name);
             }
-            for (key, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
-                if let (true, Value::Array(names)) = (LISTS.contains(&key.as_str()), &mut *member) {
-                    for name in names {
-                        if let Some(bytes) = raw_bytes(name) {
-                            *name = to_uri(&bytes, root).into();
-                        }
-                    }
-                }
-                to_wire(member, root, lossy_too);
+            object.insert((*uri).into(), to_uri(&bytes, root).into());
+        }
+        for name in listed(object) {
+            if let Some(bytes) = raw_bytes(name) {
+                *name = to_uri(&bytes, root).into();
             }
         }
-        _ => {}
-    }
+    });
 }
 
 /// Reads the names of a reply. A `uri` next to a `path` has the exact bytes.
 pub(super) fn from_reply(value: &mut Value, root: &[u8]) {
+    each_object(value, &mut |object| {
+        for (name, uri) in NAMES {
+            let exact = match (object.get(*name), object.get(*uri)) {
+                (Some(Value::String(_)), Some(Value::String(uri))) => raw_below(uri, root),
+                _ => None,
+            };
+            if let Some(exact) = exact {
+                object.insert((*name).into(), exact.into());
+            }
+        }
+        for name in listed(object) {
+            if let Some(exact) = name.as_str().and_then(|uri| raw_below(uri, root)) {
+                *name = exact.into();
+            }
+        }
+    });
+}
+
+/// Calls `change` for each object in a value, an outer one before those within
+/// it. Members that contain JSON of any shape are left out.
+pub(super) fn each_object(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Array(elements) => elements
             .iter_mut()
-            .for_each(|element| from_reply(element, root)),
+            .for_each(|element| each_object(element, change)),
         Value::Object(object) => {
-            for (name, uri) in NAMES {
-                let exact = match (object.get(*name), object.get(*uri)) {
-                    (Some(Value::String(_)), Some(Value::String(uri))) => raw_below(uri, root),
-                    _ => None,
-                };
-                if let Some(exact) = exact {
-                    object.insert((*name).into(), exact.into());
+            change(object);
+            for (name, member) in object {
+                if !FREE.contains(&name.as_str()) {
+                    each_object(member, change);
                 }
-            }
-            for (key, member) in object.iter_mut().filter(|(name, _)| !is_free(name)) {
-                if let (true, Value::Array(names)) = (LISTS.contains(&key.as_str()), &mut *member) {
-                    for name in names {
-                        if let Some(exact) = name.as_str().and_then(|uri| raw_below(uri, root)) {
-                            *name = exact.into();
-                        }
-                    }
-                }
-                from_reply(member, root);
             }
         }
         _ => {}
     }
 }
 
-/// Returns whether a member contains JSON of any shape.
-pub(super) fn is_free(name: &str) -> bool {
-    FREE.contains(&name)
-}
-
-fn each_name(
-    object: &mut Map<String, Value>,
-    see: &mut impl FnMut(&mut String) -> Result<(), Error>,
-) -> Result<(), Error> {
-    for (key, member) in object.iter_mut() {
-        match member {
-            Value::String(name) if NAMES.iter().any(|(known, _)| known == key) => see(name)?,
-            Value::Array(names) if LISTS.contains(&key.as_str()) => {
-                for name in names {
-                    if let Value::String(name) = name {
-                        see(name)?;
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+/// Returns the elements of the arrays of names.
+fn listed(object: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    object
+        .iter_mut()
+        .filter(|(name, _)| LISTS.contains(&name.as_str()))
+        .filter_map(|(_, member)| member.as_array_mut())
+        .flatten()
 }
 
 /// Returns the bytes of a name that is marked with [`RAW_MARK`].

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{id_from_json, id_to_json, names};
-use crate::codec::invalid_request;
+use super::ids::{id_from_json, id_to_json};
+use super::names;
 use crate::codec::message::{MessageId, ServerMessage};
+use crate::codec::refused::invalid_request;
 use crate::events::{Event, Happening};
 use crate::{Error, ErrorCode, ErrorData, RelPath, Reply};
 
@@ -114,22 +115,11 @@ fn object(value: &impl serde::Serialize) -> Map<String, Value> {
 
 /// Removes members that are `null`, except those in `always`.
 fn prune(value: &mut Value, always: &[&[&str]]) {
-    match value {
-        Value::Array(elements) => elements
-            .iter_mut()
-            .for_each(|element| prune(element, always)),
-        Value::Object(object) => {
-            object.retain(|name, member| {
-                !member.is_null() || always.iter().any(|names| names.contains(&name.as_str()))
-            });
-            for (name, member) in object.iter_mut() {
-                if !names::is_free(name) {
-                    prune(member, always);
-                }
-            }
-        }
-        _ => {}
-    }
+    names::each_object(value, &mut |object| {
+        object.retain(|name, member| {
+            !member.is_null() || always.iter().any(|names| names.contains(&name.as_str()))
+        });
+    });
 }
 
 /// Decodes a reply or an event. `method` returns the method of the request with

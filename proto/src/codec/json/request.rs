@@ -2,11 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{MAX_BATCH, id_from_json, id_to_json, names, tree};
-use crate::codec::decoder::Incoming;
-use crate::codec::invalid_request;
-use crate::codec::message::{ClientMessage, MessageId, Rejected};
+use super::ids::{id_from_json, id_to_json};
+use super::{names, tree};
+use crate::codec::message::{ClientMessage, Incoming, MessageId, Rejected};
+use crate::codec::refused::invalid_request;
 use crate::{Error, ErrorCode, ErrorData, Request};
+
+/// The maximum number of requests in one batch.
+pub const MAX_BATCH: usize = 1000;
 
 /// Parses one message: a request, a notification, or a batch of them.
 pub fn parse(text: &[u8]) -> Incoming {
@@ -99,7 +102,9 @@ fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request)
 /// the `uri` of names that are not UTF-8.
 pub fn client_to_json(message: &ClientMessage, root: &[u8]) -> Value {
     let mut params = message.request.to_json();
-    drop_nulls(&mut params);
+    names::each_object(&mut params, &mut |object| {
+        object.retain(|_, member| !member.is_null())
+    });
     names::to_request(&mut params, root);
     if let (Some(within_ms), Value::Object(params)) = (message.within_ms, &mut params) {
         params.insert("withinMs".into(), within_ms.into());
@@ -113,19 +118,4 @@ pub fn client_to_json(message: &ClientMessage, root: &[u8]) -> Value {
         envelope["id"] = id_to_json(id);
     }
     envelope
-}
-
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
-        Value::Object(object) => {
-            object.retain(|_, member| !member.is_null());
-            for (name, member) in object.iter_mut() {
-                if !names::is_free(name) {
-                    drop_nulls(member);
-                }
-            }
-        }
-        _ => {}
-    }
 }

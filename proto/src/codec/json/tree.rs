@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::codec::invalid_request;
+use crate::codec::refused::invalid_request;
 use crate::{Error, ErrorCode, ErrorData};
 
 /// The maximum number of values in one message: members and elements together.

@@ -20,7 +20,7 @@ use touchmark_client::{Environment, Workspace};
 use super::clone::share;
 use super::links::Links;
 use super::repository;
-use crate::commands::daemon::WorkTree;
+use crate::daemon::WorkTree;
 use crate::system::files::patient;
 use crate::text::bytes;
 

@@ -49,8 +49,8 @@ impl Links {
         }
     }
 
-    /// Makes the links anew that lead into the workspace all the same, by other
-    /// links: to the same place in the copy.
+    /// Replaces the links that still resolve into the workspace, through other
+    /// links, by links to the same place in the copy.
     ///
     /// # Errors
     /// The system's error.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use touchmark_client::proto::native;
 
-use crate::commands::daemon::WorkTree;
+use crate::daemon::WorkTree;
 
 /// The files and directories that belong to one work tree.
 const OWN: [&str; 6] = [

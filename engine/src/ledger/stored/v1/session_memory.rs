@@ -1,7 +1,6 @@
 //! The stored form of what sessions remember besides files.
 
-use touchmark_proto::daemon;
-use touchmark_proto::tasks;
+use touchmark_proto::{daemon, tasks};
 
 use super::leaves::{Content, Path, TaskType};
 use crate::ledger::session_memory;

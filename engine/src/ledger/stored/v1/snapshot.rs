@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::decode::Error as DecodeError;
-use minicbor::{Decode, Decoder, Encode, Encoder};
+use minicbor::{Decoder, Encoder};
 use touchmark_proto::{RelPath, SessionId};
 
 use super::{
@@ -14,9 +14,9 @@ use super::{
     SaveReport, Session, SessionMemory, Stamp,
 };
 use crate::by_name::ByName;
-use crate::engine::Saved;
 use crate::ledger::holdings::Holdings;
-use crate::ledger::stored::mirror::{List, Mirror, Rare};
+use crate::ledger::stored::Saved;
+use crate::ledger::stored::mirror::{List, Mirror, Rare, heads};
 use crate::ledger::{names, state};
 use crate::{Files, State};
 
@@ -30,202 +30,55 @@ const PATHS: u8 = 1;
 const SESSIONS: u8 = 2;
 const SECTIONS: u64 = 3;
 
-/// The state without its paths and sessions.
-#[derive(Debug, PartialEq, Encode, Decode)]
-pub(in crate::ledger::stored) struct Head {
-    #[n(0)]
-    pub(in crate::ledger::stored) epoch: u64,
-    #[n(1)]
-    pub(in crate::ledger::stored) after_loss: bool,
-    #[n(2)]
-    pub(in crate::ledger::stored) n: u64,
-    #[n(3)]
-    pub(in crate::ledger::stored) time: u64,
-    #[n(4)]
-    pub(in crate::ledger::stored) edits: List<(u64, Edit)>,
-    #[n(5)]
-    pub(in crate::ledger::stored) ended: List<EndedEdit>,
-    #[n(6)]
-    pub(in crate::ledger::stored) reports: List<SaveReport>,
-    #[n(7)]
-    pub(in crate::ledger::stored) edits_begun: u64,
-    #[n(8)]
-    pub(in crate::ledger::stored) versions_recorded: u64,
-    #[n(9)]
-    pub(in crate::ledger::stored) commands: List<(u64, Command)>,
-    #[n(10)]
-    pub(in crate::ledger::stored) commands_begun: u64,
-    #[n(11)]
-    pub(in crate::ledger::stored) checkpoints_created: u64,
-    #[n(12)]
-    pub(in crate::ledger::stored) calls_recorded: u64,
-    #[n(13)]
-    pub(in crate::ledger::stored) labels: Rare<List<(String, u64)>>,
-    #[n(14)]
-    pub(in crate::ledger::stored) names: Option<Names>,
-    #[n(15)]
-    pub(in crate::ledger::stored) past_commands: Rare<List<PastCommand>>,
-}
-
-/// A session without what it has seen of each file.
-#[derive(Debug, PartialEq, Encode, Decode)]
-pub(in crate::ledger::stored) struct SessionHead {
-    #[n(0)]
-    pub(in crate::ledger::stored) agent: Option<Program>,
-    #[n(1)]
-    pub(in crate::ledger::stored) parent: Option<Session>,
-    #[n(2)]
-    pub(in crate::ledger::stored) pid: Option<u32>,
-    #[n(3)]
-    pub(in crate::ledger::stored) opened_at: u64,
-    #[n(4)]
-    pub(in crate::ledger::stored) last_active: u64,
-    #[n(5)]
-    pub(in crate::ledger::stored) open: bool,
-    #[n(6)]
-    pub(in crate::ledger::stored) reads: u64,
-    #[n(7)]
-    pub(in crate::ledger::stored) edits: u64,
-    #[n(8)]
-    pub(in crate::ledger::stored) pending: List<Path>,
-    #[n(9)]
-    pub(in crate::ledger::stored) lost: Rare<List<LostVersion>>,
-    #[n(10)]
-    pub(in crate::ledger::stored) reset_told: bool,
-    #[n(11)]
-    pub(in crate::ledger::stored) memory: SessionMemory,
-    #[n(12)]
-    pub(in crate::ledger::stored) label: Option<String>,
-}
-
-impl From<&State> for Head {
-    fn from(state: &State) -> Self {
-        let State {
-            epoch,
-            after_loss,
-            n,
-            time,
-            paths: _,
-            sessions: _,
-            edits,
-            ended,
-            reports,
-            edits_begun,
-            versions_recorded,
-            commands,
-            commands_begun,
-            checkpoints_created,
-            calls_recorded,
-            labels,
-            names,
-            past_commands,
-        } = state;
-        Self {
-            epoch: *epoch,
-            after_loss: *after_loss,
-            n: *n,
-            time: *time,
-            edits: Mirror::of(edits.clone()),
-            ended: Mirror::of(ended.clone()),
-            reports: Mirror::of(reports.clone()),
-            edits_begun: *edits_begun,
-            versions_recorded: *versions_recorded,
-            commands: Mirror::of(commands.clone()),
-            commands_begun: *commands_begun,
-            checkpoints_created: *checkpoints_created,
-            calls_recorded: *calls_recorded,
-            labels: Mirror::of(labels.clone()),
-            // Written even if no file has several names now: names that have
-            // parted keep their common history (FILE-2).
-            names: (*names != names::Names::default()).then(|| Mirror::of(names.clone())),
-            past_commands: Mirror::of(past_commands.clone()),
-        }
-    }
-}
-
-impl Head {
-    pub(in crate::ledger::stored) fn state(
-        self,
+heads! {
+    /// The state without its paths and sessions.
+    Head = State {
+        0 epoch: u64,
+        1 after_loss: bool,
+        2 n: u64,
+        3 time: u64,
+        4 edits: List<(u64, Edit)>,
+        5 ended: List<EndedEdit>,
+        6 reports: List<SaveReport>,
+        7 edits_begun: u64,
+        8 versions_recorded: u64,
+        9 commands: List<(u64, Command)>,
+        10 commands_begun: u64,
+        11 checkpoints_created: u64,
+        12 calls_recorded: u64,
+        13 labels: Rare<List<(String, u64)>>,
+        14 names: Option<Names>,
+        15 past_commands: Rare<List<PastCommand>>,
+    } without {
         paths: ByName<Box<state::PathState>>,
         sessions: BTreeMap<SessionId, state::Session>,
-    ) -> State {
-        State {
-            epoch: self.epoch,
-            after_loss: self.after_loss,
-            n: self.n,
-            time: self.time,
-            paths,
-            sessions,
-            edits: self.edits.back(),
-            ended: self.ended.back(),
-            reports: self.reports.back(),
-            edits_begun: self.edits_begun,
-            versions_recorded: self.versions_recorded,
-            commands: self.commands.back(),
-            commands_begun: self.commands_begun,
-            checkpoints_created: self.checkpoints_created,
-            calls_recorded: self.calls_recorded,
-            labels: self.labels.back(),
-            names: self.names.map(Mirror::back).unwrap_or_default(),
-            past_commands: self.past_commands.back(),
-        }
     }
+    /// A session without what it has seen of each file.
+    SessionHead = state::Session {
+        0 agent: Option<Program>,
+        1 parent: Option<Session>,
+        2 pid: Option<u32>,
+        3 opened_at: u64,
+        4 last_active: u64,
+        5 open: bool,
+        6 reads: u64,
+        7 edits: u64,
+        8 pending: List<Path>,
+        9 lost: Rare<List<LostVersion>>,
+        10 reset_told: bool,
+        11 memory: SessionMemory,
+        12 label: Option<String>,
+    } without { files: Holdings }
 }
 
-impl From<&state::Session> for SessionHead {
-    fn from(session: &state::Session) -> Self {
-        let state::Session {
-            agent,
-            parent,
-            pid,
-            opened_at,
-            last_active,
-            open,
-            reads,
-            edits,
-            files: _,
-            pending,
-            lost,
-            reset_told,
-            memory,
-            label,
-        } = session;
-        Self {
-            agent: Mirror::of(agent.clone()),
-            parent: Mirror::of(parent.clone()),
-            pid: *pid,
-            opened_at: *opened_at,
-            last_active: *last_active,
-            open: *open,
-            reads: *reads,
-            edits: *edits,
-            pending: Mirror::of(pending.clone()),
-            lost: Mirror::of(lost.clone()),
-            reset_told: *reset_told,
-            memory: Mirror::of(memory.clone()),
-            label: label.clone(),
-        }
+/// Names are written even if no file has several now: names that have parted
+/// keep their common history (FILE-2).
+impl Mirror<names::Names> for Option<Names> {
+    fn of(value: names::Names) -> Self {
+        (value != names::Names::default()).then(|| Mirror::of(value))
     }
-}
-
-impl SessionHead {
-    pub(in crate::ledger::stored) fn session(self, files: Holdings) -> state::Session {
-        state::Session {
-            agent: self.agent.back(),
-            parent: self.parent.back(),
-            pid: self.pid,
-            opened_at: self.opened_at,
-            last_active: self.last_active,
-            open: self.open,
-            reads: self.reads,
-            edits: self.edits,
-            files,
-            pending: self.pending.back(),
-            lost: self.lost.back(),
-            reset_told: self.reset_told,
-            memory: self.memory.back(),
-            label: self.label,
-        }
+    fn back(self) -> names::Names {
+        self.map(Mirror::back).unwrap_or_default()
     }
 }
 
@@ -294,14 +147,14 @@ pub(in crate::ledger::stored) fn decode(from: &mut Decoder<'_>) -> Result<Saved,
                     files.insert(known.unwrap_or(path), knowledge.back());
                     Ok(2)
                 })?;
-                sessions.insert(id.back(), head.session(files));
+                sessions.insert(id.back(), head.with(files));
                 Ok(3)
             })?,
             _ => from.skip()?,
         }
     }
     let head = head.ok_or_else(|| DecodeError::message("it has no head"))?;
-    let state = head.state(paths, sessions);
+    let state = head.with(paths, sessions);
     Ok(Saved { state, stamps })
 }
 

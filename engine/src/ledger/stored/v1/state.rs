@@ -4,10 +4,9 @@ use super::facts::{CommandBegun, EditBegun, Held};
 use super::leaves::{
     AuthorKind, Content, Declared, Evidence, Globs, Lines, Mode, Path, Session, Source, VersionKind,
 };
-use crate::input;
-use crate::ledger::names;
+use crate::disk;
 use crate::ledger::stored::mirror::{List, Mirror, Rare, structs};
-use crate::ledger::{knowledge, state};
+use crate::ledger::{knowledge, names, state};
 
 structs! {
     PathState = state::PathState {
@@ -126,7 +125,7 @@ structs! {
         0 others: List<Path>,
         1 used: List<(Session, List<Path>)>,
     }
-    Stamp = input::Stamp {
+    Stamp = disk::Stamp {
         0 inode: u64,
         1 size: u64,
         2 modified: i64,

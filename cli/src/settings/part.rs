@@ -1,0 +1,197 @@
+//! What touchmark adds to settings: hooks, a plug-in, an MCP server.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::document::Unreadable;
+use super::hooks::Hooks;
+use super::made::Made;
+use super::places::{Places, Scope};
+use super::rows::{Addition, Agent};
+use super::server::{Presence, Server, words};
+use crate::output::{Failure, Outcome};
+use crate::system::files::in_path;
+
+/// Something that can be added to a file.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    /// Hooks among the settings.
+    Hooks(Hooks),
+    /// An entry among the MCP servers.
+    Server(Server),
+    /// The file itself, with this text. Its first line identifies it.
+    File(&'static str),
+}
+
+/// Which parts to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Hooks, or the plug-in that replaces them.
+    Hooks,
+    /// Hooks and the MCP server.
+    All,
+}
+
+/// The kind of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Hooks in settings.
+    Hooks,
+    /// A plug-in.
+    Plugin,
+    /// An MCP server.
+    Server,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hooks => "hooks",
+            Self::Plugin => "plug-in",
+            Self::Server => "MCP server",
+        }
+    }
+}
+
+/// Returns the files of an agent, each with what touchmark adds to it.
+///
+/// # Errors
+/// Settings cannot name this program.
+pub(super) fn files(
+    agent: Agent,
+    scope: Scope,
+    places: &Places<'_>,
+) -> Outcome<Vec<(PathBuf, Vec<Part>)>> {
+    let program = own_name()?;
+    let own = Part::of(agent, &program);
+    let mut files = vec![(places.settings(agent, scope), vec![own])];
+    if let Some(servers) = &agent.0.servers {
+        let path = places.file(scope, &servers.user, servers.project);
+        let server = Server::of(servers.entry, path, &program);
+        let path = server.path.clone();
+        let part = Part::Server(server);
+        match files.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, parts)) => parts.push(part),
+            None => files.push((path, vec![part])),
+        }
+    }
+    Ok(files)
+}
+
+impl Part {
+    /// Returns what is added for an agent: its hooks, or the plug-in that
+    /// replaces them.
+    pub(super) fn of(agent: Agent, program: &str) -> Self {
+        match &agent.0.adds {
+            Addition::Hooks(_) => Self::Hooks(Hooks::of(agent, program)),
+            Addition::File(text) => Self::File(text),
+        }
+    }
+
+    /// Returns whether a change of `which` parts is about this one.
+    pub(super) fn is(&self, which: Which) -> bool {
+        which == Which::All || !matches!(self, Self::Server(_))
+    }
+
+    /// Returns its kind.
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Hooks(_) => Kind::Hooks,
+            Self::Server(_) => Kind::Server,
+            Self::File(_) => Kind::Plugin,
+        }
+    }
+
+    /// Returns its state in a text.
+    pub(super) fn found(&self, text: &str, made: Option<&Made>) -> Result<Presence, Unreadable> {
+        match self {
+            Self::Hooks(hooks) => Ok(match hooks.are_in(text)? {
+                true => Presence::Ours,
+                false if hooks.any_in(text)? => Presence::Older,
+                false => Presence::Nothing,
+            }),
+            Self::Server(server) => server.found(text, made),
+            Self::File(own) => Ok(match text {
+                "" => Presence::Nothing,
+                text if text == *own => Presence::Ours,
+                text if first_line(text) == first_line(own) => Presence::Older,
+                _ => Presence::Theirs,
+            }),
+        }
+    }
+
+    /// Adds the part to a text.
+    pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
+        match self {
+            Self::Hooks(hooks) => hooks.put(text, made),
+            Self::Server(server) => server.put(text, made),
+            Self::File(own) => Ok((*own).to_owned()),
+        }
+    }
+
+    /// Removes the part from a text.
+    pub(super) fn take(&self, text: &str, made: Option<&Made>) -> Result<String, Unreadable> {
+        match self {
+            Self::Hooks(hooks) => hooks.take(text, made),
+            Self::Server(server) => server.take(text, made),
+            Self::File(_) => Ok(String::new()),
+        }
+    }
+
+    /// Returns the event and the command that an agent runs for this part of
+    /// its settings.
+    pub(super) fn runs(&self, text: &str) -> Option<(String, Vec<String>)> {
+        match self {
+            Self::Hooks(hooks) => {
+                let handlers = hooks.handlers(text).ok()?;
+                let begins =
+                    |(event, _): &&(String, Value)| event.eq_ignore_ascii_case("sessionstart");
+                let (event, handler) = handlers.iter().find(begins).or(handlers.first())?;
+                Some((event.clone(), handler_words(handler)?))
+            }
+            Self::Server(server) => Some((String::new(), words(&server.entry(text).ok()??)?)),
+            Self::File(_) => None,
+        }
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// Returns the words of a handler's command. A command with separate arguments
+/// is run directly, else by a shell.
+fn handler_words(handler: &Value) -> Option<Vec<String>> {
+    let command = handler.get("bash").unwrap_or(&handler["command"]);
+    let command = command.as_str()?.to_owned();
+    Some(match handler["args"].as_array() {
+        Some(arguments) => {
+            let words = arguments.iter().filter_map(Value::as_str);
+            std::iter::once(command)
+                .chain(words.map(str::to_owned))
+                .collect()
+        }
+        None => vec!["sh".into(), "-c".into(), command],
+    })
+}
+
+/// Returns how a hook calls this program: by name if `PATH` finds it, else by
+/// path.
+fn own_name() -> Outcome<String> {
+    let own = std::env::current_exe()?;
+    let found = in_path("touchmark", Path::is_file);
+    let same = |found: PathBuf| {
+        let (found, own) = (found.canonicalize(), own.canonicalize());
+        found.is_ok() && found.ok() == own.ok()
+    };
+    if found.is_some_and(same) {
+        return Ok("touchmark".into());
+    }
+    own.into_os_string().into_string().map_err(|path| {
+        Failure::No(format!(
+            "settings cannot name {}: put touchmark where PATH finds it",
+            path.display()
+        ))
+    })
+}

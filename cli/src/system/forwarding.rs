@@ -1,0 +1,139 @@
+//! Forwards signals that this process receives to a command that it runs.
+
+#[cfg_attr(not(target_os = "linux"), path = "forwarding/target/fallback.rs")]
+mod target;
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedSender;
+
+use target::{Target, ignored_signals};
+
+/// The signals that end a command, unless it handles them.
+const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// The other signals that are forwarded.
+const OTHER: [Signal; 2] = [Signal::USR1, Signal::USR2];
+
+/// The signals that are received, from now on until this process ends.
+pub(crate) struct Forwarding {
+    received: Arc<Mutex<Received>>,
+    /// Asks the thread that receives them to answer.
+    ask: UnboundedSender<mpsc::Sender<()>>,
+}
+
+#[derive(Default)]
+struct Received {
+    /// The command; `None` before it runs.
+    target: Option<Target>,
+    /// The signals so far, oldest first.
+    signals: Vec<Signal>,
+}
+
+impl Forwarding {
+    /// Registers the handlers, so that no signal ends this process before the
+    /// command. Ignored signals stay ignored, for the command too.
+    pub(crate) fn prepare() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let ignored = ignored_signals();
+        let entered = runtime.enter();
+        let mut streams = Vec::new();
+        for forwarded in ENDING.into_iter().chain(OTHER) {
+            if ignored & (1 << (forwarded.as_raw() - 1)) == 0 {
+                let stream = signal(SignalKind::from_raw(forwarded.as_raw()))?;
+                streams.push((forwarded, stream));
+            }
+        }
+        drop(entered);
+        let received = Arc::new(Mutex::new(Received::default()));
+        let (ask, mut asked) = tokio::sync::mpsc::unbounded_channel::<mpsc::Sender<()>>();
+        let shared = Arc::clone(&received);
+        std::thread::spawn(move || {
+            runtime.block_on(async move {
+                for (signal, mut stream) in streams {
+                    let shared = Arc::clone(&shared);
+                    tokio::spawn(async move {
+                        while stream.recv().await.is_some() {
+                            let mut received = lock(&shared);
+                            received.signals.push(signal);
+                            forward(received.target.as_ref(), signal);
+                        }
+                    });
+                }
+                while let Some(answer) = asked.recv().await {
+                    // Whoever was woken by the same look at the system is first.
+                    for _ in 0..2 {
+                        tokio::task::yield_now().await;
+                    }
+                    let _receiver_is_gone = answer.send(());
+                }
+                // Signals are received until the process ends.
+                std::future::pending::<()>().await;
+            });
+        });
+        Ok(Self { received, ask })
+    }
+
+    /// Forwards signals to the command until this process ends, also those that
+    /// were received before.
+    pub(crate) fn start(&self, child: &Child) {
+        let Some(target) = Target::of(child) else {
+            return;
+        };
+        let mut received = lock(&self.received);
+        for signal in &received.signals {
+            target.send(*signal);
+        }
+        received.target = Some(target);
+    }
+
+    /// Waits until all signals count that the system has delivered by now.
+    pub(crate) fn look(&self) {
+        let (answer, answered) = mpsc::channel();
+        if self.ask.send(answer).is_ok() {
+            let _it_has_looked = answered.recv();
+        }
+    }
+
+    /// Returns the first signal to end that this process has received; `None`
+    /// if it has received none.
+    pub(crate) fn told_to_end(&self) -> Option<Signal> {
+        let received = lock(&self.received);
+        let mut ending = received.signals.iter();
+        ending.find(|signal| ENDING.contains(signal)).copied()
+    }
+}
+
+fn lock(received: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
+    received.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the number of the signal that killed the command; `None` if none
+/// did.
+pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
+    status.signal()
+}
+
+fn forward(target: Option<&Target>, signal: Signal) {
+    // The terminal has sent these signals to the whole group, which includes
+    // the command.
+    let of_the_terminal = matches!(signal, Signal::INT | Signal::QUIT) && in_the_foreground();
+    if let Some(target) = target.filter(|_| !of_the_terminal) {
+        target.send(signal);
+    }
+}
+
+/// Returns whether this process's group is the terminal's foreground group.
+fn in_the_foreground() -> bool {
+    std::fs::File::open("/dev/tty")
+        .ok()
+        .and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok())
+        == Some(rustix::process::getpgrp())
+}

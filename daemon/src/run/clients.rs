@@ -1,0 +1,178 @@
+//! The clients, and their requests that are not answered yet.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+use touchmark_engine::requests::row;
+use touchmark_proto::{
+    COMMON_ERRORS, ConnectionId, Error, ErrorCode, Millis, Reply, Request, RequestId,
+};
+
+use super::subscriptions::Subscriptions;
+use crate::life::Lock;
+use crate::socket::{Hub, Listener, Peer};
+
+/// A request that is not answered yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) connection: ConnectionId,
+    /// The errors that its method can answer in addition to the common ones.
+    errors: &'static [ErrorCode],
+    /// The time after which the client ignores the answer; `None`: never.
+    pub(super) until: Option<Millis>,
+    /// Whether the request fails if its facts cannot be stored.
+    pub(super) changes_state: bool,
+}
+
+impl Asked {
+    pub(super) fn new(connection: ConnectionId, ask: &Request, until: Option<Millis>) -> Self {
+        Self {
+            connection,
+            errors: ask.errors(),
+            until,
+            changes_state: row(ask).changes,
+        }
+    }
+
+    /// Returns whether the method's row in the table of methods has this error.
+    fn may_fail_with(&self, code: ErrorCode) -> bool {
+        COMMON_ERRORS.contains(&code) || self.errors.contains(&code)
+    }
+}
+
+/// The clients of the daemon, and how they reach it.
+pub(super) struct Clients {
+    pub(super) listener: Listener,
+    pub(super) lock: Lock,
+    pub(super) hub: Arc<Hub>,
+    pub(super) peers: HashMap<ConnectionId, Arc<Peer>>,
+    last_connection: u64,
+    /// Requests in the engine or in the outbox that are not answered yet.
+    pub(super) asked: HashMap<RequestId, Asked>,
+    /// Those of them that tasks have made.
+    calls: HashMap<RequestId, oneshot::Sender<Result<Reply, Error>>>,
+    /// The requests that revert what a task began, until its answer is sent.
+    begun: HashMap<RequestId, Vec<Request>>,
+    /// The connections whose answers are written at the end of the turn.
+    answered: Vec<Arc<Peer>>,
+    pub(super) subscriptions: Subscriptions,
+    /// The processes whose end is being waited for.
+    pub(super) processes: HashSet<u32>,
+    /// The number of requests since the start.
+    pub(super) requests: u64,
+    /// When the last connection that used the daemon ended, or the last request
+    /// arrived that is a use.
+    pub(super) last_use: Instant,
+    /// When connections are accepted again; `None` if they are.
+    pub(super) accept_after: Option<Instant>,
+    /// When to bind the socket again, unless its name refers to it again by
+    /// then.
+    pub(super) mend_place_at: Option<Instant>,
+}
+
+impl Clients {
+    pub(super) fn new(listener: Listener, lock: Lock, hub: Hub) -> Self {
+        Self {
+            listener,
+            lock,
+            hub: Arc::new(hub),
+            peers: HashMap::new(),
+            last_connection: 0,
+            asked: HashMap::new(),
+            calls: HashMap::new(),
+            begun: HashMap::new(),
+            answered: Vec::new(),
+            subscriptions: Subscriptions::default(),
+            processes: HashSet::new(),
+            requests: 0,
+            last_use: Instant::now(),
+            accept_after: None,
+            mend_place_at: None,
+        }
+    }
+
+    /// Returns the number of a new connection.
+    pub(super) fn new_connection(&mut self) -> ConnectionId {
+        self.last_connection += 1;
+        ConnectionId(self.last_connection)
+    }
+
+    /// Returns the number of a new request of the daemon's own.
+    pub(super) fn new_request(&self) -> RequestId {
+        RequestId(self.hub.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns the number of a new request of a task.
+    pub(super) fn called(&mut self, answer: oneshot::Sender<Result<Reply, Error>>) -> RequestId {
+        let request = self.new_request();
+        self.calls.insert(request, answer);
+        request
+    }
+
+    /// Keeps the requests that revert what a task began.
+    pub(super) fn begun(&mut self, request: RequestId, undo: Vec<Request>) {
+        if !undo.is_empty() {
+            self.begun.insert(request, undo);
+        }
+    }
+
+    /// Removes and returns the requests that revert what a task began. Called
+    /// when its answer is sent.
+    pub(super) fn take_begun(&mut self, request: RequestId) -> Vec<Request> {
+        self.begun.remove(&request).unwrap_or_default()
+    }
+
+    /// Passes an answer to the client or the task that waits for it.
+    pub(super) fn answer(
+        &mut self,
+        asked: Asked,
+        request: RequestId,
+        outcome: Result<Reply, Error>,
+    ) {
+        if let Err(error) = &outcome {
+            // Every answer to a client or task passes here, so the tests show
+            // what the table of methods lacks.
+            debug_assert!(
+                asked.may_fail_with(error.code),
+                "an error that its method's row lacks: {error:?}"
+            );
+        }
+        if let Some(call) = self.calls.remove(&request) {
+            let _nobody_waits = call.send(outcome);
+            return;
+        }
+        if let Some(peer) = self.peers.get(&asked.connection) {
+            peer.answer(request, outcome);
+            if self.answered.last().is_none_or(|last| last.id != peer.id) {
+                self.answered.push(Arc::clone(peer));
+            }
+        }
+    }
+
+    /// Writes the turn's answers to the sockets, with one call for each client.
+    pub(super) fn flush(&mut self) {
+        for peer in self.answered.drain(..) {
+            peer.flush();
+        }
+    }
+
+    /// Removes a connection that has ended, and what waits for it. Returns
+    /// whether it was the last one.
+    pub(super) fn disconnected(&mut self, connection: ConnectionId) -> bool {
+        self.peers.remove(&connection);
+        self.subscriptions.disconnect(connection);
+        self.asked.retain(|_, asked| asked.connection != connection);
+        self.peers.is_empty()
+    }
+
+    /// Fails the requests of all tasks, since the daemon ends.
+    pub(super) fn end_calls(&mut self) {
+        for (_, call) in self.calls.drain() {
+            let error = Error::new(ErrorCode::ShuttingDown, "the daemon is shutting down");
+            let _nobody_waits = call.send(Err(error));
+        }
+    }
+}

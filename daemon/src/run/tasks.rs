@@ -1,0 +1,76 @@
+//! Requests that are answered in tasks. A task makes requests as a client inside
+//! the daemon, so that it waits only for the answers to its own.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use touchmark_engine::requests::ForShell;
+use touchmark_proto::{ConnectionId, Error, ErrorCode, RequestId};
+
+use super::Daemon;
+use crate::answers::{Answer, answer};
+use crate::context::Context;
+use crate::event::Event;
+use crate::inside::Inside;
+
+impl Daemon {
+    /// Answers a request in a separate task.
+    pub(super) fn answer_aside(&mut self, request: RequestId, ask: ForShell) {
+        let cx = self.context(request);
+        let (parts, events) = (Arc::clone(&self.parts), self.events.clone());
+        tokio::spawn(async move {
+            // The client receives an answer even if the request makes the task
+            // panic.
+            let answered = AssertUnwindSafe(answer(cx, &parts, ask)).catch_unwind();
+            let Answer { outcome, undo } = answered.await.unwrap_or_else(|_| {
+                tracing::error!("an answer broke off");
+                let error = Error::new(ErrorCode::InternalError, "the answer broke off");
+                Answer {
+                    outcome: Err(error),
+                    undo: Vec::new(),
+                }
+            });
+            let _loop_has_ended = events.send(Event::Answered {
+                request,
+                outcome,
+                undo,
+            });
+        });
+    }
+
+    /// Returns what a task gets that answers a request.
+    pub(super) fn context(&mut self, request: RequestId) -> Context {
+        let asked = self.clients.asked.get(&request).copied();
+        let peer = asked.and_then(|asked| self.clients.peers.get(&asked.connection));
+        let process = peer.and_then(|peer| peer.process());
+        let mut inside = self.inside();
+        inside.until = asked.and_then(|asked| asked.until);
+        Context {
+            inside,
+            client: asked.map_or(ConnectionId(0), |asked| asked.connection),
+            process,
+            starters_umask: self.options.umask,
+            config: Arc::clone(&self.options.config),
+            now: self.workspace.time.now(),
+            epoch: self.engine.state().epoch,
+            workspace: Arc::clone(&self.workspace),
+        }
+    }
+
+    /// Returns a connection to the loop for a task. It is a separate one, so that
+    /// the task waits for no other request of its client.
+    pub(super) fn inside(&mut self) -> Inside {
+        Inside {
+            events: self.events.clone(),
+            connection: self.clients.new_connection(),
+            until: None,
+        }
+    }
+
+    /// Looks in the background whether git brought the queued versions (HIST-8).
+    pub(super) fn look_at_versions(&mut self) {
+        let inside = self.inside();
+        tokio::spawn(Arc::clone(&self.parts.origins.looks).run(inside));
+    }
+}

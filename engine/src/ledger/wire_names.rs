@@ -1,0 +1,28 @@
+//! The names on the wire of edits, command windows and checkpoints.
+
+/// Returns an edit's name on the wire.
+pub fn edit_name(edit: u64) -> String {
+    format!("e{edit}")
+}
+
+/// Returns the number of the edit with this name on the wire, or `None` if it
+/// is no such name.
+pub fn edit_number(name: &str) -> Option<u64> {
+    name.strip_prefix('e')?.parse().ok()
+}
+
+/// Returns a command window's name on the wire.
+pub fn command_name(command: u64) -> String {
+    format!("c{command}")
+}
+
+/// Returns the number of the command window with this name on the wire, or
+/// `None` if it is no such name.
+pub fn command_number(name: &str) -> Option<u64> {
+    name.strip_prefix('c')?.parse().ok()
+}
+
+/// Returns a checkpoint's name on the wire.
+pub fn checkpoint_name(number: u64) -> String {
+    format!("k{number}")
+}

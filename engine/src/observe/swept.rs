@@ -1,0 +1,293 @@
+//! Records what commands did to untracked files (SCOPE-1). It goes to the log,
+//! not to the state: untracked files cost neither watches nor memory.
+
+use touchmark_proto::{Author, Evidence, FileMode, Hash, Millis, RelPath, SessionId, VersionKind};
+
+use crate::attribution::Decision;
+use crate::base::Base;
+use crate::input::SweptFile;
+use crate::ledger::fold::kind_between;
+use crate::ledger::recall::{VersionMarks, version_of};
+use crate::ledger::record::{Fact, Held, VersionFact};
+use crate::ledger::state::Command;
+use crate::parts::Core;
+use touchmark_proto::events::Happening;
+
+/// The precision of file times and of the start times of processes, in
+/// milliseconds.
+const SLACK: Millis = 50;
+
+/// The maximum number of saves that are remembered while windows are open.
+const SAVES: usize = 1_024;
+
+impl Core {
+    /// Remembers that an editor has saved an untracked file, if a window that
+    /// covers untracked files is open.
+    pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
+        let mut open = self.base.state.commands.values();
+        if open.any(|window| window.fact.workspace) && self.writers.saved_untracked.len() < SAVES {
+            self.writers.saved_untracked.insert(path, hash);
+        }
+    }
+
+    /// Records the changes that a look at the workspace found.
+    pub(crate) fn swept(&mut self, changes: &[SweptFile]) {
+        for change in changes {
+            self.swept_file(change);
+        }
+    }
+
+    fn swept_file(&mut self, change: &SweptFile) {
+        let path = &change.path;
+        // A tracked file was read already, and so was a file that a rename
+        // brought, since the window's end comes after a fence (ATTR-16).
+        let file = self.base.view().file_of(path);
+        if self.base.tracker.passing(path).copy_of().is_some() {
+            return;
+        }
+        let is_known = self.base.state.paths.contains_key(&file);
+        if is_known && !self.base.is_mode_alone(&file, change) {
+            return;
+        }
+        let Some((command, decision)) = self.swept_by(change) else {
+            return;
+        };
+        let Decision::By {
+            author,
+            evidence,
+            candidates,
+            ..
+        } = decision
+        else {
+            return;
+        };
+        let before = change.before.unwrap_or(Held::ABSENT);
+        // The log of the file continues here. No author is named for the
+        // content before.
+        if change.before.is_some() && !is_known {
+            self.base.record(Fact::Baseline {
+                path: path.clone(),
+                held: match change.from {
+                    Some(_) => Held::ABSENT,
+                    None => before,
+                },
+                untracked: true,
+                // A look follows no symlink.
+                real: None,
+            });
+        }
+        let kind = match (&change.from, change.before) {
+            (Some(_), _) => VersionKind::Renamed,
+            (None, None) if change.after.hash.is_some() => VersionKind::Modified,
+            (None, None) => VersionKind::Deleted,
+            (None, Some(_)) => kind_between(before.hash, change.after.hash),
+        };
+        let fact = VersionFact {
+            from: change.from.clone(),
+            before: before.hash,
+            mode_before: before.mode.filter(|mode| change.after.mode != Some(*mode)),
+            command,
+            candidates,
+            ..VersionFact::new(file, kind, change.after, author, evidence)
+        };
+        let n = self.base.record(Fact::Version(fact.clone()));
+        self.base.counts.versions += 1;
+        if self.base.heard {
+            let marks = VersionMarks::default();
+            let version = version_of(self.base.state.epoch, n, self.base.now, &fact, marks);
+            let lines = Some((fact.before, fact.held.hash));
+            self.base.publish(
+                Happening::Version {
+                    version,
+                    lines: None,
+                },
+                lines,
+            );
+        }
+    }
+
+    /// Returns who changed an untracked file, and in which command, or `None`
+    /// if no window covers it. A covering window was open the whole time since
+    /// the last look, since the workspace is looked at whenever a window opens
+    /// or ends.
+    fn swept_by(&self, change: &SweptFile) -> Option<(Option<u64>, Decision)> {
+        let SweptFile { path, after, .. } = change;
+        // Between the announcement and the start of a command, a person may
+        // have been asked for minutes (ATTR-6).
+        let had_begun = |command: u64| {
+            let began = self.writers.command_starts.get(&command);
+            let changed = change.changed_ms;
+            began.is_none_or(|began| changed.is_none_or(|at| at + SLACK >= *began))
+        };
+        let windows = || {
+            let covering = self.base.state.windows_on(path);
+            covering.filter(|window| window.fact.workspace && had_begun(window.fact.command))
+        };
+        let newest: &Command = windows().next()?;
+        // An editor reported this content since the window opened (ATTR-2).
+        let saved = self.writers.saved_untracked.get(path);
+        if saved.is_some_and(|saved| Some(*saved) == after.hash) {
+            let decision = Decision::By {
+                author: Author::USER,
+                evidence: Evidence::Editor,
+                edit: None,
+                formatted: false,
+                candidates: Vec::new(),
+            };
+            return Some((None, decision));
+        }
+        let mut sessions: Vec<SessionId> = Vec::new();
+        for window in windows() {
+            if !sessions.contains(&window.fact.session) {
+                sessions.push(window.fact.session.clone());
+            }
+        }
+        let command = Some(newest.fact.command);
+        Some((command, Decision::in_windows_of(sessions)))
+    }
+}
+
+impl Base {
+    /// Whether a tracked file has another mode by the window that opened last,
+    /// which no event's version tells: those are of contents (SCOPE-7).
+    fn is_mode_alone(&self, file: &RelPath, change: &SweptFile) -> bool {
+        let (Some(state), Some(before)) = (self.state.paths.get(file), change.before) else {
+            return false;
+        };
+        let other = change.after.mode.is_some()
+            && before
+                .mode
+                .is_some_and(|mode| change.after.mode != Some(mode));
+        let told = state.latest().is_some_and(|latest| {
+            latest
+                .command()
+                .is_some_and(|command| self.state.commands.contains_key(&command))
+                && latest.mode == change.after.mode
+        });
+        let is_link = |held: &Held| held.mode.is_some_and(FileMode::is_link);
+        let by_itself = *file == change.path && !is_link(&before) && !is_link(&change.after);
+        by_itself && other && !told && state.held.hash == change.after.hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::Config;
+    use crate::effect::Effect;
+    use crate::globs::Globs;
+    use crate::ledger::record::CommandFact;
+    use crate::ledger::state::State;
+    use crate::tracker::files::Files;
+
+    fn held(content: u8) -> Held {
+        Held {
+            hash: Some(Hash([content; 32])),
+            size: 1,
+            lines: 1,
+            mtime_ms: 0,
+            mode: None,
+            owner: None,
+        }
+    }
+
+    fn change(name: &str, changed_ms: Millis) -> SweptFile {
+        SweptFile {
+            path: RelPath::new(name.as_bytes()).unwrap(),
+            from: None,
+            before: Some(held(1)),
+            after: held(2),
+            changed_ms: Some(changed_ms),
+        }
+    }
+
+    fn core() -> Core {
+        Core::new(
+            Config::default(),
+            State::new(1, false),
+            Files::default(),
+            10_000,
+        )
+    }
+
+    fn begin(core: &mut Core, command: u64, session: &str, workspace: bool) {
+        core.base.record(Fact::CommandBegun(CommandFact {
+            command,
+            session: SessionId::new(session).unwrap(),
+            call: None,
+            label: None,
+            globs: Globs::default(),
+            deadline: 1 << 40,
+            bound: None,
+            pid: None,
+            formatter: false,
+            workspace,
+            branch: None,
+        }));
+    }
+
+    /// Returns the versions recorded for these changes: path, session and
+    /// command.
+    fn told(core: &mut Core, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
+        core.base.out.clear();
+        core.swept(changes);
+        let versions = core.base.out.iter().filter_map(|effect| match effect {
+            Effect::Record(record) => match &record.fact {
+                Fact::Version(fact) => Some(fact),
+                _ => None,
+            },
+            _ => None,
+        });
+        let row = |fact: &VersionFact| {
+            let session = fact.author.session.as_ref();
+            let session = session.map_or("-", |session| session.as_str());
+            (
+                fact.path.to_string_lossy(),
+                session.to_owned(),
+                fact.command,
+            )
+        };
+        versions.map(row).collect()
+    }
+
+    #[test]
+    fn what_was_changed_before_the_command_began_is_not_its() {
+        let mut core = core();
+        begin(&mut core, 1, "s", true);
+        core.withdraw_before(1, 9_000);
+        let changes = [change("early", 8_000), change("late", 9_500)];
+        let late = ("late".to_owned(), "s".to_owned(), Some(1));
+        assert_eq!(told(&mut core, &changes), [late]);
+        // Another window whose command had begun earlier may have made the
+        // change.
+        begin(&mut core, 2, "t", true);
+        core.end_command(1);
+        begin(&mut core, 3, "s", true);
+        core.withdraw_before(3, 9_000);
+        let early = ("early".to_owned(), "t".to_owned(), Some(2));
+        let late = ("late".to_owned(), "s".to_owned(), Some(3));
+        assert_eq!(told(&mut core, &changes), [early, late]);
+    }
+
+    #[test]
+    fn only_windows_of_the_workspace_speak_for_files_that_nobody_tracks() {
+        let mut core = core();
+        let changes = [change("f", 9_000)];
+        assert_eq!(told(&mut core, &changes), []);
+        begin(&mut core, 1, "s", false);
+        assert_eq!(told(&mut core, &changes), []);
+        begin(&mut core, 2, "t", true);
+        let own = ("f".to_owned(), "t".to_owned(), Some(2));
+        assert_eq!(told(&mut core, &changes), [own]);
+        assert!(core.base.state.paths.is_empty(), "it is tracked by that");
+        let path = RelPath::new(b"f").unwrap();
+        core.base.record(Fact::Baseline {
+            path,
+            held: held(1),
+            untracked: false,
+            real: None,
+        });
+        assert_eq!(told(&mut core, &changes), [], "its own events tell");
+    }
+}
