@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::content;
 use crate::guard::{Guard, Replacer, Umask};
 use crate::inside::Inside;
+use crate::standing::Standing;
 use crate::store::{Reader, Readers};
 use crate::system::proc;
 use crate::time::Timeline;
@@ -51,6 +52,9 @@ pub(crate) struct Context {
     pub(crate) process: Option<u32>,
     /// The mask for new files of the process that started the daemon.
     pub(crate) starters_umask: Umask,
+    /// What the state has of the session that a hook's event names; `None` for
+    /// other requests, and if it names none.
+    pub(crate) standing: Option<Standing>,
     /// The configuration when the request arrived.
     pub(crate) config: Arc<Config>,
     /// The time when the request arrived.

@@ -315,7 +315,7 @@ impl Daemon {
                 self.clients.begun(request, undo);
                 self.outbox.push(Say::Answer {
                     request,
-                    answer: outcome.map(|reply| Box::new(self.labelled(reply).into())),
+                    answer: outcome.map(|reply| Box::new(self.labelled(*reply).into())),
                 });
                 self.tell_kept();
             }

@@ -56,7 +56,7 @@ impl State {
             let by_file = session.files.remove(file);
             let owed = |knowledge: &Knowledge, state: &PathState| {
                 let out_of_date = knowledge.differs(known.held.hash);
-                out_of_date && state.newest_to_report(holder, &knowledge) > knowledge.told
+                out_of_date && state.newest_to_report(holder, knowledge) > knowledge.told
             };
             let told = gone.held.hash == known.held.hash;
             let owed = by_name.as_ref().is_some_and(|by_name| {
