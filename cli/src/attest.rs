@@ -144,7 +144,7 @@ fn writers(
     for at in [Some(same), then].into_iter().flatten() {
         let ask = FileBlame {
             at: Some(at),
-            // A line that the history does not know has no author here.
+            // A line that is not in the history has no author here.
             commits: Some(false),
             ..FileBlame::new(file)
         };

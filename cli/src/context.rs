@@ -19,8 +19,8 @@ use crate::style;
 use crate::system::terminal::is_terminal;
 use crate::wire::result_json;
 
-/// How long a daemon that has accepted the connection is waited for. An undo of
-/// large files takes seconds, and who runs a command can interrupt it.
+/// How long a daemon may take for an answer. An undo of large files takes
+/// seconds, and the user can interrupt a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The options of every command, before or after its name.
@@ -127,6 +127,23 @@ impl Context {
             return Ok(());
         }
         output::line(&output::fitted(text))
+    }
+
+    /// Prints what was done: with `--json` as facts, else as a line that is not a
+    /// result.
+    pub(crate) fn tell(&self, facts: &Value, text: &str) -> Outcome {
+        match self.global.json {
+            true => self.json(facts),
+            false => self.say(text),
+        }
+    }
+
+    /// Prints the lines of a list, or `empty` if there are none.
+    pub(crate) fn list(&self, lines: &[String], empty: &str) -> Outcome {
+        match lines.is_empty() {
+            true => self.say(empty),
+            false => output::lines(lines),
+        }
     }
 
     /// Prints a line for the user on standard error, next to the output of a

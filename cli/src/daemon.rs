@@ -50,7 +50,7 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
         Err(error) => return Err(error.into()),
     };
     match client.call(Shutdown {}) {
-        // The daemon may be gone before its answer is sent.
+        // The daemon may exit before its answer is sent.
         Err(error) if !error.is_disconnected() => return Err(error.into()),
         _ => {}
     }

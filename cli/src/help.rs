@@ -1,5 +1,5 @@
 //! What `--help` and the manual pages say beyond the options: the commands by
-//! what one wants to do, and examples of each.
+//! purpose, and examples of each.
 
 use std::fmt::Write as _;
 
@@ -18,11 +18,11 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("Learn, and use in scripts", "demo"),
 ];
 
-/// The examples in the order of the commands: what one types behind
-/// `touchmark`, two blanks or more, and what that does.
+/// The examples in the order of the commands: what the user types after
+/// `touchmark`, at least two blanks, and the effect.
 const EXAMPLES: &str = include_str!("../parts/examples.txt");
 
-/// Returns the examples of a command: what one types, and what that does.
+/// Returns the examples of a command: what the user types, and the effect.
 pub(crate) fn examples(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = EXAMPLES.lines().filter_map(|line| line.split_once("  "));
     let all = all.map(|(typed, what)| (typed, what.trim_start()));

@@ -23,7 +23,7 @@ const COMMANDS: u32 = 1_000;
 /// The maximum number of places of a group that are shown.
 const PLACES: usize = 8;
 
-/// The answer to whose the changes of a command are.
+/// The user's answer about the changes of a group: who wrote them.
 #[derive(Clone, Copy)]
 enum Owner {
     Command,

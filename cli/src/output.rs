@@ -16,7 +16,7 @@ use crate::text::{MAX_NAME, escaped, path, width, without_hidden, wrapped};
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// What was asked for is not so, or was not done.
+    /// The answer is no, or nothing was done.
     #[error("{0}")]
     No(String),
     /// The command line is wrong.
@@ -123,7 +123,7 @@ impl Failure {
             let hint = hint.replacen("hint:", &paint(style::BOLD, "hint:"), 1);
             let _ = write!(text, "\n{hint}");
         }
-        // With a closed standard error the message has no reader.
+        // If standard error is closed, the message is lost.
         let _ = writeln!(anstream::stderr(), "{text}");
     }
 }

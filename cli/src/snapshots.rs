@@ -520,7 +520,7 @@ fn snapshots_of_survival() {
 
 fn report(workspace: &str, degraded: Value) -> Value {
     json!({
-        "pid": 1_234_567, "version": "0.1.0", "protocol": 1, "workspace": workspace,
+        "pid": 1_234_567, "version": "0.1.0", "protocol": 2, "workspace": workspace,
         "clock": "1795000000000:1234", "uptimeMs": 90_061_000, "trackedFiles": 1234,
         "watchedDirectories": 1, "sessions": 12, "connections": 1, "openEdits": 2,
         "backend": "inotify", "rssBytes": 42_000_000,

@@ -22,11 +22,11 @@ pub(crate) type Cell = (Style, String);
 /// The gap between two columns.
 const GAP: usize = 2;
 
-/// The least room beside a row in which remarks are wrapped. With less, they
+/// The least number of columns next to a row for its remarks. With less, they
 /// are put below the row.
 const BESIDE: usize = 30;
 
-/// The most room beside a row for which its first column gives way.
+/// The maximum number of columns for remarks that make a first column narrower.
 const MOST_BESIDE: usize = 40;
 
 /// How far remarks below a row are indented.
@@ -35,7 +35,7 @@ const BELOW: usize = 4;
 /// The narrowest that a column becomes when all steps were not enough.
 const NARROWEST: usize = 4;
 
-/// What the output depends on beside the data.
+/// What the output depends on in addition to the data.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     /// The current time.
@@ -66,7 +66,7 @@ impl View {
         age(time, self.now, &self.zone)
     }
 
-    /// Returns a view in which so many columns of each line are taken.
+    /// Returns a view with `taken` columns less.
     pub(crate) fn without(&self, taken: usize) -> Self {
         Self {
             columns: self.columns.map(|columns| columns.saturating_sub(taken)),
@@ -75,7 +75,7 @@ impl View {
     }
 }
 
-/// How one column gives way. The first number is the column's, from 0.
+/// How one column becomes narrower. The first number is the column's, from 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Its texts lose their middle, down to this width at the least.
@@ -95,7 +95,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns a table whose columns give way in this order.
+    /// Returns a table whose columns become narrower in this order.
     pub(crate) const fn new(steps: &'static [Step]) -> Self {
         Self {
             steps,
@@ -145,7 +145,7 @@ impl Table {
         heads.collect()
     }
 
-    /// Takes the first step already if remarks are beside their rows then.
+    /// Takes the first step if the remarks fit next to their rows then.
     fn leave_room(self, rows: &mut [Vec<Cell>], remarks: &[Option<Cell>], columns: usize) {
         let remarks = remarks.iter().flatten().map(|(_, text)| width(text));
         let remarks = remarks.max().unwrap_or_default().min(MOST_BESIDE);

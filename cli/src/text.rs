@@ -38,7 +38,7 @@ pub(crate) fn start(text: &str, most: usize) -> &str {
     &text[..bytes_within(text.chars(), most)]
 }
 
-/// Returns the number of bytes of the first characters that fit into so many
+/// Returns the number of bytes of the first characters that fit into a number of
 /// columns.
 fn bytes_within(characters: impl Iterator<Item = char>, columns: usize) -> usize {
     let taken = characters.scan(0, |taken, one| {
@@ -97,7 +97,7 @@ pub(crate) fn authors(authors: &[Author]) -> String {
     names.join(", ")
 }
 
-/// Returns the text in lines of at most so many columns, broken between words.
+/// Returns the text in lines of at most `columns`, broken between words.
 /// All but the first begin with `indent`. A wider word is on a separate line.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -143,7 +143,7 @@ pub(crate) fn phrase(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns the text in lines of at most so many columns, all but the first with
+/// Returns the text in lines of at most `columns`, all but the first with
 /// `indent`. They break after blanks, which stay; a wider word is broken where
 /// the line ends.
 pub(crate) fn folded(text: &str, columns: usize, indent: &str) -> Vec<String> {
@@ -172,7 +172,7 @@ pub(crate) fn count(number: u64, one: &str) -> String {
     plural(number, one, &format!("{one}s"))
 }
 
-/// Returns a number of things whose plural has another end: `2 copies`.
+/// Returns a number of things with another plural: `2 copies`.
 pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

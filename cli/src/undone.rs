@@ -170,7 +170,7 @@ fn show_planned(change: &UndoneLines) -> Outcome {
 }
 
 /// Prints the two sides of a change: what it removes, and what it adds. Of each
-/// side at most so many lines are shown.
+/// side at most `most` lines are shown.
 pub(crate) fn sides(before: &str, after: &str, indent: &str, most: usize) -> Outcome {
     let (columns, below) = (terminal::room(), format!("{indent}  "));
     for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {

@@ -76,7 +76,7 @@ pub(crate) fn file_and_version(
     let at = VersionName::resolved(at, client)?;
     let parted = text.filter(|_| at.is_none()).and_then(At::split);
     match parted {
-        // A file whose name has an `@` is meant.
+        // The name of the file has an `@`.
         Some(_) if said.symlink_metadata().is_ok() => Ok((connection.path(said)?, None)),
         Some((path, at)) => {
             let path = connection.path(Path::new(path))?;
@@ -195,7 +195,8 @@ pub(crate) fn verb(kind: VersionKind) -> &'static str {
     }
 }
 
-/// Returns what there is to say about a version beside its author.
+/// Returns the remarks about a version: how its author is known, and what is
+/// special about it.
 pub(crate) fn remarks(version: &Version) -> String {
     let mut remarks = vec![evidence(version.evidence).to_owned()];
     if let Some(from) = &version.from {

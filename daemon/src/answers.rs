@@ -162,19 +162,6 @@ async fn row(
             Reply::RecoveryDelete(recovery(&cx, move |guard| guard.delete(&ask.id)).await?)
         }
 
-        Ask::HookClaude(ask) => {
-            Reply::HookClaude(hook(cx, parts, "claude", ask.input, undo).await?)
-        }
-        Ask::HookCodex(ask) => Reply::HookCodex(hook(cx, parts, "codex", ask.input, undo).await?),
-        Ask::HookGemini(ask) => {
-            Reply::HookGemini(hook(cx, parts, "gemini", ask.input, undo).await?)
-        }
-        Ask::HookCursor(ask) => {
-            Reply::HookCursor(hook(cx, parts, "cursor", ask.input, undo).await?)
-        }
-        Ask::HookOpencode(ask) => {
-            Reply::HookOpencode(hook(cx, parts, "opencode", ask.input, undo).await?)
-        }
         Ask::HookEvent(ask) => {
             Reply::HookEvent(hook(cx, parts, &ask.agent, ask.input, undo).await?)
         }

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::spawn_blocking;
+use touchmark_engine::{Found, ReadOrder, within};
 use touchmark_proto::{
-    ConnectionId, Error, ErrorCode, ErrorData, Hash, Millis, Places, RelPath, native,
+    ClientPath, ConnectionId, Error, ErrorCode, ErrorData, Hash, Millis, Places, RelPath, native,
 };
 
 use crate::config::Config;
 use crate::content;
 use crate::guard::{Guard, Replacer, Umask};
 use crate::inside::Inside;
+use crate::standing::Standing;
 use crate::store::{Reader, Readers};
 use crate::system::proc;
 use crate::time::Timeline;
@@ -50,6 +52,9 @@ pub(crate) struct Context {
     pub(crate) process: Option<u32>,
     /// The mask for new files of the process that started the daemon.
     pub(crate) starters_umask: Umask,
+    /// What the state has of the session that a hook's event names; `None` for
+    /// other requests, and if it names none.
+    pub(crate) standing: Option<Standing>,
     /// The configuration when the request arrived.
     pub(crate) config: Arc<Config>,
     /// The time when the request arrived.
@@ -97,6 +102,46 @@ impl Context {
         };
         let guard = Arc::clone(&self.workspace.guard);
         Replacer::new(guard, self.umask(), is_secret, owner)
+    }
+
+    /// Returns a file's current name, hash, content and modification time,
+    /// whether or not the content may be stored.
+    ///
+    /// # Errors
+    /// `notFound`, `notAFile`, `outsideWorkspace`, `unreadable`, `tooLarge`.
+    pub(crate) async fn on_disk(
+        &self,
+        path: &ClientPath,
+    ) -> Result<(RelPath, Hash, Arc<[u8]>, Millis), Error> {
+        let name = within(path, &self.root_bytes())?;
+        let order = ReadOrder {
+            path: name.clone(),
+            ticket: 0,
+            prefixes: Vec::new(),
+            bytes: true,
+            keep: false,
+            whole: true,
+        };
+        let files = self.workspace.files.clone();
+        let report = aside(move || files.read(&order)).await?;
+        let wrong = |code, message: &str| Err(Error::path(code, &name, message));
+        match (report.outcome.found, report.outcome.bytes) {
+            (Found::File(content), Some(bytes)) => {
+                Ok((name, content.hash, bytes, content.mtime_ms))
+            }
+            (Found::File(_), None) => wrong(ErrorCode::TooLarge, "it is too large"),
+            (Found::Absent, _) => wrong(ErrorCode::NotFound, "there is no such file"),
+            (Found::NotAFile { .. }, _) => wrong(ErrorCode::NotAFile, "it is not a regular file"),
+            (Found::Outside, _) => wrong(
+                ErrorCode::OutsideWorkspace,
+                "the path leads out of the workspace",
+            ),
+            (Found::Unreadable { cause }, _) => wrong(ErrorCode::Unreadable, &cause),
+            (Found::Unstable { .. }, _) => wrong(
+                ErrorCode::Unreadable,
+                "it changes faster than it can be read",
+            ),
+        }
     }
 
     /// Returns the workspace's canonical path, in bytes.

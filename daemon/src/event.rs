@@ -71,7 +71,7 @@ pub enum Event {
         /// The request.
         request: RequestId,
         /// The answer.
-        outcome: Result<Reply, Error>,
+        outcome: Result<Box<Reply>, Error>,
         /// The requests that revert what was begun, if the client no longer
         /// waits for the answer (ATTR-9).
         undo: Vec<Request>,

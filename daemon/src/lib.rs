@@ -49,6 +49,7 @@ mod review;
 pub mod run;
 mod scope;
 pub mod socket;
+mod standing;
 pub mod start;
 pub mod store;
 mod survival;

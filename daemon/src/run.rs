@@ -267,6 +267,7 @@ impl Daemon {
     }
 
     fn take(&mut self, event: Event) {
+        tracing::trace!("takes {event:?}");
         match event {
             Event::Watch(waiting) => {
                 let raw = self.disk.backlog.take(waiting);
@@ -314,7 +315,7 @@ impl Daemon {
                 self.clients.begun(request, undo);
                 self.outbox.push(Say::Answer {
                     request,
-                    answer: outcome.map(|reply| Box::new(self.labelled(reply).into())),
+                    answer: outcome.map(|reply| Box::new(self.labelled(*reply).into())),
                 });
                 self.tell_kept();
             }

@@ -3,31 +3,6 @@
 
 use crate::{FreeJson, SessionId};
 
-macro_rules! hooks {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[apply(request!)]
-        pub struct $name {
-            /// The JSON that the agent passed to its hook, unchanged.
-            pub input: FreeJson,
-        }
-    )*};
-}
-
-hooks! {
-    /// An event of a hook of Claude Code.
-    HookClaude;
-    /// An event of a hook of Codex.
-    HookCodex;
-    /// An event of a hook of Gemini CLI.
-    HookGemini;
-    /// An event of a hook of Cursor.
-    HookCursor;
-    /// An event of opencode's plug-in: `phase`, and the fields of that phase
-    /// (docs/protocol.md).
-    HookOpencode;
-}
-
 /// An event of a hook of any agent.
 #[apply(request!)]
 pub struct HookEvent {

@@ -125,4 +125,4 @@ pub use range::LineRange;
 
 /// The version of the protocol. A client of another version is refused with
 /// `incompatible`.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;

@@ -298,11 +298,6 @@ methods! {
     ModelList: "model/list" => ModelEntries, [UnknownSession];
     SearchGrep: "search/grep" => Matches, [OutsideWorkspace NotAFile NotFound Unreadable];
     ContentsForget: "contents/forget" => Done, [Storage];
-    HookClaude: "hook/claude" => HookPrinted, [];
-    HookCodex: "hook/codex" => HookPrinted, [];
-    HookGemini: "hook/gemini" => HookPrinted, [];
-    HookCursor: "hook/cursor" => HookPrinted, [];
-    HookOpencode: "hook/opencode" => HookPrinted, [];
     HookAck: "hook/ack" => Done, [Storage UnknownClock UnknownSession];
     HookEvent: "hook/event" => HookPrinted, [];
     HookJoin: "hook/join" => HookJoined, [];

@@ -96,7 +96,7 @@ fn bytes_of_frames() {
         ),
     };
     for (message, bytes) in [
-        (&initialize, "01010100000274 6d013101 0000"),
+        (&initialize, "01010100000274 6d013102 0000"),
         (&ask(Request::Ping(Ping {})), "0101010001"),
         (&mark, "01030161 01fb2c01 17 0173 01ff 0100 01 00 00 0102"),
     ] {

@@ -101,7 +101,6 @@ fn every_type_of_the_wire_leaves_room_for_more() {
         "FileRead",
         "Request",
         "ErrorCode",
-        "$name",
         "State",
         "Version",
         "Stale",

@@ -9,6 +9,7 @@
 //! - [`framed`]: a client for the `Content-Length` wire, likewise.
 //! - [`vectors`]: the conformance vectors, to be played on any wire.
 //! - [`sealed`]: a root directory without a compiler and without a network.
+//! - [`shrink`]: finds the shortest list of steps that still fails.
 //! - [`session`]: an agent's session over the JSON lines wire.
 //! - [`snippets`]: the fenced blocks of the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
@@ -57,6 +58,7 @@ pub mod framed;
 pub mod fuse;
 pub mod givenback;
 pub mod hooks;
+pub mod house;
 pub mod http;
 pub mod limits;
 pub mod machine;
@@ -75,6 +77,7 @@ pub mod repeat;
 pub mod rotel;
 pub mod sealed;
 pub mod session;
+pub mod shrink;
 pub mod snippets;
 pub mod stay;
 pub mod stop;

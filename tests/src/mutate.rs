@@ -35,7 +35,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
     vec![
         (
             "initialize",
-            json!({"client": {"name": "m", "version": "1"}, "protocol": 1, "session": "m", "role": "agent"}),
+            json!({"client": {"name": "m", "version": "1"}, "protocol": 2, "session": "m", "role": "agent"}),
         ),
         ("ping", json!({})),
         ("status", json!({})),

@@ -9,13 +9,18 @@ use touchmark_proto::METHODS;
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Adds the names of all test functions below a directory.
+/// Adds the names of all tests below a directory: of functions, and of the cases
+/// that a test reads from a text file (`= NAME`).
 fn tests_below(directory: &Path, names: &mut BTreeSet<String>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
             tests_below(&path, names);
+        } else if name.ends_with(".txt") && directory.starts_with(format!("{TOP}/engine/tests")) {
+            let text = fs::read_to_string(&path).unwrap();
+            let cases = text.lines().filter_map(|line| line.strip_prefix("= "));
+            names.extend(cases.map(str::to_owned));
         } else if name.ends_with(".rs") {
             let mut marked = false;
             for line in fs::read_to_string(&path).unwrap().lines() {

@@ -523,7 +523,10 @@ fn commands_that_print_a_file_are_reads_of_what_they_printed() {
     talk.shell("cat a.txt | head -1").nothing();
     let read = session.ok("file/status", json!({"paths": ["a.txt"]}));
     assert_eq!(text(&read["files"][0], "state"), "unread");
+    // Three letters are too few to tell the line's place.
     talk.shell("sed -n 2p a.txt").nothing();
+    assert_eq!(session.status("a.txt")["mayEdit"], false);
+    talk.shell("cat a.txt").nothing();
     assert_eq!(session.status("a.txt")["mayEdit"], true);
     talk.shell("grep -n three b.txt").nothing();
     assert_eq!(session.status("b.txt")["mayEdit"], true);

@@ -61,6 +61,7 @@ mod hooks_twice;
 mod hooks_windows;
 mod hostile;
 mod hostile_repository;
+mod house;
 mod last_seen;
 mod life;
 mod likely;

@@ -391,28 +391,6 @@ class ClientMethods:
         """
         return await self.call(calls.hook_ack(ack), within=within)
 
-    async def hook_claude(
-        self,
-        input: Any,
-        *,
-        within: Optional[float] = None,
-    ) -> shapes.HookPrinted:
-        """An event of a hook of Claude Code."""
-        return await self.call(calls.hook_claude(input), within=within)
-
-    async def hook_codex(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
-        """An event of a hook of Codex."""
-        return await self.call(calls.hook_codex(input), within=within)
-
-    async def hook_cursor(
-        self,
-        input: Any,
-        *,
-        within: Optional[float] = None,
-    ) -> shapes.HookPrinted:
-        """An event of a hook of Cursor."""
-        return await self.call(calls.hook_cursor(input), within=within)
-
     async def hook_event(
         self,
         agent: str,
@@ -422,26 +400,6 @@ class ClientMethods:
     ) -> shapes.HookPrinted:
         """An event of a hook of any agent."""
         return await self.call(calls.hook_event(agent, input), within=within)
-
-    async def hook_gemini(
-        self,
-        input: Any,
-        *,
-        within: Optional[float] = None,
-    ) -> shapes.HookPrinted:
-        """An event of a hook of Gemini CLI."""
-        return await self.call(calls.hook_gemini(input), within=within)
-
-    async def hook_opencode(
-        self,
-        input: Any,
-        *,
-        within: Optional[float] = None,
-    ) -> shapes.HookPrinted:
-        """An event of opencode's plug-in: `phase`, and the fields of that phase
-        (docs/protocol.md).
-        """
-        return await self.call(calls.hook_opencode(input), within=within)
 
     async def modified_list(
         self,

@@ -671,29 +671,9 @@ def hook_ack(ack: str) -> "Call[shapes.Done]":
     return Call("hook/ack", {"ack": ack})
 
 
-def hook_claude(input: Any) -> "Call[shapes.HookPrinted]":
-    """An event of a hook of Claude Code."""
-    return Call("hook/claude", {"input": input})
-
-
-def hook_codex(input: Any) -> "Call[shapes.HookPrinted]":
-    """An event of a hook of Codex."""
-    return Call("hook/codex", {"input": input})
-
-
-def hook_cursor(input: Any) -> "Call[shapes.HookPrinted]":
-    """An event of a hook of Cursor."""
-    return Call("hook/cursor", {"input": input})
-
-
 def hook_event(agent: str, input: Any) -> "Call[shapes.HookPrinted]":
     """An event of a hook of any agent."""
     return Call("hook/event", {"agent": agent, "input": input})
-
-
-def hook_gemini(input: Any) -> "Call[shapes.HookPrinted]":
-    """An event of a hook of Gemini CLI."""
-    return Call("hook/gemini", {"input": input})
 
 
 def hook_join(
@@ -714,13 +694,6 @@ def hook_join(
         "client": client,
         "tool": tool,
     })
-
-
-def hook_opencode(input: Any) -> "Call[shapes.HookPrinted]":
-    """An event of opencode's plug-in: `phase`, and the fields of that phase
-    (docs/protocol.md).
-    """
-    return Call("hook/opencode", {"input": input})
 
 
 def initialize(

@@ -376,18 +376,6 @@ class ClientMethods:
         """
         return self.call(calls.hook_ack(ack), within=within)
 
-    def hook_claude(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
-        """An event of a hook of Claude Code."""
-        return self.call(calls.hook_claude(input), within=within)
-
-    def hook_codex(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
-        """An event of a hook of Codex."""
-        return self.call(calls.hook_codex(input), within=within)
-
-    def hook_cursor(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
-        """An event of a hook of Cursor."""
-        return self.call(calls.hook_cursor(input), within=within)
-
     def hook_event(
         self,
         agent: str,
@@ -397,16 +385,6 @@ class ClientMethods:
     ) -> shapes.HookPrinted:
         """An event of a hook of any agent."""
         return self.call(calls.hook_event(agent, input), within=within)
-
-    def hook_gemini(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
-        """An event of a hook of Gemini CLI."""
-        return self.call(calls.hook_gemini(input), within=within)
-
-    def hook_opencode(self, input: Any, *, within: Optional[float] = None) -> shapes.HookPrinted:
-        """An event of opencode's plug-in: `phase`, and the fields of that phase
-        (docs/protocol.md).
-        """
-        return self.call(calls.hook_opencode(input), within=within)
 
     def modified_list(
         self,

@@ -12,7 +12,7 @@ from .names import on_the_wire
 from .refusals import BY_CODE, TooLarge
 from .shapes import Event
 
-PROTOCOL = 1
+PROTOCOL = 2
 # The largest message, in bytes (LIM-1).
 MAX_MESSAGE = 16 << 20
 # The maximum number of events that are queued until they are read.

@@ -609,7 +609,7 @@ var Daemon = class {
   }
   async ask(input, until) {
     const connection = await this.#dial(until);
-    const answer = await connection.call("hook/opencode", { input }, left(until));
+    const answer = await connection.call("hook/event", { agent: "opencode", input }, left(until));
     const said = JSON.parse(answer.stdout || "{}");
     const ack = answer.ack;
     const delivered = () => {

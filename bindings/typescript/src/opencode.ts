@@ -1,4 +1,4 @@
-// The opencode plug-in. It sends what happens to the daemon (`hook/opencode`)
+// The opencode plug-in. It sends what happens to the daemon (`hook/event`)
 // and does what the answer says; the daemon has the rules. The plug-in never
 // blocks the agent: after 150 ms, without a daemon, or on an error, it does
 // nothing.
@@ -58,7 +58,7 @@ class Daemon {
 
   async ask(input: Fields, until: number): Promise<Wanted> {
     const connection = await this.#dial(until);
-    const answer = (await connection.call("hook/opencode", { input }, left(until))) as { stdout: string; ack?: string | null };
+    const answer = (await connection.call("hook/event", { agent: "opencode", input }, left(until))) as { stdout: string; ack?: string | null };
     const said = JSON.parse(answer.stdout || "{}") as { deny?: string; append?: string };
     const ack = answer.ack;
     const delivered = () => {

@@ -18,7 +18,7 @@ const code = (expected) => (error) => {
   return true;
 };
 
-const hello = { result: { server: { name: "touchmark", version: "0" }, protocol: 1, workspace: "/", clock: "1:1", capabilities: [] } };
+const hello = { result: { server: { name: "touchmark", version: "0" }, protocol: 2, workspace: "/", clock: "1:1", capabilities: [] } };
 
 test("a session reads, is told what others changed, and writes what it has seen", inWorld({ "a.txt": "one\n" }, async (world) => {
   const session = await Session.open("s", world.options);

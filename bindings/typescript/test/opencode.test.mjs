@@ -113,7 +113,7 @@ test("every hook tells the daemon what it is about, in the agent's words", inOwn
   await host.event("file.watcher.updated", { file: "a.txt" });
   await host.event("session.deleted", { info: { id: "ses_1" } });
   const heard = server.heard.map(({ method, params }) => {
-    assert.equal(method, "hook/opencode");
+    assert.equal(method, "hook/event");
     assert.equal(params.input.cwd, world.root);
     const { cwd, ...rest } = params.input;
     return rest;
@@ -201,7 +201,7 @@ test("a file's own workspace is told, what is outside of all passes in silence",
 }));
 
 const schema = JSON.parse(readFileSync(new URL("../../../docs/protocol.schema.json", import.meta.url), "utf8"));
-test("with a daemon: a stale file is not written, and a change is told once", { skip: !("hook/opencode" in schema.methods) && "this daemon has no hooks" }, inOwnWorld({ "a.txt": "one\n" }, async (world) => {
+test("with a daemon: a stale file is not written, and a change is told once", { skip: !("hook/event" in schema.methods) && "this daemon has no hooks" }, inOwnWorld({ "a.txt": "one\n" }, async (world) => {
   // The daemon is started before the agent, so that it receives the first hook.
   (await touchmark.connect(world.options)).close();
   const host = await Host.start(world.root);

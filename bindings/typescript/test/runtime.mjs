@@ -11,7 +11,7 @@ Object.assign(process.env, world.environment);
 const said = { before: { deny: "changed" }, after: { append: "more" } };
 const server = await standIn(world, ({ method, params }) => {
   const stdout = JSON.stringify(said[params.input?.phase] ?? {});
-  return { result: method === "hook/opencode" ? { stdout, stderr: "", exit: 0, ack: "1" } : {} };
+  return { result: method === "hook/event" ? { stdout, stderr: "", exit: 0, ack: "1" } : {} };
 });
 const plugin = await import("../opencode/touchmark.js");
 assert.deepEqual(Object.keys(plugin), ["TouchmarkPlugin"]);

@@ -149,12 +149,11 @@ fn checkpoints_of(context: &Context, session: Option<&SessionId>) -> Outcome {
         };
         return connection.json(Reply::CheckpointList(rows));
     }
-    if prompts.is_empty() {
-        return context.say("no checkpoints");
-    }
     prompts.sort_by_key(|prompt| prompt.row.clock.n);
-    count_changes(client, &mut prompts)?;
-    output::lines(&list_lines(&prompts, &View::here()))
+    if !prompts.is_empty() {
+        count_changes(client, &mut prompts)?;
+    }
+    context.list(&list_lines(&prompts, &View::here()), "no checkpoints")
 }
 
 /// Counts what each session changed after each of its checkpoints. `prompts` are

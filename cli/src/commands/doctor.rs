@@ -242,7 +242,7 @@ mod tests {
     fn a_clock_that_was_set_is_no_want_of_coverage() {
         let set = format!("{} went ahead", Degraded::CLOCK);
         let status = json!({
-            "pid": 1, "version": "0", "protocol": 1, "workspace": "/w", "clock": "1:1",
+            "pid": 1, "version": "0", "protocol": 2, "workspace": "/w", "clock": "1:1",
             "uptimeMs": 1, "trackedFiles": 0, "watchedDirectories": 0, "sessions": 0,
             "connections": 1, "openEdits": 0, "backend": "inotify", "rssBytes": 0,
             "counters": {"events": 0, "versions": 0, "fences": 0, "overflows": 0,

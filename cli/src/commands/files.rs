@@ -11,7 +11,7 @@ use touchmark_client::proto::{FileState, Reply, SessionId, State};
 
 use crate::complete;
 use crate::context::{self, Context, all_sessions};
-use crate::output::{self, Outcome};
+use crate::output::Outcome;
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{authors, called, count, path};
@@ -82,14 +82,11 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             }
         }
     }
-    let lines = lines(&found, &View::here());
-    if lines.is_empty() {
-        return context.say(match options.stale {
-            true => "no copy is out of date",
-            false => "no file was read",
-        });
-    }
-    output::lines(&lines)
+    let empty = match options.stale {
+        true => "no copy is out of date",
+        false => "no file was read",
+    };
+    context.list(&lines(&found, &View::here()), empty)
 }
 
 /// Returns all files of a session, over all pages.

@@ -25,7 +25,7 @@ const MOST_CAUSE: usize = 160;
 
 /// Workspace, state, process, who started it, time since the start, memory,
 /// watches, sessions, time since the last use and until the end, what is
-/// stored; what holds it and what is wrong.
+/// stored; what keeps the daemon running, and what is wrong.
 const TABLE: Table = Table::new(&[
     Step::Middle(0, 30),
     Step::Out(9),
@@ -79,10 +79,10 @@ fn status(context: &Context) -> Outcome {
     if context.global.json {
         return context.json(&json_of(&all));
     }
-    if all.is_empty() {
-        return context.say("no workspaces");
+    match all.is_empty() {
+        true => context.say("no workspaces"),
+        false => output::lines(&lines(&all, &View::here())),
     }
-    output::lines(&lines(&all, &View::here()))
 }
 
 /// Whether a workspace has a daemon.
@@ -251,7 +251,7 @@ impl WorkspaceRow {
         }
     }
 
-    /// Returns what holds the daemon, and what is wrong.
+    /// Returns what keeps the daemon running, and what is wrong.
     fn remark(&self) -> Cell {
         if let Some(problem) = &self.problem {
             return (style::WARN, escaped(problem, MOST_CAUSE));

@@ -52,19 +52,13 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         let client = context.connect(&workspace)?;
         let session = context::meant(&client, &forgotten)?;
         client.call(SessionClose::new(session).forget(true))?;
-        return tell(
-            context,
-            "session",
-            &format!("removed: what {said} has read and stored"),
-        );
+        let text = format!("removed: what {said} has read and stored");
+        return context.tell(&json!({ "forgotten": "session" }), &text);
     }
     if options.selected.contents {
         context.connect(&workspace)?.call(ContentsForget {})?;
-        return tell(
-            context,
-            "contents",
-            &format!("removed: the contents stored for {name}"),
-        );
+        let text = format!("removed: the contents stored for {name}");
+        return context.tell(&json!({ "forgotten": "contents" }), &text);
     }
     if options.selected.vanished {
         return vanished(context, &workspace.places, options.recovered);
@@ -86,7 +80,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
         true => format!("removed: everything stored for {name}"),
         false => format!("nothing is stored for {name}"),
     };
-    tell(context, "all", &said)
+    context.tell(&json!({ "forgotten": "all" }), &said)
 }
 
 fn vanished(context: &Context, own: &Places, recovered: bool) -> Outcome {
@@ -112,11 +106,4 @@ fn vanished(context: &Context, own: &Places, recovered: bool) -> Outcome {
         "recovered contents of {} may be stored nowhere else: add --recovered to remove them, too",
         named.join(", ")
     )))
-}
-
-fn tell(context: &Context, what: &str, said: &str) -> Outcome {
-    if context.global.json {
-        return context.json(&json!({ "forgotten": what }));
-    }
-    context.say(said)
 }

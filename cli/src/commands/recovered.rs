@@ -11,7 +11,7 @@ use touchmark_client::proto::writes::{
 };
 
 use crate::context::Context;
-use crate::output::{self, Outcome};
+use crate::output::Outcome;
 use crate::pager::harmless;
 use crate::style::{self, paint};
 use crate::system::terminal::is_terminal;
@@ -74,9 +74,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
 
 fn list(context: &Context, id: Option<String>) -> Outcome {
     match context.open()?.answer(RecoveryList { id })? {
+        Some(found) => context.list(&lines(&found.items, &View::here()), "nothing is stored"),
         None => Ok(()),
-        Some(found) if found.items.is_empty() => context.say("nothing is stored"),
-        Some(found) => output::lines(&lines(&found.items, &View::here())),
     }
 }
 

@@ -72,15 +72,14 @@ fn uninstall(context: &Context) -> Outcome {
     let service = installed(context)?;
     let manager = Manager::reach()?;
     let was = service.uninstall(&manager)?;
-    if context.global.json {
-        return context.json(&json!({ "uninstalled": was }));
-    }
     let name = directory(&service.workspace);
-    context.say(&if was {
-        format!("uninstalled: the service for {name}; clients start the daemon by themselves")
-    } else {
-        format!("no service is installed for {name}")
-    })
+    let text = match was {
+        true => {
+            format!("uninstalled: the service for {name}; clients start the daemon by themselves")
+        }
+        false => format!("no service is installed for {name}"),
+    };
+    context.tell(&json!({ "uninstalled": was }), &text)
 }
 
 /// Returns the service of the workspace, which may no longer exist.

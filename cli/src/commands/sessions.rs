@@ -7,7 +7,7 @@ use touchmark_client::proto::Reply;
 use touchmark_client::proto::sessions::{SessionRow, SessionRows};
 
 use crate::context::{Context, all_sessions};
-use crate::output::{self, Outcome};
+use crate::output::Outcome;
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
 use crate::text::{called, count, escaped, session};
@@ -32,10 +32,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
         let more = None;
         return connection.json(Reply::SessionList(SessionRows { sessions, more }));
     }
-    if sessions.is_empty() {
-        return context.say("no sessions");
-    }
-    output::lines(&lines(&sessions, &View::here()))
+    context.list(&lines(&sessions, &View::here()), "no sessions")
 }
 
 /// Returns one line for each session.

@@ -30,18 +30,13 @@ fn start(context: &Context, workspace: &Workspace, ran: bool) -> Outcome {
     }
     let client: Client = context.connect(workspace)?;
     let status = client.call(Status {})?;
-    if context.global.json {
-        return context.json(&json!({
-            "pid": status.pid,
-            "workspace": status.workspace,
-            "socket": workspace.socket().to_string_lossy(),
-            "started": !ran,
-        }));
-    }
+    let facts = json!({
+        "pid": status.pid,
+        "workspace": status.workspace,
+        "socket": workspace.socket().to_string_lossy(),
+        "started": !ran,
+    });
     let did = if ran { "runs already" } else { "started" };
-    context.say(&format!(
-        "{did}: daemon {} for {}",
-        status.pid,
-        directory(&workspace.root)
-    ))
+    let name = directory(&workspace.root);
+    context.tell(&facts, &format!("{did}: daemon {} for {name}", status.pid))
 }

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     survival: bool,
 }
 
-/// The model gives way first, then the lines, which the shares name as well.
+/// The model becomes narrower first, then the lines: the shares have them, too.
 const SURVIVAL: Table = Table::new(&[
     Step::Middle(1, 12),
     Step::Out(2),

@@ -27,15 +27,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     }
     let workspace = context.workspace()?;
     let ran = end(&workspace)?;
-    if context.global.json {
-        return context.json(&json!({ "stopped": ran }));
-    }
     let name = directory(&workspace.root);
-    context.say(&if ran {
-        format!("ended: the daemon for {name}")
-    } else {
-        format!("no daemon runs for {name}")
-    })
+    let text = match ran {
+        true => format!("ended: the daemon for {name}"),
+        false => format!("no daemon runs for {name}"),
+    };
+    context.tell(&json!({ "stopped": ran }), &text)
 }
 
 /// Ends every daemon of this user. One that does not end does not keep the

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::output::{self, Outcome};
 use crate::ui::{self, End, browser};
 
-/// A page in the browser: who holds what, what changed, and what to keep.
+/// A page in the browser: who has read what, what changed, and what to keep.
 ///
 /// It is served to you alone, on this machine, until the page is closed or
 /// Ctrl-C is pressed. The address that is printed works once.

@@ -15,7 +15,7 @@ use crate::complete;
 use crate::confirm;
 use crate::context::{self, Connection, Context};
 use crate::likely;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{Failure, Outcome};
 use crate::table::View;
 use crate::text::{authors, count};
 use crate::timeline::{self, LogRow};
@@ -278,8 +278,6 @@ fn list(connection: &Connection<'_>) -> Outcome {
     let kinds = [ActivityKind::Undo, ActivityKind::Redo];
     let undos = timeline::actions(client, &kinds, None)?.into_iter();
     let rows: Vec<LogRow> = undos.map(|row| LogRow::Action(row.into())).collect();
-    match rows.is_empty() {
-        true => context.say("nothing was undone"),
-        false => output::lines(&timeline::lines(&rows, false, &View::here())),
-    }
+    let lines = timeline::lines(&rows, false, &View::here());
+    context.list(&lines, "nothing was undone")
 }

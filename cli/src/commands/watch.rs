@@ -44,7 +44,7 @@ const HEADER: Duration = Duration::from_secs(2);
 /// its duration have passed.
 const REST: u32 = 20;
 
-/// How long to wait for events in a pipe. It has no effect beside waking up.
+/// How long to wait for events in a pipe. Its end has no effect.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// How long a daemon may be away, as in a restart, before the feed ends.
@@ -128,23 +128,17 @@ fn lost() -> Failure {
     .into()
 }
 
-/// Where the feed is written.
-enum Out {
-    /// A pipe or a file: each line once.
-    Lines,
-    /// A terminal: the newest lines again and again.
-    Frame(Frame),
-}
-
 /// The feed as it is written.
 struct Screen<'a> {
     context: &'a Context,
     workspace: &'a Workspace,
-    out: Out,
+    /// What a terminal shows, redrawn again and again; `None` in a pipe or a file,
+    /// where each line is written once.
+    frame: Option<Frame>,
     fold: Fold,
-    /// When the newest event came.
+    /// When the newest event arrived.
     newest: Instant,
-    /// When the oldest event that `fold` holds back came.
+    /// When the oldest event arrived that `fold` has not returned yet.
     held: Option<Instant>,
     /// Events up to this fact were shown as the past.
     shown: u64,
@@ -161,10 +155,7 @@ impl<'a> Screen<'a> {
         Self {
             context,
             workspace,
-            out: match redraws {
-                true => Out::Frame(Frame::default()),
-                false => Out::Lines,
-            },
+            frame: redraws.then(Frame::default),
             fold: Fold::default(),
             newest: Instant::now(),
             held: None,
@@ -191,9 +182,9 @@ impl<'a> Screen<'a> {
             entries.extend(self.fold.push(&event, time));
         }
         entries.extend(self.fold.flush());
-        match &mut self.out {
-            Out::Frame(frame) => frame.header = header,
-            Out::Lines => {
+        match &mut self.frame {
+            Some(frame) => frame.header = header,
+            None => {
                 if let Some(header) = header {
                     output::line(&header.line(None))?;
                     if header.files == 0 && entries.is_empty() {
@@ -216,10 +207,7 @@ impl<'a> Screen<'a> {
 
     /// Returns how long to wait for the next event.
     fn wait(&self) -> Duration {
-        let idle = match self.out {
-            Out::Frame(_) => PACE,
-            Out::Lines => IDLE,
-        };
+        let idle = self.frame.as_ref().map_or(IDLE, |_| PACE);
         let drawn = self.drawn.map(|drawn| drawn.elapsed());
         let undrawn = drawn.and_then(|past| PICTURE.checked_sub(past));
         let held = self.fold.wait();
@@ -275,10 +263,14 @@ impl<'a> Screen<'a> {
         let (Some(client), true) = (client, self.changed && begun >= self.due) else {
             return Ok(());
         };
-        if matches!(&self.out, Out::Frame(frame) if frame.header.is_some()) {
-            let header = self.header(client)?;
-            if let Out::Frame(frame) = &mut self.out {
-                frame.header = Some(header);
+        if self
+            .frame
+            .as_ref()
+            .is_some_and(|frame| frame.header.is_some())
+        {
+            let header = Some(self.header(client)?);
+            if let Some(frame) = &mut self.frame {
+                frame.header = header;
             }
         }
         self.changed = false;
@@ -305,9 +297,9 @@ impl<'a> Screen<'a> {
             ..View::here()
         });
         for entry in entries {
-            match &mut self.out {
-                Out::Frame(frame) => frame.push(entry),
-                Out::Lines => output::line(&layout.line(&entry, Time::OfDay))?,
+            match &mut self.frame {
+                Some(frame) => frame.push(entry),
+                None => output::line(&layout.line(&entry, Time::OfDay))?,
             }
         }
         Ok(())
@@ -333,7 +325,7 @@ impl<'a> Screen<'a> {
         if self.drawn.is_some_and(|drawn| drawn.elapsed() < PICTURE) {
             return Ok(());
         }
-        let (Out::Frame(frame), Some((columns, rows))) = (&mut self.out, terminal::size()) else {
+        let (Some(frame), Some((columns, rows))) = (&mut self.frame, terminal::size()) else {
             return Ok(());
         };
         let hint = wrapped(HINT, columns, "");

@@ -9,7 +9,7 @@ use touchmark_client::proto::worktrees::{
 };
 
 use crate::context::Context;
-use crate::output::{self, Outcome};
+use crate::output::Outcome;
 use crate::style::{self, paint};
 use crate::table::{Step, Table, View};
 use crate::text::{MAX_NAME, authors, count, cut, path, range};
@@ -33,10 +33,8 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let Some(rows) = context.open()?.answer(WorktreeList::new())? else {
         return Ok(());
     };
-    if rows.worktrees.is_empty() {
-        return context.say("the workspace is in no git repository of yours");
-    }
-    output::lines(&lines(&rows.worktrees, &View::here()))
+    let lines = lines(&rows.worktrees, &View::here());
+    context.list(&lines, "the workspace is in no git repository of yours")
 }
 
 /// Returns one text for each worktree, followed by its overlapping files.
@@ -102,7 +100,7 @@ fn state(row: &WorktreeRow) -> (Style, String) {
     }
 }
 
-/// Returns what is said of an overlapping file, behind its name.
+/// Returns the text after the name of an overlapping file.
 fn said(overlap: &WorktreeOverlap) -> String {
     let there = match overlap.removed {
         Some(true) => "removed there".to_owned(),

@@ -57,7 +57,7 @@ pub(crate) enum Note {
     Lines(LineRange),
     /// The content differs from what the session read before.
     SinceChanged,
-    /// The number of paths beside the one that is shown.
+    /// The number of paths in addition to the one that is shown.
     More(usize),
     /// The author that was shown for the corrected version; `None` if it is no
     /// longer known.

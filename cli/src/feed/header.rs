@@ -1,4 +1,5 @@
-//! The line above the entries: the workspace, and what there is to look at.
+//! The line above the entries: the workspace, with counts of stale copies and of
+//! changes to review.
 
 use touchmark_client::proto::daemon::StatusReport;
 use touchmark_client::proto::review::ReviewHunks;

@@ -24,10 +24,11 @@ const COUNTS: usize = 9;
 /// The gap between two columns.
 const GAP: usize = 2;
 
-/// The least room for a path beside its remarks. With less, they are put below.
+/// The least number of columns for a path on one line with its remarks. With
+/// less, the remarks are on lines below.
 const LEAST: usize = 16;
 
-/// The least room for a path beside its line counts.
+/// The least number of columns for a path on one line with its line counts.
 const LEAST_PATH: usize = 8;
 
 /// A day in milliseconds.
@@ -160,7 +161,7 @@ struct Line {
     gap: usize,
 }
 
-/// The indentation of remarks below their line: behind the time.
+/// The indentation of remarks below their line: the width of the time.
 const BELOW: usize = 8;
 
 impl Line {

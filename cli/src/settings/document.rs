@@ -317,7 +317,7 @@ pub(super) fn remove(
             format!("{}{}{}", &text[..comma], &text[kept..gap], &text[end..])
         }
         _ => {
-            // The first item of a line leaves no blank behind.
+            // After the first item of a line, the blank is removed, too.
             let blank = text[cut..].len() - text[cut..].trim_start_matches(' ').len();
             let blank = if index == 0 && gap == container.open {
                 blank

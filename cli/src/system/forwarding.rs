@@ -68,7 +68,7 @@ impl Forwarding {
                     });
                 }
                 while let Some(answer) = asked.recv().await {
-                    // Whoever was woken by the same look at the system is first.
+                    // The tasks that the same poll has woken run first.
                     for _ in 0..2 {
                         tokio::task::yield_now().await;
                     }

@@ -133,7 +133,7 @@ fn open(workspace: &Workspace, since: Option<Clock>) -> Result<(Feed, Next), Err
         since,
         ..Subscribe::new()
     };
-    // No patience: that the daemon is gone is to be reported.
+    // No time limit: the page shows at once that the daemon has exited.
     let feed = Feed::open(workspace.clone(), hello(), wanted, Duration::ZERO)?;
     // Where the daemon no longer knew the clock, the feed begins at another.
     let next = match since.is_some() && feed.since() != since {

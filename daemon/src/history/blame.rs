@@ -111,7 +111,7 @@ impl Past {
             return None;
         }
         let hash = asked.hash;
-        let content = match self.on_disk(path).await {
+        let content = match self.cx.on_disk(path).await {
             Ok((_, now, bytes, _)) if now == hash => bytes,
             _ => self.look(move |log| chain::held(log, &hash)).await.ok()??,
         };

@@ -38,7 +38,7 @@ impl Past {
         let at = ask.at.unwrap_or(At::Now);
         if at == At::Now {
             let versions = self.versions(&ask.path, &current).await?;
-            let (name, hash, bytes, _) = self.on_disk(&ask.path).await?;
+            let (name, hash, bytes, _) = self.cx.on_disk(&ask.path).await?;
             let newest = versions.last();
             let newest = newest.filter(|newest| newest.hash == Some(hash));
             let path = newest.map_or(name, |newest| newest.path.clone());
@@ -93,7 +93,7 @@ impl Past {
         // The version may be the file's current content, which needs no stored
         // copy. A secret is not returned even then.
         let path = spoken(&version.path);
-        match self.on_disk(&path).await {
+        match self.cx.on_disk(&path).await {
             Ok((_, now, bytes, _)) if now == hash && !is_secret => Ok(bytes),
             _ => Err(self.not_kept(&version, is_secret)),
         }

@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 use touchmark_engine::history::Step;
-use touchmark_engine::{Found, ReadOrder, within};
+use touchmark_engine::within;
 use touchmark_proto::{
     Author, ClientPath, Clock, Error, ErrorCode, ErrorData, Evidence, Hash, Millis, RelPath,
     Version, VersionKind,
@@ -64,12 +64,12 @@ impl Past {
         let newest = chain.versions.last().map(|version| version.hash);
         match newest {
             None => {
-                let (name, hash, bytes, time) = self.on_disk(path).await?;
+                let (name, hash, bytes, time) = self.cx.on_disk(path).await?;
                 chain.versions.push(unnamed(name, hash, &bytes, time));
                 chain.steps.push(Step::Held(bytes));
             }
             Some(Some(wanted)) if chain.steps.last() == Some(&Step::NotKept) => {
-                if let Ok((_, hash, bytes, _)) = self.on_disk(path).await
+                if let Ok((_, hash, bytes, _)) = self.cx.on_disk(path).await
                     && hash == wanted
                     && let Some(last) = chain.steps.last_mut()
                 {
@@ -95,43 +95,6 @@ impl Past {
             known: None,
             root: &self.cx.workspace.root,
             verifies: false,
-        }
-    }
-
-    /// Returns a file's current name, hash, content and modification time,
-    /// whether or not the content may be stored.
-    async fn on_disk(
-        &self,
-        path: &ClientPath,
-    ) -> Result<(RelPath, Hash, Arc<[u8]>, Millis), Error> {
-        let name = self.name(path)?;
-        let order = ReadOrder {
-            path: name.clone(),
-            ticket: 0,
-            prefixes: Vec::new(),
-            bytes: true,
-            keep: false,
-            whole: true,
-        };
-        let files = self.cx.workspace.files.clone();
-        let report = aside(move || files.read(&order)).await?;
-        let wrong = |code, message: &str| Err(Error::path(code, &name, message));
-        match (report.outcome.found, report.outcome.bytes) {
-            (Found::File(content), Some(bytes)) => {
-                Ok((name, content.hash, bytes, content.mtime_ms))
-            }
-            (Found::File(_), None) => wrong(ErrorCode::TooLarge, "it is too large"),
-            (Found::Absent, _) => wrong(ErrorCode::NotFound, "there is no such file"),
-            (Found::NotAFile { .. }, _) => wrong(ErrorCode::NotAFile, "it is not a regular file"),
-            (Found::Outside, _) => wrong(
-                ErrorCode::OutsideWorkspace,
-                "the path leads out of the workspace",
-            ),
-            (Found::Unreadable { cause }, _) => wrong(ErrorCode::Unreadable, &cause),
-            (Found::Unstable { .. }, _) => wrong(
-                ErrorCode::Unreadable,
-                "it changes faster than it can be read",
-            ),
         }
     }
 

@@ -13,6 +13,7 @@ use rows::AGENTS;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use touchmark_proto::SessionId;
 use touchmark_proto::hooks::HookPrinted;
 
 use super::happened::{Happened, Verdict};
@@ -303,6 +304,11 @@ impl Agent {
     /// names, or in the agent's working directory.
     pub(super) fn place(&self, input: &Value) -> Option<PathBuf> {
         read::place(self, input)
+    }
+
+    /// Returns the session that an event names.
+    pub(super) fn session(&self, input: &Value) -> Option<SessionId> {
+        Some(read::sessions(&self.fields, input).ok()?.0)
     }
 
     /// Translates an event of this agent from its JSON.

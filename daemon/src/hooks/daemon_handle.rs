@@ -2,7 +2,7 @@
 //! through the loop's channel.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use touchmark_proto::files::FileStatus;
@@ -12,11 +12,11 @@ use touchmark_proto::{
 
 use super::memory::Memory;
 use super::notice;
-use super::standing::Standing;
 use crate::config::{Gate, Unsaved};
 use crate::context::{Context, aside};
 use crate::fill::Contents;
 use crate::scope::Sweeper;
+use crate::standing::Standing;
 use crate::system::clock;
 use crate::worktrees::Worktrees;
 
@@ -43,6 +43,9 @@ pub(crate) struct DaemonHandle {
     pub(crate) worktrees: Arc<Worktrees>,
     /// Compares the files of the workspace for commands.
     pub(crate) sweeper: Arc<Sweeper>,
+    /// What the state had of the session when the event arrived, until it was
+    /// used.
+    arrived: Arc<Mutex<Option<Standing>>>,
     /// The configuration for hooks.
     pub(crate) settings: Settings,
     /// How long the system had been running when the event arrived.
@@ -63,6 +66,7 @@ impl DaemonHandle {
             worktrees: cx.config.worktrees_notice,
         };
         Self {
+            arrived: Arc::new(Mutex::new(cx.standing.clone())),
             cx,
             memory,
             worktrees,
@@ -93,12 +97,31 @@ impl DaemonHandle {
             memory: Arc::clone(&self.memory),
             worktrees: Arc::clone(&self.worktrees),
             sweeper: Arc::clone(&self.sweeper),
+            arrived: Arc::clone(&self.arrived),
             settings: self.settings,
             running: self.running,
         }
     }
 
+    /// Returns the hash and the bytes of a file on disk, unless they are too many
+    /// to be stored.
+    pub(super) async fn bytes(&self, path: &ClientPath) -> Option<(Hash, Arc<[u8]>)> {
+        let (_, hash, bytes, _) = self.cx.on_disk(path).await.ok()?;
+        let is_small = bytes.len() as u64 <= self.cx.config.contents_file;
+        is_small.then_some((hash, bytes))
+    }
+
+    /// Returns what the state has of a session. For the first question about the
+    /// session that the event names, it is what arrived with the event.
     pub(super) async fn standing(&self, session: &SessionId) -> Standing {
+        let take = || {
+            let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
+            arrived.take()
+        };
+        let arrived = take();
+        if let Some(arrived) = arrived.filter(|one| one.session.as_ref() == Some(session)) {
+            return arrived;
+        }
         let session = session.clone();
         let standing = self
             .cx

@@ -29,10 +29,8 @@ mod patch;
 mod rules;
 mod running;
 mod scopes;
-mod shell;
 mod shell_patch;
 mod shown;
-mod standing;
 mod twice;
 mod unanswered;
 mod undone;
@@ -42,8 +40,8 @@ use std::path::PathBuf;
 
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use touchmark_proto::Request;
-use touchmark_proto::hooks::{HookJoin, HookJoined, HookPrinted};
+use touchmark_proto::hooks::{HookEvent, HookJoin, HookJoined, HookPrinted};
+use touchmark_proto::{Request, SessionId};
 
 use crate::config::Unsaved;
 pub(crate) use agent::Agent;
@@ -78,6 +76,14 @@ fn silence() -> HookPrinted {
 /// hook's command.
 pub fn place(agent: &str, input: &Value) -> Option<PathBuf> {
     Agent::named(agent)?.speaker(input).place(input)
+}
+
+/// Returns the session that an event names; `None` if it is not understood. A
+/// sub-agent's event may name its parent's.
+pub(crate) fn session(ask: &HookEvent) -> Option<SessionId> {
+    Agent::named(&ask.agent)?
+        .speaker(&ask.input.0)
+        .session(&ask.input.0)
 }
 
 /// Processes an event that arrived through the hook of `hook`. Returns what the

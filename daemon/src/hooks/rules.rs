@@ -442,7 +442,7 @@ async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
 async fn abort_left(
     daemon: &DaemonHandle,
     session: &SessionId,
-    standing: &super::standing::Standing,
+    standing: &crate::standing::Standing,
 ) {
     for call in &standing.edits {
         daemon.memory.recall(session, call);
@@ -468,7 +468,7 @@ async fn abort_left(
 async fn never_ran(
     daemon: &DaemonHandle,
     session: &SessionId,
-    standing: &super::standing::Standing,
+    standing: &crate::standing::Standing,
     is_one: impl Fn(&String) -> bool,
 ) {
     for call in standing.edits.iter().filter(|call| is_one(call)) {

@@ -344,7 +344,7 @@ pub(super) async fn came_back(daemon: &DaemonHandle, session: &SessionId, call: 
     if let Some(time) = not_before {
         daemon.cx.inside.feed(Input::CommandBegan {
             command: running.window.clone(),
-            time: time,
+            time,
         });
     }
     let mut left = open_left(daemon, &running, &hook, taken, &HashSet::new()).await;

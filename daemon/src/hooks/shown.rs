@@ -192,9 +192,7 @@ fn whole(output: &str, files: &[File<'_>], lines: &[Lines<'_>], seen: &mut [Vec<
     if others.any(|(_, lines)| has_part(lines)) {
         return;
     }
-    if let (Some(lines), Some(seen)) = (lines.get(found), seen.get_mut(found))
-        && lines.weight(0, lines.lines.len()) >= runs::RUN_LETTERS
-    {
+    if let Some(seen) = seen.get_mut(found) {
         seen.iter_mut().take(shown).for_each(|seen| *seen = true);
     }
 }

@@ -162,7 +162,7 @@ impl Daemon {
         self.storage.store.forget_contents(move || {
             let _loop_has_ended = events.send(Event::Answered {
                 request,
-                outcome: Ok(Reply::ContentsForget(Done {})),
+                outcome: Ok(Box::new(Reply::ContentsForget(Done {}))),
                 undo: Vec::new(),
             });
         });

@@ -12,12 +12,19 @@ use super::Daemon;
 use crate::answers::{Answer, answer};
 use crate::context::Context;
 use crate::event::Event;
+use crate::hooks;
 use crate::inside::Inside;
+use crate::standing::Standing;
 
 impl Daemon {
     /// Answers a request in a separate task.
     pub(super) fn answer_aside(&mut self, request: RequestId, ask: ForShell) {
-        let cx = self.context(request);
+        let mut cx = self.context(request);
+        let session = match &ask {
+            ForShell::HookEvent(ask) => hooks::session(ask),
+            _ => None,
+        };
+        cx.standing = session.map(|session| Standing::of(self.engine.state(), &session));
         let (parts, events) = (Arc::clone(&self.parts), self.events.clone());
         tokio::spawn(async move {
             // The client receives an answer even if the request makes the task
@@ -33,7 +40,7 @@ impl Daemon {
             });
             let _loop_has_ended = events.send(Event::Answered {
                 request,
-                outcome,
+                outcome: outcome.map(Box::new),
                 undo,
             });
         });
@@ -51,6 +58,7 @@ impl Daemon {
             client: asked.map_or(ConnectionId(0), |asked| asked.connection),
             process,
             starters_umask: self.options.umask,
+            standing: None,
             config: Arc::clone(&self.options.config),
             now: self.workspace.time.now(),
             epoch: self.engine.state().epoch,

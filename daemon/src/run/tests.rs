@@ -135,7 +135,7 @@ async fn says_who_it_is_and_leaves_nothing_behind() {
     let answer = client
         .call(
             "initialize",
-            json!({"client": {"name": "t", "version": "0"}, "protocol": 1}),
+            json!({"client": {"name": "t", "version": "0"}, "protocol": 2}),
         )
         .await;
     assert_eq!(

@@ -9,6 +9,7 @@
 mod packed;
 mod pins;
 mod removal;
+mod rows;
 mod spool;
 mod sums;
 mod table;
@@ -18,8 +19,9 @@ use touchmark_engine::Fact;
 use touchmark_proto::{AuthorKind, Evidence, Hash, Millis, SessionId};
 
 pub(super) use packed::{Kept, read};
+pub(super) use rows::secrets;
 pub(super) use spool::Spool;
-pub(super) use table::{Asked, Table, secrets};
+pub(super) use table::{Asked, Table};
 pub(super) use waiting::Waiting;
 
 /// Why a content is not available.

@@ -31,12 +31,12 @@ struct Arguments {
     value: Value,
     canonical: String,
     /// The file that the arguments name as `path`.
-    place: Place,
+    place: PlaceNamed,
 }
 
 /// The place that the arguments of a call name.
 #[derive(Clone, PartialEq, Eq)]
-enum Place {
+enum PlaceNamed {
     /// The arguments name no place in the workspace.
     Nothing,
     /// The arguments name a file or directory.
@@ -74,7 +74,7 @@ impl Base {
         let mut rests_on = Vec::new();
         for path in paths {
             let content = self.content_now(pending, &path);
-            let named = arguments.place == Place::Path(path.clone());
+            let named = arguments.place == PlaceNamed::Path(path.clone());
             match content {
                 Some(hash) => rests_on.push((path, hash)),
                 // If the path is not a file, it is taken for a directory that
@@ -84,7 +84,7 @@ impl Base {
                 None => {}
             }
         }
-        if arguments.place == Place::Workspace || self.searches(&ask.tool, &arguments) {
+        if arguments.place == PlaceNamed::Workspace || self.searches(&ask.tool, &arguments) {
             searched = Searched::Everywhere;
         }
         self.ensure_session(&ask.session);
@@ -271,7 +271,7 @@ impl Base {
     /// inside the workspace in one spelling.
     fn arguments(&self, args: &FreeJson) -> Arguments {
         let mut value = args.0.clone();
-        let mut place = Place::Nothing;
+        let mut place = PlaceNamed::Nothing;
         if let Value::Object(members) = &mut value {
             for name in ["path", "filePath", "file_path"] {
                 let Some(Value::String(text)) = members.get_mut(name) else {
@@ -280,15 +280,15 @@ impl Base {
                 let named = match self.view().resolve(&ClientPath::from(text.as_str())) {
                     Ok(path) => {
                         *text = path.to_string_lossy();
-                        Place::Path(path)
+                        PlaceNamed::Path(path)
                     }
                     Err(error) if error.code == ErrorCode::NotAFile => {
                         *text = ".".into();
-                        Place::Workspace
+                        PlaceNamed::Workspace
                     }
                     Err(_) => continue,
                 };
-                if place == Place::Nothing {
+                if place == PlaceNamed::Nothing {
                     place = named;
                 }
             }
@@ -308,7 +308,7 @@ impl Base {
         paths: Option<&[ClientPath]>,
     ) -> Result<Vec<RelPath>, Error> {
         let mut files = Vec::new();
-        if let Place::Path(path) = &arguments.place {
+        if let PlaceNamed::Path(path) = &arguments.place {
             files.push(path.clone());
         }
         for path in paths.unwrap_or_default() {

@@ -139,13 +139,8 @@ impl Base {
             Some(Err(error)) => return Err(error.into()),
             Some(Ok(_)) => Edited::default(),
         };
-        let (deleted, cursor) = match self.deleted_paths(ask).and_then(|deleted| {
-            let cursor = path_cursor(ask.cursor.as_deref())?;
-            Ok((deleted, cursor))
-        }) {
-            Ok(understood) => understood,
-            Err(error) => return Err(error.into()),
-        };
+        let deleted = self.deleted_paths(ask)?;
+        let cursor = path_cursor(ask.cursor.as_deref())?;
         let mut rows = fold_edits(&edited);
         for path in &deleted {
             rows.entry(path.clone()).or_default().deleted = true;

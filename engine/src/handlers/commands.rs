@@ -31,12 +31,12 @@ const LISTED: u32 = 100;
 
 /// What a look at the whole workspace found about a window.
 #[derive(Default)]
-struct Seen {
+struct WindowSwept {
     branch: Option<String>,
     partial: Option<String>,
 }
 
-impl Seen {
+impl WindowSwept {
     fn of(pending: &Pending) -> Self {
         match &pending.learned {
             Some(Ok(Learned::Swept(swept))) => Self {
@@ -70,7 +70,7 @@ impl Core {
         if workspace && pending.learned.is_none() {
             return Err(Stop::Learn(self.sweep()).into());
         }
-        let Seen { branch, partial } = Seen::of(pending);
+        let WindowSwept { branch, partial } = WindowSwept::of(pending);
         self.base.ensure_session(&ask.session);
         let command = self.base.state.commands_begun + 1;
         let deadline = self
@@ -138,7 +138,7 @@ impl Core {
         }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
-        let Seen { branch, partial } = Seen::of(pending);
+        let WindowSwept { branch, partial } = WindowSwept::of(pending);
         self.close_command(command, ask.exit, branch);
         // What the command did in other windows of the session that are still
         // open is reported here as well, since those may stay open for a long
@@ -189,7 +189,7 @@ impl Core {
         if open.is_some_and(|open| open.fact.workspace) && pending.learned.is_none() {
             return false;
         }
-        self.close_command(command, None, Seen::of(pending).branch);
+        self.close_command(command, None, WindowSwept::of(pending).branch);
         true
     }
 

@@ -5,18 +5,15 @@ use touchmark_proto::edits::{CommittedFile, EditCommit, EditCommitted, Outcome};
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::files::Source;
 use touchmark_proto::{
-    Author, Change, Error, Evidence, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
-    VersionKind,
+    Change, Error, Evidence, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
 };
 
 use super::edits::unknown_edit;
-use crate::attribution::{Decision, reported, unclaimed};
-use crate::base::Base;
 use crate::disk::Found;
 use crate::effect::{Answer, LinesWanted};
-use crate::ledger::fold::{Folded, kind_between};
+use crate::ledger::fold::Folded;
 use crate::ledger::recall::version_of;
-use crate::ledger::record::{Fact, Held, VersionFact};
+use crate::ledger::record::Held;
 use crate::ledger::state::KeptVersion;
 use crate::ledger::wire_names::edit_number;
 use crate::parts::Core;
@@ -32,7 +29,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    fn of(outcome: Outcome, version: Option<u64>) -> Self {
+    pub(super) fn of(outcome: Outcome, version: Option<u64>) -> Self {
         Self {
             outcome,
             version,
@@ -257,245 +254,12 @@ impl Core {
     }
 }
 
-impl Base {
-    /// Attributes a version to this edit that another edit of the session found
-    /// at its end without naming it. The session has then seen the content
-    /// (SEEN-1), even if another author had already written over it when it was
-    /// found.
-    fn name_found(
-        &mut self,
-        edit: u64,
-        session: &SessionId,
-        path: &RelPath,
-        claim: HashOrAbsent,
-        version: u64,
-    ) {
-        let of_another = |kept: &KeptVersion| {
-            kept.n == version && kept.evidence == Evidence::Marked && kept.edit() != Some(edit)
-        };
-        let marked = self.view().newest_in(path, of_another).is_some();
-        let Some(known) = self.state.knowledge(session, path).filter(|_| marked) else {
-            return;
-        };
-        let unknown = known.at < version;
-        let found = known.of(claim.hash()).is_some_and(|seen| seen.assumed);
-        if unknown || found {
-            let author = Author::agent(session.clone());
-            self.amend(path, version, author, Evidence::Marked, Some(edit), false);
-        }
-        if unknown {
-            self.confirm_wrote(session, path, claim);
-        }
-    }
-
-    /// Attributes a version to this edit that another session's mark found at
-    /// its end (ATTR-4). A commit that names the content is better evidence
-    /// than that.
-    fn claim_assumed(
-        &mut self,
-        edit: u64,
-        session: &SessionId,
-        path: &RelPath,
-        claim: HashOrAbsent,
-        begun: u64,
-    ) -> Option<u64> {
-        let hash = claim.hash();
-        let assumed = |kept: &KeptVersion| {
-            let known = kept.session().and_then(|s| self.state.knowledge(s, path));
-            known.is_some_and(|known| known.of(hash).is_some_and(|seen| seen.assumed))
-        };
-        let version = self.view().newest_in(path, |kept| {
-            let marked = kept.evidence == Evidence::Marked && !kept.is_by(session);
-            kept.n > begun && kept.hash == hash && marked && assumed(kept)
-        })?;
-        let author = Author::agent(session.clone());
-        self.amend(path, version, author, Evidence::Marked, Some(edit), false);
-        self.note_lost(session, path, version);
-        self.confirm_wrote(session, path, claim);
-        Some(version)
-    }
-
-    /// Ends a path for which the edit named the content, and the commit names
-    /// nothing else.
-    fn commit_expected(
-        &mut self,
-        path: &RelPath,
-        expect: Option<HashOrAbsent>,
-        began: Option<Hash>,
-        matched: Option<u64>,
-    ) -> Verdict {
-        let expected = expect.and_then(HashOrAbsent::hash);
-        match matched {
-            Some(version) => Verdict::of(
-                self.view().applied_or_overwritten(path, expected),
-                Some(version),
-            ),
-            None if self.view().current(path, None).held.hash == began
-                && expect == Some(HashOrAbsent::from(began)) =>
-            {
-                Verdict::of(Outcome::Unchanged, None)
-            }
-            None => Verdict::of(Outcome::NotApplied, None),
-        }
-    }
-
-    pub(super) fn wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
-        self.record(Fact::Wrote {
-            session: session.clone(),
-            path: path.clone(),
-            hash,
-            assumed: false,
-        });
-    }
-
-    /// Records what a session wrote, as its commit says. The write is older than
-    /// what the session has read since, so it replaces nothing of that (SEEN-2).
-    fn confirm_wrote(&mut self, session: &SessionId, path: &RelPath, hash: HashOrAbsent) {
-        let now = self.view().current(path, None).held.hash;
-        let known = self.state.knowledge(session, path);
-        let shown = known.is_some_and(|known| known.was_shown_only(now));
-        let live = self.tracker.live(path);
-        let last = live.is_some_and(|live| live.save.is_read_by(session));
-        if !(shown && last && now != hash.hash()) {
-            self.wrote(session, path, hash);
-        }
-    }
-
-    /// Records a declared content that was never read from disk, since another
-    /// author wrote over it immediately (ATTR-10). Both versions are recorded.
-    /// If the other one is recorded already, a correction says that it came
-    /// second.
-    fn record_unobserved(
-        &mut self,
-        session: &SessionId,
-        path: &RelPath,
-        hash: Option<Hash>,
-        edit: u64,
-        begun: u64,
-    ) -> u64 {
-        let now = self.view().current(path, None).held;
-        let other = self
-            .state
-            .paths
-            .get(path)
-            .and_then(|state| state.latest())
-            .filter(|kept| kept.n > begun && !kept.is_by(session))
-            .map(|kept| {
-                let decision = Decision::By {
-                    author: kept.author(),
-                    evidence: kept.evidence,
-                    edit: kept.edit(),
-                    formatted: kept.formatted,
-                    candidates: kept.candidates().to_vec(),
-                };
-                (kept.n, decision)
-            });
-        let before = match &other {
-            Some((n, _)) => self
-                .view()
-                .newest_kept(path, |kept| kept.n == *n)
-                .and_then(|kept| kept.before),
-            None => now.hash,
-        };
-        let held = Held {
-            hash,
-            ..Held::ABSENT
-        };
-        let author = Author::agent(session.clone());
-        let kind = kind_between(before, hash);
-        let fact = VersionFact {
-            edit: Some(edit),
-            unobserved: true,
-            before,
-            real: self.tracker.real_of(path),
-            ..VersionFact::new(path.clone(), kind, held, author, Evidence::Declared)
-        };
-        let version = self.record(Fact::Version(fact));
-        self.counts.versions += 1;
-        self.publish_version(path, version, None);
-        self.confirm_wrote(session, path, HashOrAbsent::from(hash));
-        match other {
-            Some((n, decision)) => {
-                self.amend_by(path, n, decision, false);
-            }
-            None => {
-                // There are two cases: the file has the content from before the
-                // edit again, since another author restored it, or its new
-                // content is not recorded yet.
-                let recorded = self.state.paths.get(path).map(|state| state.held.hash);
-                let window = self.config.editor_window;
-                let decision = reported(&self.state, path, now.hash, self.now, window)
-                    .filter(|_| recorded != Some(now.hash))
-                    .unwrap_or_else(|| unclaimed(&self.state, path, None, self.now));
-                let (author, evidence, formatted, candidates) = match decision {
-                    Decision::By {
-                        author,
-                        evidence,
-                        formatted,
-                        candidates,
-                        ..
-                    } => (author, evidence, formatted, candidates),
-                    Decision::Hold => (Author::USER, Evidence::Unmarked, false, Vec::new()),
-                };
-                let kind = kind_between(hash, now.hash);
-                let n = self.record(Fact::Version(VersionFact {
-                    formatted,
-                    candidates,
-                    before: hash,
-                    real: self.tracker.real_of(path),
-                    ..VersionFact::new(path.clone(), kind, now, author, evidence)
-                }));
-                self.counts.versions += 1;
-                self.publish_version(path, n, Some((hash, now.hash)));
-            }
-        }
-        version
-    }
-
-    /// Attributes the version that a late declaration names to its session.
-    pub(super) fn declare_late(
-        &mut self,
-        pending: &Pending,
-        session: &SessionId,
-        path: &RelPath,
-        claim: HashOrAbsent,
-        step: Option<u64>,
-    ) -> Option<u64> {
-        if let Some(version) = self.view().late_version(session, path, claim) {
-            self.ensure_session(session);
-            self.hold(session, path, Source::AgentEdited, step);
-            let author = Author::agent(session.clone());
-            self.amend(path, version, author, Evidence::Declared, None, true);
-            self.note_lost(session, path, version);
-            self.confirm_wrote(session, path, claim);
-            return Some(version);
-        }
-        let held = self.view().late_first(pending, path, claim)?;
-        self.ensure_session(session);
-        self.begin_log(path, pending);
-        self.hold(session, path, Source::AgentEdited, step);
-        let author = Author::agent(session.clone());
-        let version = self.record(Fact::Version(VersionFact {
-            late: true,
-            real: self.tracker.real_of(path),
-            ..VersionFact::new(
-                path.clone(),
-                VersionKind::Modified,
-                held,
-                author,
-                Evidence::Declared,
-            )
-        }));
-        self.counts.versions += 1;
-        self.publish_version(path, version, None);
-        self.confirm_wrote(session, path, claim);
-        Some(version)
-    }
-}
-
 impl View<'_> {
     /// Returns the edit that a commit names, open or not, and its session.
-    fn committed_edit(&self, ask: &EditCommit) -> Result<(Option<u64>, SessionId), Error> {
+    pub(super) fn committed_edit(
+        &self,
+        ask: &EditCommit,
+    ) -> Result<(Option<u64>, SessionId), Error> {
         if let Some(name) = &ask.edit {
             let number = edit_number(name);
             if let Some(edit) = number.and_then(|n| self.state.edits.get(&n)) {
@@ -524,7 +288,7 @@ impl View<'_> {
 
     /// Returns whether the session has overwritten a version since that fact
     /// without having seen it, even if the loss was reported meanwhile.
-    fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
+    pub(super) fn overwrote_unseen(&self, session: &SessionId, path: &RelPath, since: u64) -> bool {
         let Some(state) = self.state.paths.get(path) else {
             return false;
         };
@@ -538,7 +302,7 @@ impl View<'_> {
         false
     }
 
-    fn applied_or_overwritten(&self, path: &RelPath, hash: Option<Hash>) -> Outcome {
+    pub(super) fn applied_or_overwritten(&self, path: &RelPath, hash: Option<Hash>) -> Outcome {
         if self.current(path, None).held.hash == hash {
             Outcome::Applied
         } else {
@@ -546,7 +310,7 @@ impl View<'_> {
         }
     }
 
-    fn can_declare_late(
+    pub(super) fn can_declare_late(
         &self,
         pending: &Pending,
         session: &SessionId,
@@ -559,7 +323,7 @@ impl View<'_> {
 
     /// Returns the version that a late declaration names (ATTR-14): recent,
     /// claimed by no session, and not read by this session since.
-    fn late_version(
+    pub(super) fn late_version(
         &self,
         session: &SessionId,
         path: &RelPath,
@@ -584,7 +348,12 @@ impl View<'_> {
 
     /// Returns the content that a late declaration names for a path that was
     /// never tracked: the current content, if it was written recently.
-    fn late_first(&self, pending: &Pending, path: &RelPath, claim: HashOrAbsent) -> Option<Held> {
+    pub(super) fn late_first(
+        &self,
+        pending: &Pending,
+        path: &RelPath,
+        claim: HashOrAbsent,
+    ) -> Option<Held> {
         if self.state.paths.contains_key(path) {
             return None;
         }
@@ -595,7 +364,7 @@ impl View<'_> {
         (claim == HashOrAbsent::Hash(content.hash) && young).then(|| Held::from(*content))
     }
 
-    fn newest_kept(
+    pub(super) fn newest_kept(
         &self,
         path: &RelPath,
         which: impl Fn(&KeptVersion) -> bool,
@@ -605,7 +374,11 @@ impl View<'_> {
         newest_first.find(|kept| which(kept))
     }
 
-    fn newest_in(&self, path: &RelPath, which: impl Fn(&KeptVersion) -> bool) -> Option<u64> {
+    pub(super) fn newest_in(
+        &self,
+        path: &RelPath,
+        which: impl Fn(&KeptVersion) -> bool,
+    ) -> Option<u64> {
         self.newest_kept(path, which).map(|kept| kept.n)
     }
 
@@ -622,7 +395,7 @@ impl View<'_> {
 
     /// Returns what others did to a path since the session's copy was current
     /// at fact `at`, or `None` if nothing.
-    fn changes_by_others(
+    pub(super) fn changes_by_others(
         &self,
         session: &SessionId,
         path: &RelPath,

@@ -4,9 +4,12 @@ mod audit;
 mod calls;
 mod carry;
 mod changes;
+
 mod checkpoints;
+mod claims;
 mod commands;
 mod commit;
+mod edit_ends;
 mod editors;
 mod edits;
 mod files;

@@ -8,7 +8,7 @@ use imara_diff::Algorithm;
 
 use super::kept::Kept;
 use super::weave::{Entry, Line, Weave};
-use super::without::State;
+use super::without::LinesOn;
 use crate::text::align::{Aligned, Place};
 
 /// A later text of a line.
@@ -80,7 +80,7 @@ impl Weave {
         &self,
         asked: &BTreeSet<usize>,
         kept: &Kept,
-        state: &State,
+        state: &LinesOn,
     ) -> BTreeSet<usize> {
         let now = self.on_after(self.changes.len());
         let both = |line: &Line| now[*line] && state.on[*line];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::indents;
-use super::weave::{Hunk, Line, Weave, What};
+use super::weave::{ChangeKind, Hunk, Line, Weave};
 use super::without::{Part, parts};
 
 /// The least number of different lines that a text has of which nothing is left
@@ -116,19 +116,19 @@ impl Weave {
             next = at;
             let is_carried = self.carried.contains(&at);
             let hunks = match &self.changes[at].what {
-                What::Nothing => continue,
-                // What git took back and brought again later counts.
-                What::Restored(_) if is_carried && !is_newest => continue,
+                ChangeKind::Nothing => continue,
+                // ChangeKind git took back and brought again later counts.
+                ChangeKind::Restored(_) if is_carried && !is_newest => continue,
                 // The versions whose changes it took back do not count.
-                What::Restored(of) if is_carried || !asked.contains(&at) => {
+                ChangeKind::Restored(of) if is_carried || !asked.contains(&at) => {
                     next = of + 1;
                     continue;
                 }
-                What::Restored(_) => {
+                ChangeKind::Restored(_) => {
                     is_newest = false;
                     continue;
                 }
-                What::Hunks(hunks) => hunks,
+                ChangeKind::Hunks(hunks) => hunks,
             };
             is_newest = false;
             if kept.anew.is_none() && !is_carried && !asked.contains(&at) {
@@ -137,7 +137,7 @@ impl Weave {
             let is_undo = self.undos.contains(&at);
             for hunk in hunks {
                 if is_undo {
-                    // What it took away and what it put in its place are one
+                    // ChangeKind it took away and what it put in its place are one
                     // change.
                     for part in parts(at, hunk) {
                         kept.others(&part, |_| true);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
 
-use super::weave::{Line, Weave, What};
+use super::weave::{ChangeKind, Line, Weave};
 
 /// One change of a line by one version, named by properties that stay the same
 /// as the file's history grows.
@@ -155,7 +155,7 @@ impl Weave {
         while let Some(at) = next {
             steps.insert(at);
             next = match self.changes.get(at).map(|change| &change.what) {
-                Some(What::Restored(of)) => Some(*of),
+                Some(ChangeKind::Restored(of)) => Some(*of),
                 _ => at.checked_sub(1),
             };
         }

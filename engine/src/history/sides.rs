@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::indents;
-use super::weave::{Line, Weave, What};
-use super::without::State;
+use super::weave::{ChangeKind, Line, Weave};
+use super::without::LinesOn;
 
 /// The lines between the markers of the conflicts that one version wrote.
 struct Sides<'w> {
@@ -18,7 +18,7 @@ impl Weave {
     /// Turns off the lines which the versions to be undone had removed, and which
     /// a merge has brought again as the other side of a conflict: to put them
     /// back would double them.
-    pub(super) fn leave_other_sides(&self, asked: &BTreeSet<usize>, state: &mut State) {
+    pub(super) fn leave_other_sides(&self, asked: &BTreeSet<usize>, state: &mut LinesOn) {
         let sides: Vec<Sides<'_>> = self
             .carried
             .iter()
@@ -29,7 +29,7 @@ impl Weave {
         }
         let now = self.on_after(self.changes.len());
         for at in asked.iter().filter_map(|at| self.changes.get(*at)) {
-            let What::Hunks(hunks) = &at.what else {
+            let ChangeKind::Hunks(hunks) = &at.what else {
                 continue;
             };
             for hunk in hunks {

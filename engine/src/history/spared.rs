@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use touchmark_proto::LineRange;
 
 use super::indents::bare;
-use super::weave::{Change, Hunk, Line, Weave, What};
-use super::without::State;
+use super::weave::{Change, ChangeKind, Hunk, Line, Weave};
+use super::without::LinesOn;
 
 /// A change that stays, since its text may be another author's (UNDO-7).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Weave {
                 continue;
             }
             let hunks = match &change.what {
-                What::Hunks(hunks) if likely.contains(&at) => &hunks[..],
+                ChangeKind::Hunks(hunks) if likely.contains(&at) => &hunks[..],
                 _ => &[],
             };
             for hunk in hunks {
@@ -153,7 +153,7 @@ impl Weave {
     pub(super) fn decisions(
         &self,
         asked: &BTreeSet<usize>,
-        state: &State,
+        state: &LinesOn,
     ) -> BTreeMap<Line, usize> {
         let now = self.on_after(self.changes.len());
         let differs = (0..now.len()).filter(|line| state.on[*line] != now[*line]);
@@ -167,12 +167,12 @@ impl Weave {
             for (lines, to) in [(&change.on, true), (&change.off, false)] {
                 for line in lines {
                     let made = self.made_by(at, *line);
-                    // What git carried decides nothing.
+                    // ChangeKind git carried decides nothing.
                     if now[*line] != to || self.carried.contains(&made) || !differs.remove(line) {
                         continue;
                     }
                     let is_own = asked.contains(&self.author_of(self.lines[*line].step, *line));
-                    let is_return = matches!(self.changes[made].what, What::Restored(_));
+                    let is_return = matches!(self.changes[made].what, ChangeKind::Restored(_));
                     let mut built_on = || {
                         let known = built_on.entry(made);
                         *known.or_insert_with(|| self.built_on(made, asked))
@@ -190,7 +190,11 @@ impl Weave {
 
     /// Finds the lines of the versions to be undone that are in the file because
     /// another author has put them back, each with the version that did.
-    pub(super) fn put_back(&self, asked: &BTreeSet<usize>, state: &State) -> BTreeMap<Line, usize> {
+    pub(super) fn put_back(
+        &self,
+        asked: &BTreeSet<usize>,
+        state: &LinesOn,
+    ) -> BTreeMap<Line, usize> {
         let now = self.on_after(self.changes.len());
         let mut found = BTreeMap::new();
         for (line, entry) in self.lines.iter().enumerate() {

@@ -65,7 +65,7 @@ pub struct Weave {
     pub(super) lines: Vec<Entry>,
     /// All lines in the order of their places in the file.
     pub(super) order: Vec<Line>,
-    /// What each version changed, the oldest first.
+    /// ChangeKind each version changed, the oldest first.
     pub(super) changes: Vec<Change>,
     /// Versions that may include changes of other authors.
     pub(super) mixed: BTreeSet<usize>,
@@ -110,10 +110,10 @@ pub(super) struct Entry {
     pub(super) made: usize,
 }
 
-/// What a version changed.
+/// ChangeKind a version changed.
 #[derive(Debug)]
 pub(super) struct Change {
-    pub(super) what: What,
+    pub(super) what: ChangeKind,
     /// Whether the file exists after the version.
     pub(super) exists: bool,
     /// Whether the content after the version is stored.
@@ -143,7 +143,7 @@ impl Change {
 
 /// The kind of change that a version made.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum ChangeKind {
     /// Nothing changed, or the content is not stored.
     Nothing,
     /// Lines were replaced, added or removed.
@@ -172,7 +172,7 @@ impl Weave {
     }
 
     /// Creates the history from a file's versions, of which some are undos and
-    /// redos. What takes an undo back, a redo or a save of the content before
+    /// redos. ChangeKind takes an undo back, a redo or a save of the content before
     /// it, puts lines back or removes them again. They count as changed by the
     /// version whose change was undone.
     pub fn with_undos(steps: &[Step], undos: &Undos) -> Self {
@@ -189,10 +189,10 @@ impl Weave {
             hunks: 0,
         };
         // The versions that turned each line on and off, for carried versions. A
-        // carried version counts as the version that it repeats. What an undo
+        // carried version counts as the version that it repeats. ChangeKind an undo
         // has taken back is not repeated.
         let (mut last_on, mut last_off) = (Makers::default(), Makers::default());
-        let mut now = Now {
+        let mut now = ContentNow {
             on: Vec::new(),
             text: None,
         };
@@ -213,7 +213,7 @@ impl Weave {
                 Step::NotKept => {
                     let exists = weave.changes.last().is_some_and(|last| last.exists);
                     weave.changes.push(Change {
-                        what: What::Nothing,
+                        what: ChangeKind::Nothing,
                         exists,
                         is_stored: false,
                         on: Vec::new(),
@@ -233,7 +233,7 @@ impl Weave {
             let is_carried = weave.carried.contains(&at);
             let puts_back = !redone.is_empty() || undos.undos.contains(&at);
             let what = if at > 0 && text == now.text {
-                What::Nothing
+                ChangeKind::Nothing
             } else if let Some(of) = earlier.get(&(sized(text), text)).and_then(|all| {
                 let valid = all.iter().rfind(|of| !undone.contains(of));
                 valid.filter(|_| redone.is_empty()).or(all.last()).copied()
@@ -243,7 +243,7 @@ impl Weave {
                 if undos.undos.contains(&at) {
                     undone.extend(of + 1..at);
                 }
-                What::Restored(of)
+                ChangeKind::Restored(of)
             } else {
                 // An undo may bring back a file that another one had replaced.
                 let brought = text.filter(|_| puts_back);
@@ -260,7 +260,7 @@ impl Weave {
                     exact: undos.exact,
                 };
                 let hunks = weave.hunks(&mut now.on, [now.text, text], how);
-                What::Hunks(match likest {
+                ChangeKind::Hunks(match likest {
                     Some(_) => since_before(hunks, &before, &now.on),
                     None => hunks,
                 })
@@ -320,7 +320,7 @@ impl Weave {
                         other.pop(*line);
                     }
                     let made = weave.made_by(at, *line);
-                    // What git only repeats is taken back by one undo.
+                    // ChangeKind git only repeats is taken back by one undo.
                     if !is_carried || same.newest(*line) != Some(made) {
                         same.push(*line, made);
                     }
@@ -483,7 +483,7 @@ pub(super) struct How {
 }
 
 /// The file's content while its versions are processed.
-struct Now<'a> {
+struct ContentNow<'a> {
     on: Vec<bool>,
     text: Option<&'a [u8]>,
 }

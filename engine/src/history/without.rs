@@ -8,7 +8,7 @@ use touchmark_proto::LineRange;
 
 use super::kept::{Instead, Kept};
 use super::spared::{Decided, Likely};
-use super::weave::{Change, Hunk, Line, Weave, What, number};
+use super::weave::{Change, ChangeKind, Hunk, Line, Weave, number};
 
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,10 +153,10 @@ impl Weave {
     /// Returns the lines that remain without the versions to be undone, except
     /// for the parts of them that stay, and the number of hunks that are
     /// undone.
-    pub(super) fn state(&self, asked: &BTreeSet<usize>, kept: &Kept) -> (State, u32) {
-        let mut states: BTreeMap<usize, State> = BTreeMap::new();
+    pub(super) fn state(&self, asked: &BTreeSet<usize>, kept: &Kept) -> (LinesOn, u32) {
+        let mut states: BTreeMap<usize, LinesOn> = BTreeMap::new();
         let wanted: BTreeSet<usize> = self.restored().collect();
-        let mut state = State {
+        let mut state = LinesOn {
             on: vec![false; self.lines.len()],
             exists: false,
         };
@@ -183,10 +183,10 @@ impl Weave {
             let is_removed_again =
                 is_carried && !change.exists && removed_by.is_some_and(|by| asked.contains(&by));
             match &change.what {
-                What::Nothing => {}
-                What::Restored(_) if is_asked && !is_carried => hunks += 1,
-                What::Restored(of) if is_carried || self.undos.contains(&at) => {
-                    // What was undone before it stays undone. An undo takes back
+                ChangeKind::Nothing => {}
+                ChangeKind::Restored(_) if is_asked && !is_carried => hunks += 1,
+                ChangeKind::Restored(of) if is_carried || self.undos.contains(&at) => {
+                    // ChangeKind was undone before it stays undone. An undo takes back
                     // the changes of its author, not all since that content.
                     for part in self.line_parts(at, change) {
                         let is_meant = asked.contains(&part.step);
@@ -213,7 +213,7 @@ impl Weave {
                     }
                     state.exists = change.exists || is_removed_again && state.exists;
                 }
-                What::Restored(of) => {
+                ChangeKind::Restored(of) => {
                     let before = asked.contains(of).then(|| state.clone());
                     if let Some(then) = states.get(of) {
                         state.clone_from(then);
@@ -236,7 +236,7 @@ impl Weave {
                         }
                     }
                 }
-                What::Hunks(all) => {
+                ChangeKind::Hunks(all) => {
                     for hunk in all {
                         let parts = self.parts(at, hunk);
                         let meant = |part: &Part| asked.contains(&part.step);
@@ -277,7 +277,13 @@ impl Weave {
 
     /// Turns on the lines of others that a version brought back, or left in the
     /// file. The earlier version with its content may be one to be undone.
-    fn keep_brought(&self, at: usize, asked: &BTreeSet<usize>, before: &State, state: &mut State) {
+    fn keep_brought(
+        &self,
+        at: usize,
+        asked: &BTreeSet<usize>,
+        before: &LinesOn,
+        state: &mut LinesOn,
+    ) {
         let brought = &self.changes[at].on;
         for (line, _) in self.on_after(at).iter().enumerate().filter(|(_, on)| **on) {
             let is_own = asked.contains(&self.author_of(self.lines[line].step, line));
@@ -321,7 +327,7 @@ impl Weave {
         &self,
         asked: &BTreeSet<usize>,
         given: &BTreeSet<(usize, Line)>,
-        state: &mut State,
+        state: &mut LinesOn,
     ) {
         let mut stays = self.on_after(self.changes.len());
         for (at, change) in self.changes.iter().enumerate() {
@@ -426,7 +432,7 @@ impl Weave {
     /// Returns the versions whose content a later version restored.
     fn restored(&self) -> impl Iterator<Item = usize> {
         self.changes.iter().filter_map(|change| match change.what {
-            What::Restored(of) => Some(of),
+            ChangeKind::Restored(of) => Some(of),
             _ => None,
         })
     }
@@ -537,12 +543,12 @@ fn joined<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 
 /// Which lines are on, and whether the file exists.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct LinesOn {
     pub(super) on: Vec<bool>,
     pub(super) exists: bool,
 }
 
-impl State {
+impl LinesOn {
     /// Applies a part of a change, but removes no line that is `spared`.
     fn turn(&mut self, part: &Part, spared: Option<&[bool]>) {
         for line in &part.off {

@@ -5,9 +5,10 @@
 //! without any line left is dropped.
 
 use touchmark_proto::files::{Source, Verdict};
-use touchmark_proto::{Hash, LineRange, Millis, SessionId};
+use touchmark_proto::{Hash, LineRange, Millis};
 
-use crate::ledger::state::{KeptVersion, PathState};
+pub use crate::ledger::seen::{PastRecord, Seen};
+use crate::ledger::state::version::KeptVersion;
 use crate::ranges::RangeSet;
 use crate::small_set;
 
@@ -23,60 +24,6 @@ const RANGES_KEPT: usize = 64;
 /// The maximum number of superseded records that are kept for a session and a
 /// file.
 const RECORDS_KEPT: usize = 4;
-
-/// A content, some lines of which entered a session's context.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// The content; `None` if the session removed the file.
-    pub hash: Option<Hash>,
-    /// The lines of it that were shown or written, except those for which
-    /// another content was shown since.
-    pub ranges: RangeSet,
-    /// The lines of `ranges` that were shown and are still in the context.
-    pub resident: RangeSet,
-    /// The session did not name the hash.
-    pub assumed: bool,
-    /// The content was read by the session; else the session wrote it.
-    pub read: bool,
-    /// The session wrote the content, and its context was not cut since. So
-    /// lines that it was not shown are on record too.
-    pub written: bool,
-    /// The lines were shown of an older content, and are unchanged in this one,
-    /// perhaps at other numbers (SEEN-8). They are on record, but a read of
-    /// them is not a repeat.
-    pub moved: bool,
-}
-
-impl Seen {
-    /// Returns the lines of this content that the session has on record.
-    fn believed(&self) -> &RangeSet {
-        match self.written {
-            true => &self.ranges,
-            false => &self.resident,
-        }
-    }
-
-    fn forget(&mut self, ranges: &RangeSet) {
-        self.ranges = self.ranges.minus(ranges);
-        self.resident = self.resident.minus(ranges);
-    }
-}
-
-/// A record of how the file came into the context. A newer one has superseded
-/// it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastRecord {
-    /// How the file came into the context.
-    pub source: Source,
-    /// The agent's step; `None` if it named none.
-    pub step: Option<u64>,
-    /// When the file came into the context.
-    pub time: Millis,
-    /// The number of lines of the content.
-    pub lines: u32,
-    /// The content; `None` for no file.
-    pub hash: Option<Hash>,
-}
 
 /// What one session has seen of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,12 +156,6 @@ impl Knowledge {
             true => !self.is_fresh(held),
             false => self.baseline != held,
         }
-    }
-
-    /// Returns the number of the newest fact about the file that has to be
-    /// reported to the session.
-    pub fn newest(&self, session: &SessionId, path: &PathState) -> u64 {
-        path.newest_for(session).max(self.behind)
     }
 
     /// Returns the newest entry of a content, or `None` if nothing of it is on

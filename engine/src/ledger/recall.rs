@@ -152,7 +152,7 @@ fn baseline(epoch: u64, n: u64, time: Millis, path: &RelPath, held: Held) -> Ver
 }
 
 /// The answer's row for one path while its versions are folded.
-struct Row {
+struct PathChanges {
     kind: VersionKind,
     from: Option<RelPath>,
     before: Option<Hash>,
@@ -173,7 +173,7 @@ pub fn since(
     limit: usize,
     session: Option<&SessionId>,
 ) -> Answer {
-    let mut rows: BTreeMap<RelPath, Row> = BTreeMap::new();
+    let mut rows: BTreeMap<RelPath, PathChanges> = BTreeMap::new();
     for record in records {
         let Fact::Version(fact) = &record.fact else {
             continue;
@@ -188,15 +188,17 @@ pub fn since(
             version.2 = fact.evidence;
             continue;
         }
-        let row = rows.entry(fact.path.clone()).or_insert_with(|| Row {
-            kind: fact.kind,
-            from: None,
-            before: fact.before,
-            after: None,
-            first: record.time,
-            last: record.time,
-            versions: Vec::new(),
-        });
+        let row = rows
+            .entry(fact.path.clone())
+            .or_insert_with(|| PathChanges {
+                kind: fact.kind,
+                from: None,
+                before: fact.before,
+                after: None,
+                first: record.time,
+                last: record.time,
+                versions: Vec::new(),
+            });
         row.last = record.time;
         row.after = fact.held.hash;
         if fact.from.is_some() {

@@ -9,11 +9,11 @@ mod copies;
 mod edits;
 mod names;
 mod settle;
-mod version;
+pub(crate) mod version;
 mod versions;
 
-pub(crate) use version::KeptAside;
 pub use version::KeptVersion;
+pub(crate) use version::VersionDetails;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -365,6 +365,12 @@ impl PathState {
             .map(|(_, n)| *n)
             .max();
         self.newest.max(taken.unwrap_or(0))
+    }
+
+    /// Returns the number of the newest fact about this path that has to be
+    /// reported to a session with this knowledge of it.
+    pub(crate) fn newest_to_report(&self, session: &SessionId, known: &Knowledge) -> u64 {
+        self.newest_for(session).max(known.behind)
     }
 
     /// Returns the names of a session's edits that were undone when the file's

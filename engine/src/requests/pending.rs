@@ -229,6 +229,7 @@ pub(crate) struct TextFound {
 pub(crate) type Answered = Result<Answer, Box<Stop>>;
 
 /// Why a request has no answer of its handler.
+#[allow(clippy::large_enum_variant, reason = "it is always boxed")]
 pub(crate) enum Stop {
     /// It is refused.
     Refused(Error),

@@ -30,9 +30,7 @@ use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
 use touchmark_proto::fleet::FleetYield;
 use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileLog, FileRestore};
-use touchmark_proto::hooks::{
-    HookAck, HookClaude, HookCodex, HookCursor, HookEvent, HookGemini, HookJoin, HookOpencode,
-};
+use touchmark_proto::hooks::{HookAck, HookEvent, HookJoin};
 use touchmark_proto::retention::RetentionItem;
 use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewNamed, ReviewUndo};
 use touchmark_proto::search::SearchGrep;
@@ -151,11 +149,6 @@ macro_rules! table {
                 ContentsForget:   Changes, Names [],        Names [],     at_once;
                 // The rules of a hook send their own requests, which wait for their own
                 // fences.
-                HookClaude:       Query,   Names [],        Names [],     at_once;
-                HookCodex:        Query,   Names [],        Names [],     at_once;
-                HookGemini:       Query,   Names [],        Names [],     at_once;
-                HookCursor:       Query,   Names [],        Names [],     at_once;
-                HookOpencode:     Query,   Names [],        Names [],     at_once;
                 HookAck:          Query,   Names [],        Names [],     at_once;
                 HookEvent:        Query,   Names [],        Names [],     at_once;
                 HookJoin:         Query,   Names [session], Names [],     at_once;

@@ -267,7 +267,7 @@ impl View<'_> {
             return None;
         }
         let in_progress = live.is_some_and(Live::is_held_back);
-        let newest = knowledge.newest(session, state);
+        let newest = state.newest_to_report(session, &knowledge);
         if in_progress {
             // The session's own write in progress is no change for it.
             if self

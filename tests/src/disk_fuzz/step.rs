@@ -2,8 +2,6 @@
 //! repeated with some of them left out; one that finds nothing to do does
 //! nothing.
 
-use std::fmt;
-
 use super::rows::Row;
 use super::text::Make;
 
@@ -69,7 +67,7 @@ pub enum Declared {
 
 /// One step. Sessions are given by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the text of each step, below, says what it is
+#[allow(missing_docs)] // the names say what the steps are
 pub enum Step {
     Save {
         name: Name,
@@ -213,138 +211,4 @@ impl Step {
 /// Returns a session's name.
 pub fn session(index: usize) -> &'static str {
     ["A", "B", "C"][index]
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = |range: &Option<(usize, usize)>| match range {
-            None => String::new(),
-            Some((first, last)) => format!(" lines {first}-{last}"),
-        };
-        match self {
-            Self::Save { name, make, how } => write!(f, "user saves {name}: {make} ({how:?})"),
-            Self::OpenPart { name, make } => {
-                write!(
-                    f,
-                    "user writes the first half of {name} and keeps it open: {make}"
-                )
-            }
-            Self::ClosePart => write!(f, "user writes the rest and closes"),
-            Self::Remove { name } => write!(f, "user removes {name}"),
-            Self::Touch { name } => write!(f, "user touches {name}"),
-            Self::Rename { from, to } => write!(f, "user renames {from} to {to}"),
-            Self::Exchange { one, other } => write!(f, "user exchanges {one} and {other}"),
-            Self::HardLink { from, to } => write!(f, "user makes {to} a hard link of {from}"),
-            Self::Symlink { name, to, atomic } => write!(
-                f,
-                "user points {name} to {to}{}",
-                if *atomic { ", by a rename" } else { "" }
-            ),
-            Self::SymlinkDirectory { to, atomic } => write!(
-                f,
-                "user points ld to the directory {to}{}",
-                if *atomic { ", by a rename" } else { "" }
-            ),
-            Self::RenameDirectory { from, to } => {
-                write!(f, "user renames the directory {from} to {to}")
-            }
-            Self::ExchangeDirectories => write!(f, "user exchanges the directories d and k"),
-            Self::ReplaceDirectory {
-                name,
-                make,
-                exchange,
-            } => write!(
-                f,
-                "user replaces the directory {name} by one whose a and b are {make}{}",
-                if *exchange {
-                    ", by an exchange"
-                } else {
-                    ": rm -r, mv"
-                }
-            ),
-            Self::MountTmpfs { at, make } => {
-                write!(f, "user mounts a tmpfs on {at}, and saves its a: {make}")
-            }
-            Self::MountBind { from } => write!(f, "user binds {from} to v"),
-            Self::Unmount { at } => write!(f, "user unmounts {at}"),
-            Self::Stop => write!(f, "the daemon is asked to end"),
-            Self::Kill => write!(f, "the daemon is killed"),
-            Self::Start => write!(f, "the daemon starts"),
-            Self::Read {
-                session: s,
-                name,
-                range,
-                hash,
-            } => write!(
-                f,
-                "{} reads {name}{}: file/read{}",
-                session(*s),
-                lines(range),
-                if *hash { " with the hash" } else { "" }
-            ),
-            Self::ReadText {
-                session: s,
-                name,
-                range,
-                force,
-            } => write!(
-                f,
-                "{} reads {name}{}: file/readText{}",
-                session(*s),
-                lines(range),
-                if *force { ", force" } else { "" }
-            ),
-            Self::Begin {
-                session: s,
-                name,
-                make,
-                declared,
-            } => write!(
-                f,
-                "{} begins an edit of {name} that declares {declared:?}: {make}",
-                session(*s)
-            ),
-            Self::AgentSave {
-                session: s,
-                how,
-                alias,
-            } => write!(
-                f,
-                "{} saves that content ({how:?}){}",
-                session(*s),
-                if *alias {
-                    " by another name of the file"
-                } else {
-                    ""
-                }
-            ),
-            Self::Commit { session: s, hash } => write!(
-                f,
-                "{} commits the edit{}",
-                session(*s),
-                if *hash { " with the hash" } else { "" }
-            ),
-            Self::FileWrite {
-                session: s,
-                name,
-                make,
-            } => {
-                write!(f, "{}: file/write {name}: {make}", session(*s))
-            }
-            Self::FileEdit {
-                session: s,
-                name,
-                line,
-                revision,
-            } => write!(
-                f,
-                "{}: file/edit {name}: its line {} becomes r{revision:03}",
-                session(*s),
-                line + 1
-            ),
-            Self::Compacted { session: s } => write!(f, "{}: session/compacted", session(*s)),
-            Self::Take { session: s } => write!(f, "{}: modified/take", session(*s)),
-            Self::Check { order } => write!(f, "everything is asked and compared (order {order})"),
-        }
-    }
 }

@@ -5,8 +5,6 @@
 //! common lines of two contents have the same order in both, and every line
 //! diff pairs the same ones.
 
-use std::fmt;
-
 /// How a file's new content is made from its current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
@@ -26,23 +24,6 @@ pub enum Make {
     Empty,
     /// Restores the content that the file had this number of contents ago.
     Back(usize),
-}
-
-impl fmt::Display for Make {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Whole(revision) => write!(f, "a new content r{revision:03}"),
-            Self::Revise(line, revision) => write!(f, "its line {} at r{revision:03}", line + 1),
-            Self::Insert(line, revision) => {
-                write!(f, "a new line r{revision:03} before line {}", line + 1)
-            }
-            Self::Drop(line) => write!(f, "its line {} dropped", line + 1),
-            Self::Append(revision) => write!(f, "a line r{revision:03} at its end"),
-            Self::Same => write!(f, "the same bytes"),
-            Self::Empty => write!(f, "nothing"),
-            Self::Back(count) => write!(f, "what it held {count} contents ago"),
-        }
-    }
 }
 
 /// Returns the place number of a line.

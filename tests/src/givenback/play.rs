@@ -198,7 +198,7 @@ impl Play {
 
     /// Prints what the daemon has logged in a step, with `TOUCHMARK_TRACE=1`.
     pub fn trace(&mut self, number: usize, step: &Step) {
-        self.stage.trace(&format!("{number} {step}"));
+        self.stage.trace(&format!("{number} {step:?}"));
     }
 
     /// Ends the session: the daemon must be well.

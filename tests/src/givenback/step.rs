@@ -1,8 +1,6 @@
 //! The steps of a session. A step names files and lines by numbers that are
 //! resolved when it runs, so that every list of steps can be run.
 
-use std::fmt;
-
 use super::features::Feature;
 
 /// An author.
@@ -186,7 +184,7 @@ pub enum Resolve {
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)] // `Display` says what the fields are
+#[allow(missing_docs)] // the names say what the fields are
 pub enum Step {
     /// An agent's tool changes a file.
     Tool { who: Who, edit: Edit, tool: Tool },
@@ -286,99 +284,4 @@ impl Step {
 /// Returns whether the operation destroys uncommitted work.
 fn is_a_wipe(git: Git) -> bool {
     matches!(git, Git::Stash | Git::StashAll | Git::SwitchForce)
-}
-
-impl fmt::Display for Edit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, at, off, on } = self;
-        write!(f, "file {file}, line {at}: {off} removed, {on} typed")
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tool { who, edit, tool } => write!(f, "{who:?}'s tool ({tool:?}): {edit}"),
-            Self::Save { edit, save } => write!(f, "the user saves ({save:?}): {edit}"),
-            Self::Shell { who, edit } => write!(f, "{who:?}'s command: {edit}"),
-            Self::Create { who, name, on } => {
-                write!(f, "{who:?} creates new file {name}: {on} lines")
-            }
-            Self::Remove { who, file } => write!(f, "{who:?} removes file {file}"),
-            Self::Commit { who } => write!(f, "{who:?}: git add -A; git commit"),
-            Self::Beside {
-                who,
-                edit,
-                save,
-                writes,
-            } => write!(
-                f,
-                "while {who:?}'s command runs{}, the user saves ({save:?}): {edit}",
-                if *writes {
-                    " and writes another file"
-                } else {
-                    ""
-                }
-            ),
-            Self::Indent { who, file } => write!(f, "{who:?} indents file {file}"),
-            Self::Move {
-                who,
-                file,
-                name,
-                by_git,
-            } => {
-                let git = if *by_git { "git mv" } else { "mv" };
-                write!(f, "{who:?}: {git} file {file} to new name {name}")
-            }
-            Self::MoveDirectory { who, directory } => {
-                write!(f, "{who:?}: mv directory {directory}")
-            }
-            Self::MoveDown { file, name } => {
-                write!(
-                    f,
-                    "no daemon runs; the user: mv file {file} to new name {name}"
-                )
-            }
-            Self::Git { who, file, git } => write!(f, "{who:?}, file {file}: {}", git.script()),
-            Self::Clash {
-                who,
-                undo,
-                resolve,
-                by,
-            } => {
-                write!(f, "{who:?}: git merge clash; ")?;
-                if let Some(whom) = undo {
-                    write!(f, "undo {whom:?}; ")?;
-                }
-                write!(f, "{by:?} resolves ({resolve:?}) and commits")
-            }
-            Self::Back { file } => write!(f, "the user's editor undoes in file {file}"),
-            Self::Retype { who, line, tool } => {
-                write!(f, "{who:?} ({tool:?}) types removed line {line} again")
-            }
-            Self::Return { who, file } => write!(f, "{who:?} creates removed file {file} again"),
-            Self::Claim { file, line, by } => {
-                write!(f, "file {file}, line {line} is claimed by {by:?}")
-            }
-            Self::Keep { nth: Some(nth) } => write!(f, "review: keep {nth}"),
-            Self::Keep { nth: None } => write!(f, "review: keep all"),
-            Self::UndoHunk { nth } => write!(f, "review: undo {nth}"),
-            Self::Restart => write!(f, "the daemon ends and starts"),
-            Self::Kill { meanwhile: None } => write!(f, "kill -9, start"),
-            Self::Kill {
-                meanwhile: Some(edit),
-            } => {
-                write!(f, "kill -9; the user saves: {edit}; start")
-            }
-            Self::Forget => write!(f, "contents/forget"),
-            Self::Undo { whom, redo } => {
-                write!(
-                    f,
-                    "touchmark undo {whom:?}{}",
-                    if *redo { "; redo" } else { "" }
-                )
-            }
-            Self::Check => write!(f, "blame and the queue are compared"),
-        }
-    }
 }

@@ -46,13 +46,8 @@ import type {
   FileWrite,
   FleetYield,
   HookAck,
-  HookClaude,
-  HookCodex,
-  HookCursor,
   HookEvent,
-  HookGemini,
   HookJoin,
-  HookOpencode,
   Initialize,
   ModelList,
   ModelRecord,
@@ -511,29 +506,9 @@ export abstract class Requests {
     return this.call("hook/ack", params, ask);
   }
 
-  /** An event of a hook of Claude Code. */
-  hookClaude(params: HookClaude, ask?: Ask): Promise<Methods["hook/claude"]["result"]> {
-    return this.call("hook/claude", params, ask);
-  }
-
-  /** An event of a hook of Codex. */
-  hookCodex(params: HookCodex, ask?: Ask): Promise<Methods["hook/codex"]["result"]> {
-    return this.call("hook/codex", params, ask);
-  }
-
-  /** An event of a hook of Cursor. */
-  hookCursor(params: HookCursor, ask?: Ask): Promise<Methods["hook/cursor"]["result"]> {
-    return this.call("hook/cursor", params, ask);
-  }
-
   /** An event of a hook of any agent. */
   hookEvent(params: HookEvent, ask?: Ask): Promise<Methods["hook/event"]["result"]> {
     return this.call("hook/event", params, ask);
-  }
-
-  /** An event of a hook of Gemini CLI. */
-  hookGemini(params: HookGemini, ask?: Ask): Promise<Methods["hook/gemini"]["result"]> {
-    return this.call("hook/gemini", params, ask);
   }
 
   /**
@@ -542,14 +517,6 @@ export abstract class Requests {
    */
   hookJoin(params: HookJoin, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
     return this.call("hook/join", params, ask);
-  }
-
-  /**
-   * An event of opencode's plug-in: `phase`, and the fields of that phase
-   * (docs/protocol.md).
-   */
-  hookOpencode(params: HookOpencode, ask?: Ask): Promise<Methods["hook/opencode"]["result"]> {
-    return this.call("hook/opencode", params, ask);
   }
 
   /**

@@ -129,7 +129,7 @@ fn results(client: &Client, ask: &Undo) -> Outcome<(Hash, Vec<UndoneContent>)> {
         if planned.more.is_none() {
             return Ok((plan, results));
         }
-        // The next page has to be of the same undo.
+        // The next page must belong to the same plan.
         ask.plan = Some(plan);
         ask.contents = planned.more;
     }

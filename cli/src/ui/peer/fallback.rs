@@ -1,5 +1,5 @@
-//! Systems whose kernel does not show whose a connection is: the cookie alone
-//! decides.
+//! Systems whose kernel does not report the owner of a connection: the cookie
+//! alone decides.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,5 +9,5 @@ pub(super) fn is_own(_: SocketAddr, _: SocketAddr) -> bool {
     true
 }
 
-/// Without effect: the system's own time holds.
+/// Has no effect: the system's own time limit applies.
 pub(super) fn give_up_after<T>(_: T, _: Duration) {}

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use touchmark_proto::SessionId;
 use touchmark_proto::daemon::Program;
 
 use super::super::fields::{
@@ -14,7 +15,7 @@ use super::super::happened::{
 };
 use super::super::rules::cut;
 use super::super::{patch, shell_patch};
-use super::{Agent, Arguments, Does, Heard, Is, Names, Odd};
+use super::{Agent, Arguments, Does, Fields, Heard, Is, Names, Odd};
 
 /// The minimum of bytes that the model is shown of an output that is too long
 /// for it.
@@ -26,6 +27,26 @@ const VERSION: usize = 40;
 /// The prefixes in names of tools of MCP servers. Other agents put two
 /// underscores between server and tool.
 const SERVERS: &[&str] = &["mcp_", "mcp:", "MCP:"];
+
+/// Returns the session of an event, and the session that started it; `None` for
+/// a main conversation.
+///
+/// # Errors
+/// The field that is missing.
+pub(super) fn sessions(
+    fields: &Fields,
+    input: &Value,
+) -> Result<(SessionId, Option<SessionId>), Names> {
+    let main = text(input, fields.session).and_then(session);
+    let main = main.ok_or(fields.session)?;
+    match text(input, fields.child) {
+        Some(name) => {
+            let child = child(&main, name).ok_or(fields.child)?;
+            Ok((child, Some(main)))
+        }
+        None => Ok((main, text(input, fields.parent).and_then(session))),
+    }
+}
 
 pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
     let fields = &agent.fields;
@@ -41,15 +62,9 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
         };
     };
     let lacks = |field: Names| Heard::odd(Odd::Field(event.name, field.first().unwrap_or(&"")));
-    let Some(main) = text(input, fields.session).and_then(session) else {
-        return lacks(fields.session);
-    };
-    let (session, parent) = match text(input, fields.child) {
-        Some(name) => match child(&main, name) {
-            Some(child) => (child, Some(main)),
-            None => return lacks(fields.child),
-        },
-        None => (main, text(input, fields.parent).and_then(session)),
+    let (session, parent) = match sessions(fields, input) {
+        Ok(sessions) => sessions,
+        Err(field) => return lacks(field),
     };
     let mut directory = cwd(input, fields.cwd, fields.roots);
     let mut odd = None;

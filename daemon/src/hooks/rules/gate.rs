@@ -13,7 +13,7 @@ use super::super::destroys::{self, Shown, Texts};
 use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::InDenial;
 use super::super::{edits, notice};
-use super::{DENIAL, Outcome, reads, writes};
+use super::{DENIAL, Outcome, reads};
 use touchmark_engine::text::lines;
 
 /// The number of lines that a session is shown of a file that it was about to
@@ -156,7 +156,7 @@ struct Seen {
 
 impl File<'_> {
     async fn weigh(&self, change: &Change) -> Option<Found> {
-        let (hash, now) = writes::bytes(self.daemon, self.session, &self.path).await?;
+        let (hash, now) = self.daemon.bytes(&self.path).await?;
         let text = std::str::from_utf8(&now).ok()?;
         let result = match change {
             Change::Delete => Some(Vec::new()),

@@ -14,9 +14,8 @@ use touchmark_proto::{
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Happened, Tool, Verdict, What, Writing};
 use super::super::notice;
-use super::super::shell;
 use super::super::unanswered::Held;
-use super::{Outcome, end_command, follow};
+use super::{Outcome, end_command, follow, prints};
 use crate::config::Gate;
 
 /// The maximum number of versions of a file that are examined.
@@ -67,8 +66,10 @@ pub(in crate::hooks) async fn make_up(
             }
             Tool::Shell { command } => {
                 daemon.memory.recall(&session, call);
-                if let Some(printed) = shell::printed(command) {
-                    missed(daemon, &session, cwd, &printed.path).await;
+                for named in prints::named(daemon, cwd, command).await {
+                    if let Some(path) = named.path.to_str() {
+                        missed(daemon, &session, cwd, path).await;
+                    }
                 }
                 let text = end_command(daemon, &session, call).await;
                 daemon.memory.say_later(&daemon.cx.inside, &session, text);

@@ -8,19 +8,22 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use touchmark_proto::files::FileRead;
-use touchmark_proto::{ClientPath, LineRange, SessionId};
+use touchmark_proto::{ClientPath, LineRange, SessionId, State};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::Output;
 use super::super::memory::{Before, Call, Noted};
 use super::super::named::{self, Named};
-use super::super::shell;
 use super::super::shown::{self, Held, Seen};
-use super::{reads, remember};
+use super::{late, reads, remember};
 
 /// The maximum time of a search for the names in a command: the agent waits for
 /// it.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The size in bytes up to which an output is taken to be complete that the
+/// agent does not report. Agents cut longer ones.
+const SMALL: u64 = 8 << 10;
 
 /// The time by which a file's timestamps may be behind the clock.
 const TICK: Duration = Duration::from_millis(10);
@@ -42,22 +45,22 @@ pub(super) async fn before(
     command: &str,
 ) {
     let began = SystemTime::now();
-    if let Some(printed) = shell::printed(command) {
-        reads::before(daemon, session, cwd, call, &printed.path).await;
-        return;
-    }
-    let words = command.to_owned();
-    let named = look(daemon, cwd, move |place| named::in_command(place, &words));
-    let named = tokio::time::timeout(PATIENCE, named);
-    let named = named.await.ok().flatten().unwrap_or_default();
     let mut noted = Vec::new();
-    for named in named {
-        noted.extend(note(daemon, session, cwd, named).await);
+    for named in named(daemon, cwd, command).await {
+        noted.extend(note(daemon, cwd, named).await);
     }
     remember(daemon, session, call, |known| {
         known.began = Some(began);
         known.noted = noted;
     });
+}
+
+/// Returns the files that a command names.
+pub(super) async fn named(daemon: &DaemonHandle, cwd: Option<&Path>, command: &str) -> Vec<Named> {
+    let words = command.to_owned();
+    let named = look(daemon, cwd, move |place| named::in_command(place, &words));
+    let named = tokio::time::timeout(PATIENCE, named);
+    named.await.ok().flatten().unwrap_or_default()
 }
 
 /// Records the lines that a command's output shows as read.
@@ -72,13 +75,49 @@ pub(super) async fn after(
     let Some(known) = daemon.memory.recall(session, call) else {
         return;
     };
-    if let (Some(before), Some(printed)) = (known.read.clone(), shell::printed(command)) {
-        reads::after_command(daemon, session, before, &printed, output).await;
-        return;
+    let Some(text) = &output.text else {
+        return unreported(daemon, session, cwd, &known.noted, command).await;
+    };
+    if !text.is_empty() {
+        return compare(daemon, session, cwd, known, command, text).await;
     }
-    if let Some(text) = output.text.as_deref().filter(|text| !text.is_empty()) {
-        compare(daemon, session, cwd, known, command, text).await;
+    // Of an empty file there is nothing to print.
+    for noted in known.noted.iter().filter(|noted| noted.text.is_empty()) {
+        record_all(daemon, session, &noted.before).await;
     }
+}
+
+/// Records what a command may have shown whose agent reports no outputs. A file
+/// that a plain `cat` prints is read. Of others that the command names it is not
+/// known what was shown (SEEN-9).
+async fn unreported(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    noted: &[Noted],
+    command: &str,
+) {
+    let words: Vec<&str> = command.split_ascii_whitespace().collect();
+    let is_plain =
+        |word: &str| !word.contains(|c: char| c.is_ascii_punctuation() && !"/._-".contains(c));
+    let is_cat = matches!(words[..], ["cat", name] if is_plain(name));
+    for noted in noted {
+        if is_cat && noted.before.size <= SMALL {
+            record_all(daemon, session, &noted.before).await;
+            continue;
+        }
+        let known = daemon.status(session, &noted.before.path).await;
+        if known.is_none_or(|known| known.state == State::Unread)
+            && let Some(path) = noted.named.path.to_str()
+        {
+            late::missed(daemon, session, cwd, path).await;
+        }
+    }
+}
+
+async fn record_all(daemon: &DaemonHandle, session: &SessionId, file: &Before) {
+    let end = file.lines.max(1);
+    record(daemon, session, file, vec![LineRange { start: 1, end }]).await;
 }
 
 async fn compare(
@@ -102,7 +141,7 @@ async fn compare(
         found
     });
     for named in found.await.unwrap_or_default() {
-        noted.extend(note(daemon, session, cwd, named).await);
+        noted.extend(note(daemon, cwd, named).await);
     }
     let mut now: Vec<(Before, Arc<str>)> = Vec::new();
     for noted in &noted {
@@ -110,7 +149,7 @@ async fn compare(
         let path = &noted.before.path;
         now.push(match reads::look(daemon, session, path).await {
             Some(found) if found.hash == noted.before.hash => same,
-            Some(_) => content(daemon, session, path).await.unwrap_or(same),
+            Some(_) => content(daemon, path).await.unwrap_or(same),
             None => same,
         });
     }
@@ -179,14 +218,9 @@ async fn look(
     looked.await.ok()
 }
 
-async fn note(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    cwd: Option<&Path>,
-    named: Named,
-) -> Option<Noted> {
+async fn note(daemon: &DaemonHandle, cwd: Option<&Path>, named: Named) -> Option<Noted> {
     let path: ClientPath = daemon.place(cwd, named.path.to_str()?).await?;
-    let (before, text) = content(daemon, session, &path).await?;
+    let (before, text) = content(daemon, &path).await?;
     Some(Noted {
         before,
         text,
@@ -197,10 +231,10 @@ async fn note(
 /// Returns a file's content, if it is text.
 pub(super) async fn content(
     daemon: &DaemonHandle,
-    session: &SessionId,
     path: &ClientPath,
 ) -> Option<(Before, Arc<str>)> {
-    let (hash, text) = reads::content(daemon, session, path).await?;
+    let (hash, bytes) = daemon.bytes(path).await?;
+    let text = String::from_utf8(bytes.to_vec()).ok()?;
     let held = Before {
         path: path.clone(),
         hash,

@@ -14,8 +14,8 @@ use touchmark_proto::{Millis, SessionId};
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Background, Model};
 use super::super::shown::{self, File};
-use super::super::standing::Standing;
 use super::{cut, prints, reads};
+use crate::standing::Standing;
 
 /// The maximum number of checkpoints that hooks store for a session; the oldest
 /// are removed first.
@@ -80,7 +80,7 @@ pub(super) async fn mentions(
         if reads::look(daemon, session, &path).await.is_none() {
             continue;
         }
-        if let Some((file, held)) = prints::content(daemon, session, &path).await {
+        if let Some((file, held)) = prints::content(daemon, &path).await {
             let names = [named];
             let file_shown = File {
                 names: &names,

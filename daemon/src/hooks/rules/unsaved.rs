@@ -6,7 +6,6 @@ use touchmark_proto::{ClientPath, FileState, LineRange, SessionId};
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Change, Verdict};
 use super::super::{destroys, edits, notice};
-use super::writes;
 use crate::config::Unsaved;
 use touchmark_engine::text::lines;
 
@@ -28,7 +27,7 @@ pub(super) async fn before<'a>(
             Unsaved::Off => continue,
             Unsaved::Ask => Verdict::Ask(notice::asks_over_unsaved(file)),
             Unsaved::Deny => match file.unsaved_lines {
-                Some(unsaved) if overlaps(daemon, session, file, change, unsaved).await => {
+                Some(unsaved) if overlaps(daemon, file, change, unsaved).await => {
                     Verdict::Deny(notice::writes_over_unsaved(file, unsaved))
                 }
                 // If the editor did not report the changed lines, nothing is
@@ -46,7 +45,6 @@ pub(super) async fn before<'a>(
 /// Returns whether a tool changes lines that the user is changing.
 async fn overlaps(
     daemon: &DaemonHandle,
-    session: &SessionId,
     file: &FileState,
     change: &Change,
     unsaved: LineRange,
@@ -55,7 +53,7 @@ async fn overlaps(
         return true;
     }
     let path = ClientPath::from(&file.path);
-    let Some((_, now)) = writes::bytes(daemon, session, &path).await else {
+    let Some((_, now)) = daemon.bytes(&path).await else {
         return false;
     };
     let edit = edits::likeliest(change, &now).and_then(|result| lines::places(&now, &result));

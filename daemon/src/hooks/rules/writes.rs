@@ -5,11 +5,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile};
-use touchmark_proto::files::{FileHistory, FileReadText, FileText, TextEncoding};
+use touchmark_proto::files::FileHistory;
 use touchmark_proto::{
     ClientPath, Error, ErrorCode, Evidence, Hash, HashOrAbsent, Millis, Request, SessionId,
 };
@@ -70,7 +68,7 @@ pub(super) async fn begin(
                     _ => Some(place.clone()),
                 };
                 let read = match &from {
-                    Some(from) => bytes(daemon, session, from).await,
+                    Some(from) => daemon.bytes(from).await,
                     None => None,
                 };
                 base = read
@@ -273,34 +271,6 @@ async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> O
     }
 }
 
-/// Returns the bytes of a file, if one answer contains all of them.
-pub(super) async fn bytes(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    path: &ClientPath,
-) -> Option<(Hash, Vec<u8>)> {
-    let read = FileReadText::new(session.clone(), path.clone())
-        .force(true)
-        .track(false);
-    let FileText {
-        text,
-        hash,
-        truncated: false,
-        encoding,
-        ..
-    } = daemon.ask(read).await.ok()?
-    else {
-        return None;
-    };
-    let bytes = match encoding {
-        TextEncoding::Utf8 => text?.into_bytes(),
-        TextEncoding::Base64 => STANDARD.decode(text?).ok()?,
-    };
-    // Only bytes with exactly the file's hash can be used for computations.
-    hash.filter(|hash| *hash == Hash::of(&bytes))
-        .map(|hash| (hash, bytes))
-}
-
 /// Ends the mark of a tool that has written.
 pub(super) async fn commit(
     daemon: &DaemonHandle,
@@ -363,7 +333,7 @@ pub(super) async fn commit(
 pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again: bool) {
     for Left { path, written } in daemon.memory.left(session) {
         let Some(words) = written.words else { continue };
-        let Some((hash, bytes)) = bytes(daemon, session, &path).await else {
+        let Some((hash, bytes)) = daemon.bytes(&path).await else {
             continue;
         };
         if HashOrAbsent::Hash(hash) == written.hash {

@@ -12,7 +12,7 @@ local M = {}
 --- one failed `connect`.
 local FIRST_PAUSE, LONGEST_PAUSE = 100, 30000
 --- What the daemon's protocol has to be.
-local PROTOCOL = 1
+local PROTOCOL = 2
 
 --- By the workspace's root.
 local links = {}

@@ -140,8 +140,8 @@ impl State {
             owner.files.insert(name, known);
             let newest = self.knowledge(session, &path);
             let newest = newest.zip(self.paths.get(&path));
-            let owed =
-                newest.is_some_and(|(known, state)| known.newest(session, state) > known.told);
+            let owed = newest
+                .is_some_and(|(known, state)| state.newest_to_report(session, &known) > known.told);
             if let (Some(owner), true) = (self.sessions.get_mut(session), owed) {
                 owner.pending.insert(path.clone());
             }
@@ -305,7 +305,7 @@ impl State {
         let settled = match (owner.files.get(path), self.paths.get(path)) {
             (Some(knowledge), Some(state)) => {
                 knowledge.is_fresh(state.held.hash)
-                    || knowledge.told >= knowledge.newest(session, state)
+                    || knowledge.told >= state.newest_to_report(session, &knowledge)
             }
             _ => true,
         };

@@ -56,7 +56,7 @@ impl State {
             let by_file = session.files.remove(file);
             let owed = |knowledge: &Knowledge, state: &PathState| {
                 let out_of_date = knowledge.differs(known.held.hash);
-                out_of_date && knowledge.newest(holder, state) > knowledge.told
+                out_of_date && state.newest_to_report(holder, knowledge) > knowledge.told
             };
             let told = gone.held.hash == known.held.hash;
             let owed = by_name.as_ref().is_some_and(|by_name| {
@@ -72,7 +72,11 @@ impl State {
             if let Some(mut knowledge) = knowledge {
                 match owed {
                     true => knowledge.behind = n,
-                    false => knowledge.told = knowledge.told.max(knowledge.newest(holder, known)),
+                    false => {
+                        knowledge.told = knowledge
+                            .told
+                            .max(known.newest_to_report(holder, &knowledge))
+                    }
                 }
                 if owed {
                     session.pending.insert(file.clone());

@@ -46,12 +46,12 @@ pub struct KeptVersion {
     pub late: bool,
     /// A formatter wrote the version (ATTR-17).
     pub formatted: bool,
-    pub(crate) aside: Option<Box<KeptAside>>,
+    pub(crate) details: Option<Box<VersionDetails>>,
 }
 
 /// Fields that are empty in a plain version by the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeptAside {
+pub(crate) struct VersionDetails {
     pub(crate) from: Option<RelPath>,
     pub(crate) session: Option<SessionId>,
     pub(crate) edit: Option<u64>,
@@ -81,7 +81,7 @@ impl KeptVersion {
             unobserved: fact.unobserved,
             late: false,
             formatted: false,
-            aside: None,
+            details: None,
         };
         kept.attribute(fact);
         kept
@@ -93,7 +93,7 @@ impl KeptVersion {
         self.evidence = fact.evidence;
         self.late = fact.late;
         self.formatted = fact.formatted;
-        let aside = KeptAside {
+        let details = VersionDetails {
             from: self.from().or(fact.from.as_ref()).cloned(),
             session: fact.author.session.clone(),
             edit: fact.edit,
@@ -102,17 +102,17 @@ impl KeptVersion {
             // A correction does not say it again.
             mode_before: self.mode_before().or(fact.mode_before),
         };
-        self.aside = (aside != KeptAside::default()).then(|| Box::new(aside));
+        self.details = (details != VersionDetails::default()).then(|| Box::new(details));
     }
 
     /// Returns the previous name, or `None` if the version is no rename.
     pub fn from(&self) -> Option<&RelPath> {
-        self.aside.as_ref()?.from.as_ref()
+        self.details.as_ref()?.from.as_ref()
     }
 
     /// Returns the session that wrote it, or `None` if no session did.
     pub fn session(&self) -> Option<&SessionId> {
-        self.aside.as_ref()?.session.as_ref()
+        self.details.as_ref()?.session.as_ref()
     }
 
     /// Returns the author, without a label.
@@ -147,34 +147,38 @@ impl KeptVersion {
 
     /// Returns the edit that it is attributed to, or `None`.
     pub fn edit(&self) -> Option<u64> {
-        self.aside.as_ref()?.edit
+        self.details.as_ref()?.edit
     }
 
     /// Returns the command in whose window it was written, or `None`.
     pub fn command(&self) -> Option<u64> {
-        self.aside.as_ref()?.command
+        self.details.as_ref()?.command
     }
 
     /// The mode before, where it is known to have been another.
     pub fn mode_before(&self) -> Option<FileMode> {
-        self.aside.as_ref()?.mode_before
+        self.details.as_ref()?.mode_before
     }
 
     /// Removes a session that turned out not to have written it from the
     /// candidates.
     pub(super) fn rule_out(&mut self, session: &SessionId) {
         let author = self.session().cloned();
-        let Some(aside) = &mut self.aside else { return };
-        aside.candidates.retain(|candidate| candidate != session);
+        let Some(details) = &mut self.details else {
+            return;
+        };
+        details.candidates.retain(|candidate| candidate != session);
         // If only the author is left, there is nothing to choose from.
-        if aside.candidates.len() == 1 && aside.candidates.first() == author.as_ref() {
-            aside.candidates.clear();
+        if details.candidates.len() == 1 && details.candidates.first() == author.as_ref() {
+            details.candidates.clear();
         }
     }
 
     /// Returns the sessions whose command windows or marks covered it.
     pub fn candidates(&self) -> &[SessionId] {
-        self.aside.as_ref().map_or(&[], |aside| &aside.candidates)
+        self.details
+            .as_ref()
+            .map_or(&[], |details| &details.candidates)
     }
 
     /// Returns the version as a fact about `path`.

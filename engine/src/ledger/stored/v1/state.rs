@@ -34,10 +34,10 @@ structs! {
         13 unobserved: Rare<bool>,
         14 late: Rare<bool>,
         15 formatted: Rare<bool>,
-        16 aside: Option<KeptAside>;
+        16 details: Option<VersionDetails>;
         17 mode: Option<Mode>,
     }
-    KeptAside = state::KeptAside {
+    VersionDetails = state::VersionDetails {
         0 from: Option<Path>,
         1 session: Option<Session>,
         2 edit: Option<u64>,

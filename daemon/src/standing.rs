@@ -1,11 +1,13 @@
-//! The state of a session before an event takes effect.
+//! What the state has of a session when a request arrives.
 
 use touchmark_engine::{State, recall};
 use touchmark_proto::SessionId;
 
-/// The state of a session before an event takes effect.
-#[derive(Clone, Debug, Default)]
+/// What the state has of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
+    /// The session; `None` after the end of the loop.
+    pub(crate) session: Option<SessionId>,
     /// Whether the session is known.
     pub(crate) known: bool,
     /// Whether the session is open.
@@ -27,12 +29,16 @@ impl Standing {
     /// Returns what the state has of a session.
     pub(crate) fn of(state: &State, session: &SessionId) -> Self {
         let Some(known) = state.sessions.get(session) else {
-            return Self::default();
+            return Self {
+                session: Some(session.clone()),
+                ..Self::default()
+            };
         };
         let checkpoints = &known.memory.checkpoints;
         let edits = state.edits.values();
         let commands = state.commands.values();
         Self {
+            session: Some(session.clone()),
             known: true,
             open: known.open,
             edits: edits
