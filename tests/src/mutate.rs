@@ -110,30 +110,30 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ("stats", json!({"session": "m"})),
         ("contents/forget", json!({})),
         (
-            "hook/claude",
-            json!({"input": {"session_id": "m", "cwd": "/", "hook_event_name": "PreToolUse",
+            "hook/event",
+            json!({"agent": "claude", "input": {"session_id": "m", "cwd": "/", "hook_event_name": "PreToolUse",
                 "tool_name": "Edit", "tool_use_id": "t", "tool_input": {"file_path": "a.txt",
                 "old_string": "one", "new_string": "two", "replace_all": true}}}),
         ),
         (
-            "hook/codex",
-            json!({"input": {"session_id": "m", "turn_id": "u", "hook_event_name": "PostToolUse",
+            "hook/event",
+            json!({"agent": "codex", "input": {"session_id": "m", "turn_id": "u", "hook_event_name": "PostToolUse",
                 "tool_name": "apply_patch", "tool_input": {"command":
                 "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch"}}}),
         ),
         (
-            "hook/gemini",
-            json!({"input": {"session_id": "m", "hook_event_name": "BeforeTool",
+            "hook/event",
+            json!({"agent": "gemini", "input": {"session_id": "m", "hook_event_name": "BeforeTool",
                 "tool_name": "run_shell_command", "tool_input": {"command": "cat a.txt"}}}),
         ),
         (
-            "hook/cursor",
-            json!({"input": {"conversation_id": "m", "hook_event_name": "beforeSubmitPrompt",
+            "hook/event",
+            json!({"agent": "cursor", "input": {"conversation_id": "m", "hook_event_name": "beforeSubmitPrompt",
                 "prompt": "see @a.txt", "workspace_roots": ["/"]}}),
         ),
         (
-            "hook/opencode",
-            json!({"input": {"phase": "after", "sessionID": "m", "tool": "read", "callID": "c",
+            "hook/event",
+            json!({"agent": "opencode", "input": {"phase": "after", "sessionID": "m", "tool": "read", "callID": "c",
                 "args": {"filePath": "a.txt", "offset": 0, "limit": 2}, "output": "one"}}),
         ),
         (

@@ -308,6 +308,7 @@ fn the_crates_contain_what_they_need() {
         let more = match crate_name {
             "cli" => {
                 let mut more = set(&[
+                    "parts/examples.txt",
                     "parts/touchmark.js",
                     "parts/touchmark@.service",
                     "parts/touchmark@.socket",

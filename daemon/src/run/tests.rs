@@ -170,7 +170,7 @@ async fn another_protocol_is_refused_with_both_numbers() {
         )
         .await;
     assert_eq!(answer["error"]["code"], -32023);
-    assert_eq!(answer["error"]["data"]["server"], 1);
+    assert_eq!(answer["error"]["data"]["server"], 2);
     assert_eq!(answer["error"]["data"]["client"], 7);
     running.end().await;
 }
