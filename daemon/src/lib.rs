@@ -8,15 +8,20 @@
 //!   disk.
 //! - [`guard`]: writes that destroy nothing.
 //! - [`git`]: starts git safely.
-//! - `answers`, `context`: requests that are answered in tasks, and what these
-//!   tasks get.
+//! - `answers`, `context`, `inside`, `standing`: requests that are answered in
+//!   tasks, what these tasks get, and how they ask the loop.
 //! - `fill`: line counts and previews in answers.
 //! - `hooks`: the events of agents' hooks, and the answers to them.
 //! - `scope`: what commands do to untracked files.
 //! - [`tools`], [`time`]: searches; the time of day.
-//! - `past`: which file a name stood for at any time.
+//! - `past`: which file a name stood for at any time, and which contents git
+//!   brought.
+//! - `history`: earlier contents of files, line by line.
+//! - `undo`, `review`: taking changes away by their author; the queue of agents'
+//!   changes.
+//! - `survival`: how many lines of agents are left.
 //! - `worktrees`: what other worktrees of the repository have changed.
-//! - [`store`], [`lines`]: facts and stored contents.
+//! - [`store`]: facts and stored contents.
 //! - [`start`], [`life`], [`config`], [`log`]: start, lifetime, configuration
 //!   and log of the daemon.
 //! - `failpoint`: the points at which a test may end the process.

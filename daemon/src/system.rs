@@ -1,7 +1,7 @@
 //! Interfaces that each operating system implements differently. Linux's
 //! implementation is in the file of the module's name, that of other Unix
 //! systems in the directory of that name. Other modules of this kind are in the
-//! directories that use them (ARCHITECTURE.md has the list).
+//! directories that use them (ARCHITECTURE.md says how).
 
 #[cfg_attr(not(target_os = "linux"), path = "system/clock/unix.rs")]
 pub(crate) mod clock;
