@@ -8,6 +8,7 @@ mod reads;
 mod taken_back;
 mod turns;
 mod unsaved;
+mod unseen;
 mod worktrees;
 mod writes;
 mod written;

@@ -173,7 +173,7 @@ impl File<'_> {
             None => None,
         };
         match self.status.seen_hash {
-            Some(seen) => self.out_of_date(hash, &text, seen, edit).await,
+            Some(seen) => self.out_of_date(hash, &text, seen, change, edit).await,
             None => self.unread(hash, &text, change, edit?.hunks).await,
         }
     }
@@ -183,6 +183,7 @@ impl File<'_> {
         hash: Hash,
         text: &str,
         seen: Hash,
+        change: &Change,
         edit: Option<Edit>,
     ) -> Option<Found> {
         // Secrets are not shown to a session that has not requested them
@@ -193,6 +194,7 @@ impl File<'_> {
             return None;
         }
         let changed = lines::places(old.as_bytes(), text.as_bytes())?;
+        let changed = destroys::unquoted(changed, text, &change.quotes());
         let places = destroys::places(&changed, self.status.line_count);
         let shown = destroys::shown(text, &places);
         let destroys = |edit: &Edit| {
@@ -204,17 +206,19 @@ impl File<'_> {
             };
             texts.destroy()
         };
+        let can_repeat = edit.is_some();
         let Some(edit) = edit.filter(|edit| !destroys(edit)) else {
             let counts = self.daemon.lines(seen, hash).await;
-            let text = notice::would_destroy(&self.status, counts, &shown);
+            let text = notice::would_destroy(&self.status, counts, &shown, can_repeat);
             return Some(Found::Denied(text, Some((hash, shown.lines))));
         };
         let news = notice::changed_elsewhere(&self.status, &shown);
+        let news = Some(news).filter(|_| !changed.is_empty());
         let touched = destroys::touched(&edit.hunks, self.status.line_count);
         Some(Found::Passes(Seen {
             hash,
             lines: [shown.lines, touched].concat(),
-            news: Some(news),
+            news,
         }))
     }
 

@@ -14,7 +14,7 @@ use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
 use super::super::{edits, notice};
 use super::gate::{self, Weighed};
-use super::{Outcome, remember, unsaved, worktrees, written};
+use super::{Outcome, remember, unsaved, unseen, worktrees, written};
 use crate::config::Gate;
 
 /// The maximum length of a tool's name that is stored, in bytes.
@@ -146,6 +146,11 @@ pub(super) async fn begin(
     }
     match begun {
         Ok(begun) => {
+            if destructive && let Some(denied) = unseen::removed(daemon, session, cwd, files).await
+            {
+                super::abort(daemon, session, call).await;
+                return denied;
+            }
             let changes = plan.iter().map(|(_, _, change)| *change);
             let verdict = unsaved::before(daemon, session, begun.files.iter().zip(changes)).await;
             if matches!(verdict, Verdict::Deny(_)) {
