@@ -63,7 +63,13 @@ impl Base {
             pending.rechecked = true;
             return Err(Stop::Read(paths, false).into());
         }
-        let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
+        let secret = |path| {
+            pending
+                .reads
+                .found
+                .get(path)
+                .is_some_and(|found| found.secret)
+        };
         if paths.iter().any(secret) {
             // Neither arguments nor result are kept if one of the files is a
             // secret (SEC-3).
@@ -249,7 +255,7 @@ impl Base {
         if self.view().usable(path, pending).is_err() {
             return None;
         }
-        let now = self.view().current(path, pending.found.get(path));
+        let now = self.view().current(path, pending.reads.found.get(path));
         now.trouble.is_none().then_some(now.held.hash)
     }
 
@@ -260,7 +266,7 @@ impl Base {
             .iter()
             .filter(|path| {
                 let watched = self.state.paths.contains_key(path);
-                (pending.verify || !watched) && !pending.found.contains_key(*path)
+                (pending.verify || !watched) && !pending.reads.found.contains_key(*path)
             })
             .cloned()
             .collect();

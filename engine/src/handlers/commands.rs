@@ -90,7 +90,7 @@ impl Core {
             globs,
             deadline,
             bound: pending
-                .connection
+                .connection()
                 .filter(|_| ask.bind)
                 .map(|connection| connection.0),
             pid: ask.pid,

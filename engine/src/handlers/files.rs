@@ -148,7 +148,7 @@ impl Base {
         let unknown: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
-                !self.state.paths.contains_key(path) && !pending.found.contains_key(*path)
+                !self.state.paths.contains_key(path) && !pending.reads.found.contains_key(*path)
             })
             .cloned()
             .collect();
@@ -182,9 +182,9 @@ impl Base {
                 };
                 break;
             }
-            let mut file = self
-                .view()
-                .file_state(&ask.session, path, pending.found.get(path));
+            let mut file =
+                self.view()
+                    .file_state(&ask.session, path, pending.reads.found.get(path));
             // One request may name several names of one file.
             let name = ask.paths.as_ref().and_then(|named| named.get(index));
             if let Some(Ok(name)) = name.map(|name| self.view().resolve_name(name)) {

@@ -23,13 +23,14 @@ impl View<'_> {
         let paths = &self.state.paths;
         let tracks = row.paths == Use::Tracks
             && pending
+                .reads
                 .borrowed
                 .iter()
                 .any(|path| !paths.contains_key(path));
         if tracks && paths.len() >= self.config.tracked {
             let own = session.and_then(|named| sessions.get(named));
             let own = own.map_or(0, |session| session.files.len());
-            if own.saturating_add(pending.borrowed.len()) > self.config.own_files {
+            if own.saturating_add(pending.reads.borrowed.len()) > self.config.own_files {
                 let most = self.config.tracked;
                 return Err(too_many(most, format!("{most} paths are tracked already"))
                     .hint("untrack some, or forget sessions that have ended"));

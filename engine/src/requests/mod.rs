@@ -4,6 +4,7 @@
 pub(crate) mod audits;
 pub(crate) mod limits;
 pub(crate) mod pending;
+mod reads;
 pub(crate) mod scope;
 pub(crate) mod table;
 pub(crate) mod waiting;

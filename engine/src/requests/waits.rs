@@ -57,7 +57,7 @@ impl Requests {
         };
         let (lost, fences) = (&view.tracker.reconciliation, &view.tracker.fences);
         // A request that another session's edit blocks has left its queue.
-        if !pending.stage.has_left_queue() && pending.connection.is_some_and(before_it) {
+        if !pending.stage.has_left_queue() && pending.connection().is_some_and(before_it) {
             Some(Waits::Turn)
         } else if matches!(pending.stage, Stage::Learning) {
             Some(Waits::Shell)
@@ -70,7 +70,7 @@ impl Requests {
             Some(Waits::Edit)
         } else if pending.fence.is_some_and(|fence| !fences.is_done(fence)) {
             Some(Waits::Fence)
-        } else if !pending.reads.is_empty() {
+        } else if !pending.reads.awaited.is_empty() {
             Some(Waits::Reads)
         } else if !pending.patience.is_lost()
             && pending
@@ -164,7 +164,7 @@ impl View<'_> {
     /// is in the middle of a save. The request waits for the close, for a short
     /// time (ATTR-12).
     fn awaits_close(&self, pending: &Pending) -> bool {
-        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client { .. });
         let mut unclosed = self.tracker.unclosed(self.now).peekable();
         if unclosed.peek().is_none() || !as_of_now || pending.is_for_the_shell() {
             return false;
@@ -193,7 +193,7 @@ impl View<'_> {
     /// forever: after some looks, the request waits only for very recent
     /// contents, and only once.
     fn looked_at_once(&self, pending: &Pending) -> Option<Vec<RelPath>> {
-        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client { .. });
         if !as_of_now || self.tracker.unconfirmed().len() == 0 {
             return None;
         }
