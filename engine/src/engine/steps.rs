@@ -8,7 +8,7 @@ use crate::input::Learned;
 use crate::parts::Core;
 use crate::requests::pending::{Answered, Ask, Pending, Stage, Stop, too_late};
 use crate::requests::scope::{Scope, be_patient};
-use crate::view::spoken::Spoken;
+use crate::view::names_used::NamesUsed;
 
 impl Engine {
     /// Lets every request take effect that can.
@@ -21,7 +21,7 @@ impl Engine {
                 let Core { base, requests, .. } = &mut self.core;
                 if let Some(pending) = requests.take_if_ready(request, base) {
                     moved |= self.step(request, pending);
-                    self.core.base.spoken = Spoken::default();
+                    self.core.base.names_used = NamesUsed::default();
                 }
             }
             if !moved {
@@ -67,7 +67,7 @@ impl Engine {
             }
             Ask::Client { ask, .. } => {
                 if self.core.base.view().has_several_names() {
-                    self.core.base.spoken = self.core.base.view().spoken_in(&ask);
+                    self.core.base.names_used = self.core.base.view().names_used_by(&ask);
                 }
                 self.answer(request, &mut pending, ask)
             }
@@ -135,7 +135,7 @@ impl Engine {
             Stop::Write(write, mut order) => {
                 self.core.base.tracker.writes(&order.path, None);
                 // The write goes to the name that the request used.
-                if let Some(name) = self.core.base.spoken.named.get(&order.path) {
+                if let Some(name) = self.core.base.names_used.named.get(&order.path) {
                     order.path = name.clone();
                 }
                 pending.stage = Stage::Writing(write);
@@ -189,9 +189,13 @@ impl Engine {
                 Ok(answer) => self
                     .core
                     .base
-                    .spoken
+                    .names_used
                     .reply(&self.core.base.state, &mut answer.reply),
-                Err(error) => self.core.base.spoken.error(&self.core.base.state, error),
+                Err(error) => self
+                    .core
+                    .base
+                    .names_used
+                    .error(&self.core.base.state, error),
             }
         }
         self.core.leave(request, pending);

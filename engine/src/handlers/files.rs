@@ -23,7 +23,7 @@ impl Core {
         let path = self.base.view().resolve(&ask.path)?;
         if self.base.state.knowledge(&ask.session, &path).is_some() {
             let names = self.base.view().names_of(&path);
-            let named = self.base.spoken.named.get(&path).unwrap_or(&path);
+            let named = self.base.names_used.named.get(&path).unwrap_or(&path);
             // If the session uses several names of the file, only the named one
             // is released.
             let one = self
@@ -190,8 +190,8 @@ impl Base {
             if let Some(Ok(name)) = name.map(|name| self.view().resolve_name(name)) {
                 file.path = name;
             } else {
-                let spoken = self.state.names.spoken(&ask.session, path);
-                file.path = spoken.clone();
+                let name = self.state.names.last_used(&ask.session, path);
+                file.path = name.clone();
             }
             if ask.state.is_empty() || ask.state.contains(&file.state) {
                 files.push(file);
@@ -325,7 +325,7 @@ impl View<'_> {
             request,
             recall: Recall::History {
                 earlier: self.state.names.history(&path).to_vec(),
-                spoken: self.spoken.named.get(&path).unwrap_or(&path).clone(),
+                named: self.names_used.named.get(&path).unwrap_or(&path).clone(),
                 path,
                 before,
                 limit: ask.limit.unwrap_or(self.config.list_limit) as usize,

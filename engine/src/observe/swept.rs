@@ -92,7 +92,7 @@ impl Core {
         };
         let n = self.base.record(Fact::Version(fact.clone()));
         self.base.counts.versions += 1;
-        if self.base.heard {
+        if self.base.subscribed {
             let marks = VersionMarks::default();
             let version = version_of(self.base.state.epoch, n, self.base.now, &fact, marks);
             let lines = Some((fact.before, fact.held.hash));

@@ -11,7 +11,7 @@ pub(crate) mod waiting;
 pub(crate) mod waits;
 mod whose;
 
-pub use table::{ForShell, Naming, Row, paths, row, session};
+pub use table::{ForShell, MethodRow, Naming, paths, row, session};
 
 #[cfg(test)]
 mod tests;

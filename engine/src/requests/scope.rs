@@ -14,7 +14,7 @@ use crate::requests::pending::{Check, Patience};
 use crate::timers::Timer;
 use crate::tracker::turn::Turn;
 use crate::view::View;
-use crate::view::spoken::Spoken;
+use crate::view::names_used::NamesUsed;
 
 /// How long a list waits without any of its reads arriving, in milliseconds.
 /// Files that were not read by then are `pending` in the answer.
@@ -55,8 +55,7 @@ impl Requests {
             }
             _ => {
                 let soon = self.soon_held(&scope, view);
-                let concerns =
-                    |path: &&RelPath| view.speaks_of(&scope, path) || soon.contains(*path);
+                let concerns = |path: &&RelPath| view.covers(&scope, path) || soon.contains(*path);
                 let owed = view.tracker.owed().filter(concerns);
                 sorted(owed.cloned())
             }
@@ -139,7 +138,7 @@ impl Requests {
             view.tracker
                 .reconciliation
                 .under_way()
-                .filter(|path| view.speaks_of(&scope, path))
+                .filter(|path| view.covers(&scope, path))
                 .cloned(),
         );
         for path in &late {
@@ -180,7 +179,7 @@ impl View<'_> {
     }
 
     /// Returns whether a path is in a scope.
-    pub(crate) fn speaks_of(&self, scope: &Scope, path: &RelPath) -> bool {
+    pub(crate) fn covers(&self, scope: &Scope, path: &RelPath) -> bool {
         match scope {
             Scope::Everything => true,
             Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
@@ -229,7 +228,7 @@ impl View<'_> {
     }
 
     /// Returns the names of files that the answer to a request uses (FILE-1).
-    pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
+    pub(crate) fn names_used_by(&self, ask: &Request) -> NamesUsed {
         let edit = edit_named(ask).and_then(|named| self.edit_of(named));
         let edit = edit.and_then(|edit| self.state.edits.get(&edit));
         let named = paths(ask).into_iter();
@@ -240,7 +239,7 @@ impl View<'_> {
             let name = file.name.as_ref().unwrap_or(&file.path);
             (file.path.clone(), name.clone())
         });
-        Spoken {
+        NamesUsed {
             session: session(ask)
                 .or(edit.map(|edit| &edit.fact.session))
                 .cloned(),

@@ -146,7 +146,7 @@ impl View<'_> {
             }
             scope @ Scope::Session(_) if self.has_several_names() => {
                 let mut lost = lost.under_way();
-                lost.find(|name| self.speaks_of(&scope, name)).cloned()
+                lost.find(|name| self.covers(&scope, name)).cloned()
             }
             Scope::Session(session) => {
                 let files = &self.state.sessions.get(&session)?.files;
@@ -170,7 +170,7 @@ impl View<'_> {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
-        unclosed.any(|path| !pending.late.contains(path) && self.speaks_of(&scope, path))
+        unclosed.any(|path| !pending.late.contains(path) && self.covers(&scope, path))
     }
 
     /// Returns whether the daemon itself is writing a file in a request's
@@ -183,9 +183,7 @@ impl View<'_> {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
-        self.tracker
-            .written()
-            .any(|path| self.speaks_of(&scope, path))
+        self.tracker.written().any(|path| self.covers(&scope, path))
     }
 
     /// Returns the paths in a request's scope whose contents need a second
@@ -200,7 +198,7 @@ impl View<'_> {
         let scope = self.scope_of(&pending.ask);
         let of_it = self.tracker.unconfirmed();
         let of_it: Vec<RelPath> = of_it
-            .filter(|path| self.speaks_of(&scope, path) && !pending.late.contains(*path))
+            .filter(|path| self.covers(&scope, path) && !pending.late.contains(*path))
             .cloned()
             .collect();
         let young = |path: &RelPath| {

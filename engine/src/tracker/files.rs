@@ -24,7 +24,7 @@ struct Tracked {
     /// The stat of a read. Perhaps only its inode is valid.
     stamp: Stamp,
     /// Whether the stat proves the path's content on record.
-    vouches: bool,
+    is_proof: bool,
     /// Whether the inode is that of the last read.
     inode: bool,
     /// Whether the path is watched: `Track` was ordered, and no `Untrack`
@@ -36,7 +36,7 @@ impl Files {
     /// Returns the stat that proves a path's content on record, or `None`.
     pub fn of(&self, path: &RelPath) -> Option<Stamp> {
         self.get(path)
-            .filter(|file| file.vouches)
+            .filter(|file| file.is_proof)
             .map(|file| file.stamp)
     }
 
@@ -55,8 +55,8 @@ impl Files {
     }
 
     /// Returns the paths whose content a stat proves, with that stat.
-    fn vouched(&self) -> impl Iterator<Item = (&RelPath, Stamp)> {
-        let all = self.0.iter().filter(|(_, file)| file.vouches);
+    fn proven(&self) -> impl Iterator<Item = (&RelPath, Stamp)> {
+        let all = self.0.iter().filter(|(_, file)| file.is_proof);
         all.map(|(path, file)| (path, file.stamp))
     }
 
@@ -67,7 +67,7 @@ impl Files {
         match is_new {
             true => self,
             false => self
-                .vouched()
+                .proven()
                 .map(|(path, stamp)| (path.clone(), stamp))
                 .collect(),
         }
@@ -102,8 +102,8 @@ impl Files {
 
     /// Marks a path as watched if a stat proves its content. Returns whether
     /// one does.
-    pub(crate) fn watch_vouched(&mut self, path: &RelPath) -> bool {
-        let file = self.0.get_mut(path).filter(|file| file.vouches);
+    pub(crate) fn watch_proven(&mut self, path: &RelPath) -> bool {
+        let file = self.0.get_mut(path).filter(|file| file.is_proof);
         file.is_some_and(|file| {
             file.watched = true;
             true
@@ -132,9 +132,9 @@ impl Files {
         self.change(path, |file| {
             // If the old stat still counts, the caller replaces or drops it
             // next.
-            if !(content.settled && file.vouches) {
+            if !(content.settled && file.is_proof) {
                 file.stamp.inode = content.stamp.inode;
-                file.vouches = false;
+                file.is_proof = false;
                 file.inode = true;
             }
         });
@@ -155,10 +155,10 @@ impl Files {
             return false;
         }
         self.change(path, |file| {
-            let news = !file.vouches || file.stamp != content.stamp;
+            let news = !file.is_proof || file.stamp != content.stamp;
             *file = Tracked {
                 stamp: content.stamp,
-                vouches: true,
+                is_proof: true,
                 inode: true,
                 watched: file.watched,
             };
@@ -170,7 +170,7 @@ impl Files {
     pub(crate) fn insert(&mut self, path: RelPath, stamp: Stamp) {
         let file = Tracked {
             stamp,
-            vouches: true,
+            is_proof: true,
             inode: true,
             watched: false,
         };
@@ -179,10 +179,10 @@ impl Files {
 
     /// Notes that no stat proves the path's content on record.
     pub(crate) fn forget(&mut self, path: &RelPath) {
-        let Some(file) = self.0.get_mut(path).filter(|file| file.vouches) else {
+        let Some(file) = self.0.get_mut(path).filter(|file| file.is_proof) else {
             return;
         };
-        file.vouches = false;
+        file.is_proof = false;
         file.inode = false;
         if !file.watched {
             self.0.remove(path);
@@ -217,7 +217,7 @@ impl FromIterator<(RelPath, Stamp)> for Files {
 
 impl PartialEq for Files {
     fn eq(&self, other: &Self) -> bool {
-        self.vouched().eq(other.vouched())
+        self.proven().eq(other.proven())
     }
 }
 
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_vouches_until_it_differs() {
+    fn a_stamp_is_proof_until_it_differs() {
         let mut fixture = Fixture::new(content(1, true));
         fixture.restart();
         assert!(fixture.engine.is_reconciling());
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_of_before_a_version_does_not_vouch_after_it() {
+    fn a_stamp_of_before_a_version_is_no_proof_after_it() {
         let mut fixture = Fixture::new(content(1, true));
         let kept = Saved {
             state: fixture.engine.state().clone(),
@@ -423,14 +423,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_within_a_clock_tick_vouches_for_nothing() {
+    fn a_stamp_within_a_clock_tick_proves_nothing() {
         let mut fixture = Fixture::new(content(1, false));
         fixture.restart();
         assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
     }
 
     #[test]
-    fn a_content_that_is_held_back_is_not_vouched_for() {
+    fn a_content_that_is_held_back_is_not_proven() {
         let mut fixture = Fixture::new(content(1, true));
         fixture.ask(Request::EditMark(EditMark {
             session: SessionId::new("s").unwrap(),
