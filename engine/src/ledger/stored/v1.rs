@@ -16,7 +16,6 @@ mod state;
 pub(super) use facts::Fact;
 pub(super) use leaves::{Path, Program, Session};
 pub(super) use session_memory::SessionMemory;
-pub(super) use snapshot::{Head, SessionHead};
 pub(super) use state::{
     Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, PathState, SaveReport,
     Stamp,
