@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use touchmark_engine::{
-    Config, Content, Effect, Engine, Found, Hint, Input, ReadOutcome, Record, Stamp, State,
-};
+use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, State};
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
 use touchmark_proto::daemon::{Audit, Holds};
@@ -17,22 +15,25 @@ use touchmark_proto::{
     RelPath, Reply, Request, RequestId, SessionId,
 };
 
+use super::disk::Disk;
+
 /// Plays lines and returns the answer to each.
 pub(crate) fn play(lines: &[&str]) -> Vec<String> {
     let mut stage = Stage {
         engine: Engine::restore(config(), State::new(1, false), [], 1_000),
         now: 1_000,
-        disk: BTreeMap::new(),
-        stamps: 0,
+        disk: Disk::default(),
         records: Vec::new(),
         answers: BTreeMap::new(),
         requests: 0,
         connection: 1,
         commands: BTreeMap::new(),
         awaited: BTreeSet::new(),
-        aside: Vec::new(),
+        during_read: Vec::new(),
         stalled: None,
         reads: None,
+        asked: None,
+        seen: 0,
     };
     stage.start();
     lines.iter().map(|line| stage.line(line)).collect()
@@ -45,12 +46,11 @@ fn config() -> Config {
     }
 }
 
-struct Stage {
-    engine: Engine,
+pub(super) struct Stage {
+    pub(super) engine: Engine,
     now: u64,
-    disk: BTreeMap<RelPath, (String, u64)>,
-    stamps: u64,
-    records: Vec<Record>,
+    pub(super) disk: Disk,
+    pub(super) records: Vec<Record>,
     answers: BTreeMap<RequestId, Result<Reply, Error>>,
     requests: u64,
     connection: u64,
@@ -58,15 +58,22 @@ struct Stage {
     commands: BTreeMap<String, String>,
     awaited: BTreeSet<u32>,
     /// What happens right after the next read is ordered.
-    aside: Vec<String>,
+    during_read: Vec<String>,
     /// While fences stall: the fences that are not reached yet.
     stalled: Option<Vec<u64>>,
     /// While reads stall: the results that have not been passed yet.
     reads: Option<Vec<Input>>,
+    /// The request whose answer a later step expects.
+    pub(super) asked: Option<RequestId>,
+    /// The number of records that a step has listed.
+    pub(super) seen: usize,
 }
 
+/// The number of reads that one input may cause. More never end.
+const MOST_READS: usize = 500;
+
 /// Returns a hash that contains its text, so that outputs are readable.
-fn hash(text: &str) -> Hash {
+pub(super) fn hash(text: &str) -> Hash {
     let mut bytes = [0; 32];
     bytes[..text.len()].copy_from_slice(text.as_bytes());
     Hash(bytes)
@@ -77,7 +84,7 @@ fn text(hash: Hash) -> String {
     String::from_utf8_lossy(&hash.0[..end]).into_owned()
 }
 
-fn path(name: &str) -> RelPath {
+pub(super) fn path(name: &str) -> RelPath {
     RelPath::new(name.as_bytes()).unwrap()
 }
 
@@ -135,7 +142,7 @@ impl Stage {
         let words: Vec<&str> = line.split_whitespace().collect();
         match *words.as_slice() {
             ["write", name, content] => {
-                self.write(name, Some(content));
+                self.disk.write(name, Some(content));
                 self.feed(Input::Hint {
                     path: path(name),
                     hint: Hint::Closed,
@@ -143,7 +150,7 @@ impl Stage {
             }
             // A writer that keeps the file open.
             ["writing", name, content] => {
-                self.write(name, Some(content));
+                self.disk.write(name, Some(content));
                 self.feed(Input::Hint {
                     path: path(name),
                     hint: Hint::Written,
@@ -159,17 +166,17 @@ impl Stage {
                 }
             }
             ["remove", name] => {
-                self.write(name, None);
+                self.disk.write(name, None);
                 self.feed(Input::Hint {
                     path: path(name),
                     hint: Hint::Removed,
                 });
             }
-            ["quietly", "write", name, content] => self.write(name, Some(content)),
-            ["quietly", "cut", name] => self.write(name, Some("")),
-            ["quietly", "remove", name] => self.write(name, None),
+            ["quietly", "write", name, content] => self.disk.write(name, Some(content)),
+            ["quietly", "cut", name] => self.disk.write(name, Some("")),
+            ["quietly", "remove", name] => self.disk.write(name, None),
             ["during", "audit", ..] => {
-                self.aside.push(words[2..].join(" "));
+                self.during_read.push(words[2..].join(" "));
             }
             ["fences", "stall"] => self.stalled = Some(Vec::new()),
             ["fences", "go", "on"] => {
@@ -293,17 +300,13 @@ impl Stage {
             [session, "closes"] => {
                 self.ok(Request::SessionClose(SessionClose::new(id(session))));
             }
-            _ => panic!("not understood: {line}"),
+            ref words => return self.names(words),
         }
         String::new()
     }
 
     fn begin(&mut self, session: &str, name: &str, options: &[&str]) {
-        let option = |wanted: &str| {
-            options
-                .iter()
-                .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
-        };
+        let option = |wanted: &str| option(options, wanted);
         let reply = self.ask(Request::CommandBegin(CommandBegin {
             paths: option("paths").map(|glob| vec![glob.to_owned()]),
             pid: option("pid").map(|pid| pid.parse().unwrap()),
@@ -318,11 +321,7 @@ impl Stage {
     }
 
     fn open(&mut self, session: &str, name: &str, options: &[&str]) -> String {
-        let option = |wanted: &str| {
-            options
-                .iter()
-                .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
-        };
+        let option = |wanted: &str| option(options, wanted);
         let reply = self.ask(Request::EditBegin(EditBegin {
             bind: options.contains(&"bind"),
             call_id: option("call").map(str::to_owned),
@@ -392,18 +391,6 @@ impl Stage {
         rows.join("; ")
     }
 
-    fn write(&mut self, name: &str, content: Option<&str>) {
-        self.stamps += 1;
-        match content {
-            Some(content) => {
-                self.disk.insert(path(name), (content.into(), self.stamps));
-            }
-            None => {
-                self.disk.remove(&path(name));
-            }
-        }
-    }
-
     fn wait(&mut self, ms: u64) {
         let until = self.now + ms;
         while let Some(due) = self.engine.deadline().filter(|due| *due <= until) {
@@ -419,11 +406,23 @@ impl Stage {
 
     fn ask(&mut self, ask: Request) -> Result<Reply, Error> {
         let request = self.send(ask);
+        self.answer(request)
+    }
+
+    /// Returns the answer to a request. Fences that have stalled are reached
+    /// for it.
+    pub(super) fn answer(&mut self, request: RequestId) -> Result<Reply, Error> {
+        if !self.answers.contains_key(&request) {
+            let fences = self.stalled.as_mut().map(std::mem::take);
+            for fence in fences.into_iter().flatten() {
+                self.feed(Input::FenceReached { fence });
+            }
+        }
         self.answers.remove(&request).expect("an answer")
     }
 
     /// Sends a request, which may be answered later.
-    fn send(&mut self, ask: Request) -> RequestId {
+    pub(super) fn send(&mut self, ask: Request) -> RequestId {
         self.requests += 1;
         let request = RequestId(self.requests);
         self.feed(Input::Request {
@@ -435,7 +434,7 @@ impl Stage {
         request
     }
 
-    fn feed(&mut self, input: Input) {
+    pub(super) fn feed(&mut self, input: Input) {
         let mut effects = Vec::new();
         self.engine.handle(self.now, input, &mut effects);
         self.carry_out(effects);
@@ -443,6 +442,7 @@ impl Stage {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let mut effects = VecDeque::from(effects);
+        let mut reads = 0;
         while let Some(effect) = effects.pop_front() {
             let input = match effect {
                 Effect::Record(record) => {
@@ -450,14 +450,18 @@ impl Stage {
                     continue;
                 }
                 Effect::Read(order) => {
-                    for line in std::mem::take(&mut self.aside) {
+                    for line in std::mem::take(&mut self.during_read) {
                         self.line(&line);
                     }
-                    Input::Read {
-                        outcome: self.outcome(&order.path, &order.prefixes),
+                    reads += 1;
+                    assert!(reads < MOST_READS, "the reads never end");
+                    let read = Input::Read {
+                        outcome: self.disk.outcome(&order.path, &order.prefixes),
                         path: order.path,
                         ticket: order.ticket,
-                    }
+                    };
+                    self.disk.after_read();
+                    read
                 }
                 Effect::Fence(fence) => match &mut self.stalled {
                     Some(fences) => {
@@ -486,33 +490,12 @@ impl Stage {
             effects.extend(more);
         }
     }
+}
 
-    fn outcome(&self, path: &RelPath, prefixes: &[u64]) -> ReadOutcome {
-        let Some((content, stamp)) = self.disk.get(path) else {
-            return Found::Absent.into();
-        };
-        let found = Found::File(Content {
-            hash: hash(content),
-            size: content.len() as u64,
-            lines: 1,
-            mtime_ms: *stamp,
-            mode: None,
-            owner: None,
-            stamp: Stamp {
-                inode: 1,
-                size: content.len() as u64,
-                modified: *stamp as i64,
-                changed: *stamp as i64,
-                ..Stamp::default()
-            },
-            settled: false,
-        });
-        let beginning = |size: &u64| Some((*size, hash(content.get(..*size as usize)?)));
-        ReadOutcome {
-            prefixes: prefixes.iter().filter_map(beginning).collect(),
-            ..found.into()
-        }
-    }
+/// Returns the value of an option, or `None`.
+fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
+    let mut options = options.iter();
+    options.find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// Returns a declared content; `gone` stands for no file.
@@ -523,6 +506,6 @@ fn declared(text: &str) -> HashOrAbsent {
     }
 }
 
-fn id(session: &str) -> SessionId {
+pub(super) fn id(session: &str) -> SessionId {
     SessionId::new(session).unwrap()
 }

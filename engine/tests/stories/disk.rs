@@ -1,0 +1,187 @@
+//! The disk of the stories, and the steps about names of files (FILE-1).
+
+use std::collections::BTreeMap;
+
+use touchmark_engine::{Content, Fact, Found, Hint, Input, Object, ReadOutcome, Stamp};
+use touchmark_proto::files::FileStatus;
+use touchmark_proto::{ClientPath, RelPath, Reply, Request};
+
+use super::stage::{Stage, hash, id, path};
+
+#[derive(Default)]
+pub(crate) struct Disk {
+    /// The number of the file with each name.
+    names: BTreeMap<RelPath, u64>,
+    /// The content of each file, and the time of the write.
+    files: BTreeMap<u64, (String, u64)>,
+    /// For each name that is a symlink: its target.
+    links: BTreeMap<RelPath, RelPath>,
+    stamps: u64,
+    /// Two names that change places after each read; `None` for none.
+    restless: Option<(RelPath, RelPath)>,
+}
+
+impl Disk {
+    /// Writes a file, or removes it.
+    pub(crate) fn write(&mut self, name: &str, content: Option<&str>) {
+        let Some(content) = content else {
+            self.names.remove(&path(name));
+            return;
+        };
+        let new = 1_000 + self.stamps;
+        let inode = *self.names.entry(path(name)).or_insert(new);
+        self.put(inode, content);
+    }
+
+    fn put(&mut self, inode: u64, content: &str) {
+        self.stamps += 1;
+        self.files.insert(inode, (content.into(), self.stamps));
+    }
+
+    /// Has two names change places, if they do so after each read.
+    pub(crate) fn after_read(&mut self) {
+        if let Some((one, other)) = self.restless.clone() {
+            let inodes = (self.names[&one], self.names[&other]);
+            self.names.insert(one, inodes.1);
+            self.names.insert(other, inodes.0);
+        }
+    }
+
+    /// Returns the result of a read.
+    pub(crate) fn outcome(&self, name: &RelPath, prefixes: &[u64]) -> ReadOutcome {
+        let real = self.links.get(name);
+        let Some(inode) = self.names.get(real.unwrap_or(name)) else {
+            return ReadOutcome {
+                real: real.cloned(),
+                ..Found::Absent.into()
+            };
+        };
+        let (content, stamp) = &self.files[inode];
+        let found = Found::File(Content {
+            hash: hash(content),
+            size: content.len() as u64,
+            lines: 1,
+            mtime_ms: *stamp,
+            mode: None,
+            owner: None,
+            stamp: Stamp {
+                inode: *inode,
+                size: content.len() as u64,
+                modified: *stamp as i64,
+                changed: *stamp as i64,
+                ..Stamp::default()
+            },
+            settled: false,
+        });
+        let beginning = |size: &u64| Some((*size, hash(content.get(..*size as usize)?)));
+        let several = self.names.values().filter(|of| *of == inode).count() > 1;
+        ReadOutcome {
+            prefixes: prefixes.iter().filter_map(beginning).collect(),
+            real: real.cloned(),
+            object: several.then_some(Object {
+                device: 1,
+                inode: *inode,
+            }),
+            ..found.into()
+        }
+    }
+}
+
+impl Stage {
+    /// Plays a step about names.
+    pub(super) fn names(&mut self, words: &[&str]) -> String {
+        match *words {
+            ["file", inode, content] => self.disk.put(inode.parse().unwrap(), content),
+            ["name", name, inode] => {
+                let inode = inode.parse().unwrap();
+                self.disk.names.insert(path(name), inode);
+            }
+            ["symlink", name, target] => {
+                self.disk.links.insert(path(name), path(target));
+            }
+            ["unlink", name] => {
+                self.disk.links.remove(&path(name));
+            }
+            ["restless", one, other] => self.disk.restless = Some((path(one), path(other))),
+            ["rest"] => self.disk.restless = None,
+            ["hint", hint, name] => self.feed(Input::Hint {
+                path: path(name),
+                hint: hint_named(hint),
+            }),
+            ["hint", hint, ref names @ ..] => self.feed(Input::Hints {
+                paths: names.iter().map(|name| path(name)).collect(),
+                hint: hint_named(hint),
+            }),
+            ["renamed", from, to] => self.feed(Input::Renamed {
+                from: path(from),
+                to: path(to),
+            }),
+            ["exchanged", from, to] => self.feed(Input::Exchanged {
+                from: path(from),
+                to: path(to),
+            }),
+            [session, how @ ("asks" | "verifies"), ref names @ ..] => {
+                let paths = names.iter().map(|name| ClientPath::new(name.as_bytes()));
+                self.asked = Some(self.send(Request::FileStatus(FileStatus {
+                    paths: Some(paths.collect()),
+                    verify: (how == "verifies").then_some(true),
+                    ..FileStatus::new(id(session))
+                })));
+            }
+            ["answer"] => {
+                let asked = self.asked.take().unwrap();
+                let Ok(Reply::FileStatus(states)) = self.answer(asked) else {
+                    panic!("no states");
+                };
+                let files = states.files.iter();
+                let states: Vec<String> = files.map(|file| format!("{:?}", file.state)).collect();
+                return states.join(" ").to_lowercase();
+            }
+            ["facts"] => return self.facts(),
+            ["files", ref names @ ..] => {
+                let state = self.engine.state();
+                let file = |name: &&str| state.file_of(&path(name)).to_string_lossy();
+                let files: Vec<String> = names.iter().map(file).collect();
+                return files.join(" ");
+            }
+            ["inodes", ref names @ ..] => {
+                let inodes = names.iter().map(|name| self.disk.names[&path(name)]);
+                let inodes: Vec<String> = inodes.map(|inode| inode.to_string()).collect();
+                return inodes.join(" ");
+            }
+            ["tracked", name] => {
+                let paths = &self.engine.state().paths;
+                return paths.contains_key(&path(name)).to_string();
+            }
+            _ => panic!("not understood: {words:?}"),
+        }
+        String::new()
+    }
+
+    /// Returns the facts about versions and names since the last such step.
+    fn facts(&mut self) -> String {
+        let new = self.records.iter().skip(self.seen);
+        let facts = new.filter_map(|record| match &record.fact {
+            Fact::Version(version) => Some(format!("{} {:?}", version.path, version.kind)),
+            Fact::NamesJoined { name, file } => Some(format!("{name} joined {file}")),
+            Fact::NamesParted { .. } => Some("parted".into()),
+            _ => None,
+        });
+        let facts: Vec<String> = facts.collect();
+        self.seen = self.records.len();
+        match facts.is_empty() {
+            true => "nothing".into(),
+            false => facts.join("; ").to_lowercase(),
+        }
+    }
+}
+
+fn hint_named(name: &str) -> Hint {
+    match name {
+        "closed" => Hint::Closed,
+        "removed" => Hint::Removed,
+        "touched" => Hint::Touched,
+        "written-and-closed" => Hint::WrittenAndClosed,
+        _ => panic!("not a hint: {name}"),
+    }
+}
