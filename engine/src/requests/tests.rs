@@ -167,32 +167,6 @@ fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
     }
 }
 
-/// A limit refuses only requests that would exceed it.
-#[test]
-fn what_opens_and_tracks_nothing_is_refused_by_no_limit() {
-    let mut fixture = Fixture::new(Config {
-        sessions: 1,
-        tracked: 1,
-        own_files: 0,
-        ..Config::default()
-    });
-    fixture.disk.extend([("a", 1), ("b", 1)]);
-    fixture.ok("file/read", json!({"session": "s", "path": "a"}));
-    let look = json!({"session": "s", "path": "b", "track": false});
-    fixture.ok("file/readText", look);
-    fixture.ok("warning/take", json!({"session": "s"}));
-    assert_eq!(fixture.engine.state().sessions.len(), 1);
-    assert_eq!(fixture.engine.state().paths.len(), 1);
-    for (method, params) in [
-        ("file/read", json!({"session": "s", "path": "b"})),
-        ("file/readText", json!({"session": "t", "path": "a"})),
-        ("session/open", json!({"session": "t"})),
-    ] {
-        let answer = fixture.ask(method, params).unwrap();
-        assert!(answer.is_err(), "{method}");
-    }
-}
-
 /// A text is requested directly after it was written: the hint of the write
 /// comes during the first read and causes another read. A request that waits
 /// for the bytes gets them from the reads that it ordered.
@@ -249,58 +223,4 @@ fn a_text_comes_with_its_bytes_whatever_else_is_read_of_the_file_meanwhile() {
     };
     assert_eq!(text.text.as_deref(), Some("x"));
     assert!(orders <= 2, "{orders} reads of one file");
-}
-
-/// A list does not wait for a read that does not return, and names the file as
-/// pending (LOSS-4).
-#[test]
-fn a_list_names_what_could_not_be_read_in_time() {
-    for method in ["file/status", "modified/take", "modified/list"] {
-        let mut fixture = Fixture::new(Config::default());
-        for name in ["a", "b"] {
-            fixture.disk.insert(name, 1);
-            fixture.ok("file/read", json!({"session": "s", "path": name}));
-        }
-        let slow = RelPath::new(b"b".as_slice()).unwrap();
-        let hint = Input::Hint {
-            path: slow.clone(),
-            hint: Hint::WrittenAndClosed,
-        };
-        let ask = Input::Request {
-            request: RequestId(9),
-            connection: ConnectionId(9),
-            ask: Request::from_json(method, json!({"session": "s"})).unwrap(),
-            until: None,
-        };
-        let mut inputs = vec![ask, hint];
-        let (mut now, mut answered) = (1_000, None);
-        while answered.is_none() && now < 60_000 {
-            let mut effects = Vec::new();
-            let input = inputs.pop().unwrap_or(Input::Tick);
-            now = match input {
-                Input::Tick => fixture.engine.deadline().unwrap_or(now).max(now + 1),
-                _ => now,
-            };
-            fixture.engine.handle(now, input, &mut effects);
-            for effect in effects {
-                match effect {
-                    Effect::Fence(fence) => inputs.push(Input::FenceReached { fence }),
-                    Effect::Read(order) if order.path != slow => inputs.push(Input::Read {
-                        outcome: ReadOutcome::from(fixture.found(&order.path)),
-                        path: order.path,
-                        ticket: order.ticket,
-                    }),
-                    Effect::Reply { answer, .. } => answered = Some(answer.unwrap().reply),
-                    _ => {}
-                }
-            }
-        }
-        let pending = match answered {
-            Some(Reply::FileStatus(states)) => states.pending,
-            Some(Reply::ModifiedTake(taken)) => taken.pending,
-            Some(Reply::ModifiedList(changes)) => changes.pending,
-            other => panic!("{method}: {other:?}"),
-        };
-        assert_eq!(pending, Some(vec![slow]), "{method}");
-    }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use touchmark_engine::{Content, Fact, Found, Hint, Input, Object, ReadOutcome, Stamp};
+use touchmark_engine::{Content, Fact, Found, Hint, Input, Object, ReadOrder, ReadOutcome, Stamp};
 use touchmark_proto::files::FileStatus;
-use touchmark_proto::{ClientPath, RelPath, Reply, Request};
+use touchmark_proto::{ClientPath, RelPath, Request};
 
 use super::stage::{Stage, hash, id, path};
 
@@ -48,9 +48,9 @@ impl Disk {
     }
 
     /// Returns the result of a read.
-    pub(crate) fn outcome(&self, name: &RelPath, prefixes: &[u64]) -> ReadOutcome {
-        let real = self.links.get(name);
-        let Some(inode) = self.names.get(real.unwrap_or(name)) else {
+    pub(crate) fn outcome(&self, order: &ReadOrder) -> ReadOutcome {
+        let real = self.links.get(&order.path);
+        let Some(inode) = self.names.get(real.unwrap_or(&order.path)) else {
             return ReadOutcome {
                 real: real.cloned(),
                 ..Found::Absent.into()
@@ -76,7 +76,8 @@ impl Disk {
         let beginning = |size: &u64| Some((*size, hash(content.get(..*size as usize)?)));
         let several = self.names.values().filter(|of| *of == inode).count() > 1;
         ReadOutcome {
-            prefixes: prefixes.iter().filter_map(beginning).collect(),
+            prefixes: order.prefixes.iter().filter_map(beginning).collect(),
+            bytes: order.bytes.then(|| content.as_bytes().into()),
             real: real.cloned(),
             object: several.then_some(Object {
                 device: 1,
@@ -128,15 +129,6 @@ impl Stage {
                     ..FileStatus::new(id(session))
                 })));
             }
-            ["answer"] => {
-                let asked = self.asked.take().unwrap();
-                let Ok(Reply::FileStatus(states)) = self.answer(asked) else {
-                    panic!("no states");
-                };
-                let files = states.files.iter();
-                let states: Vec<String> = files.map(|file| format!("{:?}", file.state)).collect();
-                return states.join(" ").to_lowercase();
-            }
             ["facts"] => return self.facts(),
             ["files", ref names @ ..] => {
                 let state = self.engine.state();
@@ -153,7 +145,7 @@ impl Stage {
                 let paths = &self.engine.state().paths;
                 return paths.contains_key(&path(name)).to_string();
             }
-            _ => panic!("not understood: {words:?}"),
+            _ => return self.request(words),
         }
         String::new()
     }

@@ -1,10 +1,11 @@
-//! Command windows, formatters, open edits and names of files, as short stories
-//! with the expected answers: `windows.txt`, `marks.txt` and `names.txt`. The
+//! Command windows, formatters, open edits, names of files and limits, as short
+//! stories with the expected answers, in the text files of this directory. The
 //! line of a story's name begins with `=`, and its comments with `#`. Each other
 //! line is a step; the expected answer follows `->`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod disk;
+mod requests;
 mod stage;
 
 use stage::play;
@@ -15,6 +16,7 @@ fn every_step_of_every_story_has_its_answer() {
         include_str!("windows.txt"),
         include_str!("marks.txt"),
         include_str!("names.txt"),
+        include_str!("requests.txt"),
     ];
     let stories = stories.iter().flat_map(|text| text.split("\n= ").skip(1));
     let mut count = 0;

@@ -39,7 +39,7 @@ pub(crate) fn play(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| stage.line(line)).collect()
 }
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     Config {
         root: b"/w".to_vec(),
         ..Config::default()
@@ -51,7 +51,7 @@ pub(super) struct Stage {
     now: u64,
     pub(super) disk: Disk,
     pub(super) records: Vec<Record>,
-    answers: BTreeMap<RequestId, Result<Reply, Error>>,
+    pub(super) answers: BTreeMap<RequestId, Result<Reply, Error>>,
     requests: u64,
     connection: u64,
     /// The names that the stories give to windows.
@@ -106,7 +106,7 @@ fn evidence(evidence: Evidence) -> String {
     format!("{evidence:?}").to_lowercase()
 }
 
-fn changes(changes: &[Change]) -> String {
+pub(super) fn changes(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "nothing".into();
     }
@@ -456,7 +456,7 @@ impl Stage {
                     reads += 1;
                     assert!(reads < MOST_READS, "the reads never end");
                     let read = Input::Read {
-                        outcome: self.disk.outcome(&order.path, &order.prefixes),
+                        outcome: self.disk.outcome(&order),
                         path: order.path,
                         ticket: order.ticket,
                     };
