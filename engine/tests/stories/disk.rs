@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use touchmark_engine::{Content, Fact, Found, Hint, Input, Object, ReadOrder, ReadOutcome, Stamp};
+use touchmark_engine::{
+    Comparison, Content, Fact, Found, Hint, Input, Object, ReadOrder, ReadOutcome, Saved, Stamp,
+};
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{ClientPath, RelPath, Request};
 
-use super::stage::{Stage, hash, id, path};
+use super::stage::{Stage, author, hash, id, path};
 
 #[derive(Default)]
 pub(crate) struct Disk {
@@ -17,6 +19,12 @@ pub(crate) struct Disk {
     /// For each name that is a symlink: its target.
     links: BTreeMap<RelPath, RelPath>,
     stamps: u64,
+    /// Whether no later write can have the time of the last one.
+    settled: bool,
+    /// Whether stats are not compared.
+    slow: bool,
+    /// What was read and compared since the last step that lists it.
+    looks: Vec<String>,
     /// Two names that change places after each read; `None` for none.
     restless: Option<(RelPath, RelPath)>,
 }
@@ -47,31 +55,57 @@ impl Disk {
         }
     }
 
+    /// Compares the stats of files. Returns `None` if that takes forever.
+    pub(crate) fn compared(&mut self, order: Comparison) -> Option<Input> {
+        let names = order.files.iter().map(|(name, _)| name.to_string_lossy());
+        let names: Vec<String> = names.collect();
+        let how = if order.track {
+            "track and compare"
+        } else {
+            "compare"
+        };
+        self.looks.push(format!("{how} {}", names.join(" ")));
+        let differs = |(name, stamp): &(RelPath, Stamp)| self.stamp(name) != Some(*stamp);
+        let differ = order.files.iter().filter(|file| differs(file));
+        (!self.slow).then(|| Input::Compared {
+            number: order.number,
+            differ: differ.map(|(name, _)| name.clone()).collect(),
+        })
+    }
+
+    fn stamp(&self, name: &RelPath) -> Option<Stamp> {
+        let inode = self.names.get(name)?;
+        let (content, time) = &self.files[inode];
+        Some(Stamp {
+            inode: *inode,
+            size: content.len() as u64,
+            modified: *time as i64,
+            changed: *time as i64,
+            ..Stamp::default()
+        })
+    }
+
     /// Returns the result of a read.
-    pub(crate) fn outcome(&self, order: &ReadOrder) -> ReadOutcome {
+    pub(crate) fn outcome(&mut self, order: &ReadOrder) -> ReadOutcome {
+        self.looks.push(format!("read {}", order.path));
         let real = self.links.get(&order.path);
-        let Some(inode) = self.names.get(real.unwrap_or(&order.path)) else {
+        let name = real.unwrap_or(&order.path);
+        let (Some(inode), Some(stamp)) = (self.names.get(name), self.stamp(name)) else {
             return ReadOutcome {
                 real: real.cloned(),
                 ..Found::Absent.into()
             };
         };
-        let (content, stamp) = &self.files[inode];
+        let (content, time) = &self.files[inode];
         let found = Found::File(Content {
             hash: hash(content),
             size: content.len() as u64,
             lines: 1,
-            mtime_ms: *stamp,
+            mtime_ms: *time,
             mode: None,
             owner: None,
-            stamp: Stamp {
-                inode: *inode,
-                size: content.len() as u64,
-                modified: *stamp as i64,
-                changed: *stamp as i64,
-                ..Stamp::default()
-            },
-            settled: false,
+            stamp,
+            settled: self.settled,
         });
         let beginning = |size: &u64| Some((*size, hash(content.get(..*size as usize)?)));
         let several = self.names.values().filter(|of| *of == inode).count() > 1;
@@ -102,6 +136,27 @@ impl Stage {
             }
             ["unlink", name] => {
                 self.disk.links.remove(&path(name));
+            }
+            ["settled"] => self.disk.settled = true,
+            ["comparisons", "stall"] => self.disk.slow = true,
+            ["snapshot"] => {
+                self.kept = Saved {
+                    state: self.engine.state().clone(),
+                    stamps: self.engine.stamps().clone(),
+                };
+                self.disk.looks.clear();
+            }
+            // A backup with its old time.
+            ["back", name, content, time] => {
+                let inode = self.disk.names[&path(name)];
+                let file = (content.to_owned(), time.parse().unwrap());
+                self.disk.files.insert(inode, file);
+            }
+            ["looks"] => return std::mem::take(&mut self.disk.looks).join("; "),
+            ["proven", name] => {
+                let name = path(name);
+                let proven = self.engine.stamps().of(&name);
+                return (proven.is_some() && proven == self.disk.stamp(&name)).to_string();
             }
             ["restless", one, other] => self.disk.restless = Some((path(one), path(other))),
             ["rest"] => self.disk.restless = None,
@@ -154,7 +209,13 @@ impl Stage {
     fn facts(&mut self) -> String {
         let new = self.records.iter().skip(self.seen);
         let facts = new.filter_map(|record| match &record.fact {
-            Fact::Version(version) => Some(format!("{} {:?}", version.path, version.kind)),
+            Fact::Version(version) => Some(format!(
+                "{} {:?} by {} {:?}",
+                version.path,
+                version.kind,
+                author(&version.author),
+                version.evidence
+            )),
             Fact::NamesJoined { name, file } => Some(format!("{name} joined {file}")),
             Fact::NamesParted { .. } => Some("parted".into()),
             _ => None,
@@ -171,6 +232,7 @@ impl Stage {
 fn hint_named(name: &str) -> Hint {
     match name {
         "closed" => Hint::Closed,
+        "written" => Hint::Written,
         "removed" => Hint::Removed,
         "touched" => Hint::Touched,
         "written-and-closed" => Hint::WrittenAndClosed,

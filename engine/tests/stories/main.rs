@@ -17,6 +17,7 @@ fn every_step_of_every_story_has_its_answer() {
         include_str!("marks.txt"),
         include_str!("names.txt"),
         include_str!("requests.txt"),
+        include_str!("stamps.txt"),
     ];
     let stories = stories.iter().flat_map(|text| text.split("\n= ").skip(1));
     let mut count = 0;

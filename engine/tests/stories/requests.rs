@@ -34,7 +34,7 @@ impl Stage {
                 let asked = self.asked.take().unwrap();
                 answered(self.answer(asked).unwrap())
             }
-            [method, ref params @ ..] if method.contains('/') => {
+            [method, ref params @ ..] if method.contains('/') || method == "sync" => {
                 let params = params.join(" ").replace("LONG", &"x".repeat(257));
                 let params = serde_json::from_str(&params).unwrap();
                 let request = self.send(Request::from_json(method, params).unwrap());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, State};
+use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, Saved, State};
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
 use touchmark_proto::daemon::{Audit, Holds};
@@ -33,6 +33,7 @@ pub(crate) fn play(lines: &[&str]) -> Vec<String> {
         stalled: None,
         reads: None,
         asked: None,
+        kept: State::new(1, false).into(),
         seen: 0,
     };
     stage.start();
@@ -65,6 +66,8 @@ pub(super) struct Stage {
     reads: Option<Vec<Input>>,
     /// The request whose answer a later step expects.
     pub(super) asked: Option<RequestId>,
+    /// What a restart continues from.
+    pub(super) kept: Saved,
     /// The number of records that a step has listed.
     pub(super) seen: usize,
 }
@@ -92,7 +95,7 @@ fn spoken(name: &str) -> ClientPath {
     ClientPath::new(name.as_bytes())
 }
 
-fn author(author: &Author) -> String {
+pub(super) fn author(author: &Author) -> String {
     match (author.kind, &author.session) {
         (AuthorKind::Agent, Some(session)) => format!("agent:{session}"),
         (AuthorKind::Agent, None) => "agent".into(),
@@ -206,7 +209,7 @@ impl Stage {
             ["restart"] => {
                 let records = std::mem::take(&mut self.records);
                 self.records.clone_from(&records);
-                self.engine = Engine::restore(config(), State::new(1, false), records, self.now);
+                self.engine = Engine::restore(config(), self.kept.clone(), records, self.now);
                 self.connection = 1;
                 self.start();
             }
@@ -463,6 +466,10 @@ impl Stage {
                     self.disk.after_read();
                     read
                 }
+                Effect::Compare(comparison) => match self.disk.compared(comparison) {
+                    Some(input) => input,
+                    None => continue,
+                },
                 Effect::Fence(fence) => match &mut self.stalled {
                     Some(fences) => {
                         fences.push(fence);
