@@ -12,6 +12,3 @@ pub(crate) mod waits;
 mod whose;
 
 pub use table::{ForShell, MethodRow, Naming, paths, row, session};
-
-#[cfg(test)]
-mod tests;

@@ -2,7 +2,7 @@
 
 use touchmark_proto::{Change, RelPath, Reply, Request};
 
-use super::stage::{Stage, changes, config};
+use super::stage::{Stage, changes, config, play};
 
 impl Stage {
     /// Plays a step with a request.
@@ -65,10 +65,62 @@ fn answered(reply: Reply) -> String {
             let states_of: Vec<String> = files.map(|file| format!("{:?}", file.state)).collect();
             (states_of.join(" ").to_lowercase(), states.pending)
         }
+        Reply::FileReadText(read) => (read.text.unwrap_or_default(), None),
         Reply::ModifiedTake(taken) => list(&taken.changes, taken.pending),
         Reply::ModifiedList(listed) => list(&listed.changes, listed.pending),
         other => panic!("{other:?}"),
     };
     let pending = pending.into_iter().flatten();
     pending.fold(text, |text, path| format!("{text}, {path} pending"))
+}
+
+/// An editor removes a file and restores it. A request about that file gets the
+/// answer that it is gone. A request about another file, or one that does not
+/// cover contents, does not break up the save (ATTR-12).
+#[test]
+fn what_is_asked_of_one_file_cuts_no_save_of_another_short() {
+    let versions = |asked: &str| {
+        let history = play(&[
+            "quietly write a one",
+            "quietly write b one",
+            "s reads a",
+            "t reads b",
+            r#"edit/begin {"session": "s", "files": [{"path": "a"}], "callId": "c"}"#,
+            "quietly remove b",
+            "hint removed b",
+            asked,
+            "quietly write b two",
+            "hint closed b",
+            "history b",
+        ]);
+        history.last().unwrap().split("; ").count()
+    };
+    for about_a in [
+        r#"file/status {"session": "s", "paths": ["a"]}"#,
+        r#"file/status {"session": "s"}"#,
+        r#"file/snapshot {"path": "a"}"#,
+        r#"file/history {"path": "a"}"#,
+        r#"edit/begin {"session": "s", "files": [{"path": "a"}]}"#,
+        r#"edit/commit {"session": "s", "callId": "c"}"#,
+        r#"edit/commit {"session": "s", "files": [{"path": "a"}]}"#,
+        r#"edit/abort {"session": "s", "callId": "c"}"#,
+        r#"file/write {"session": "s", "path": "a", "text": "new"}"#,
+        r#"file/edit {"session": "s", "path": "a", "oldString": "x", "newString": "y"}"#,
+        r#"modified/list {"session": "s"}"#,
+        r#"modified/take {"session": "s"}"#,
+        r#"retention/rank {"session": "s", "step": 1, "maxAge": 1, "items":
+            [{"id": "1", "tool": "read_file", "path": "a", "step": 1}]}"#,
+    ] {
+        assert_eq!(versions(about_a), 1, "{about_a}");
+    }
+    // The steps can show a broken up save: these requests cover the file and end
+    // the save.
+    for about_b in [
+        r#"file/status {"session": "t", "paths": ["b"]}"#,
+        r#"modified/list {"session": "t"}"#,
+        r#"command/begin {"session": "s"}"#,
+        "sync {}",
+    ] {
+        assert_eq!(versions(about_b), 2, "{about_b}");
+    }
 }

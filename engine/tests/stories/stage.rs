@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, Saved, State};
+use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, Saved, State, WriteOutcome};
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd};
 use touchmark_proto::daemon::{Audit, Holds};
@@ -476,6 +476,11 @@ impl Stage {
                         continue;
                     }
                     None => Input::FenceReached { fence },
+                },
+                Effect::Write { order, .. } => Input::Written {
+                    path: order.path,
+                    ticket: order.ticket,
+                    outcome: WriteOutcome::Failed(Error::invalid("nothing is written here")),
                 },
                 Effect::AwaitProcess(pid) => {
                     self.awaited.insert(pid);
