@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use touchmark_engine::{
-    Comparison, Content, Fact, Found, Hint, Input, Object, ReadOrder, ReadOutcome, Saved, Stamp,
+    Comparison, Content, Fact, Found, Held, Hint, Input, Learned, Object, Question, ReadOrder,
+    ReadOutcome, Saved, Stamp, Swept, SweptFile,
 };
 use touchmark_proto::files::FileStatus;
-use touchmark_proto::{ClientPath, RelPath, Request};
+use touchmark_proto::{ClientPath, Error, RelPath, Request};
 
 use super::stage::{Stage, author, hash, id, path};
 
@@ -25,6 +26,8 @@ pub(crate) struct Disk {
     slow: bool,
     /// What was read and compared since the last step that lists it.
     looks: Vec<String>,
+    /// The changes of untracked files that the next look at the workspace finds.
+    swept: Vec<SweptFile>,
     /// Two names that change places after each read; `None` for none.
     restless: Option<(RelPath, RelPath)>,
 }
@@ -71,6 +74,17 @@ impl Disk {
             number: order.number,
             differ: differ.map(|(name, _)| name.clone()).collect(),
         })
+    }
+
+    /// Answers a question for the engine.
+    pub(crate) fn learned(&mut self, question: Question) -> Result<Learned, Error> {
+        match question {
+            Question::Sweep { .. } => Ok(Learned::Swept(Swept {
+                changes: std::mem::take(&mut self.swept),
+                ..Swept::default()
+            })),
+            _ => Err(Error::invalid("not in these stories")),
+        }
     }
 
     fn stamp(&self, name: &RelPath) -> Option<Stamp> {
@@ -137,6 +151,13 @@ impl Stage {
             ["unlink", name] => {
                 self.disk.links.remove(&path(name));
             }
+            ["swept", name, changed] => self.disk.swept.push(SweptFile {
+                path: path(name),
+                from: None,
+                before: Some(held("before")),
+                after: held("after"),
+                changed_ms: Some(changed.parse().unwrap()),
+            }),
             ["settled"] => self.disk.settled = true,
             ["comparisons", "stall"] => self.disk.slow = true,
             ["snapshot"] => {
@@ -226,6 +247,17 @@ impl Stage {
             true => "nothing".into(),
             false => facts.join("; ").to_lowercase(),
         }
+    }
+}
+
+fn held(content: &str) -> Held {
+    Held {
+        hash: Some(hash(content)),
+        size: content.len() as u64,
+        lines: 1,
+        mtime_ms: 0,
+        mode: None,
+        owner: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, Saved, State, WriteOutcome};
 use touchmark_proto::changes::ModifiedTake;
-use touchmark_proto::commands::{CommandBegin, CommandEnd};
+use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::daemon::{Audit, Holds};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile, EditMark};
@@ -205,6 +205,10 @@ impl Stage {
                 self.connection += 1;
                 self.feed(Input::Disconnected { connection });
             }
+            ["began", name, time] => self.feed(Input::CommandBegan {
+                command: self.commands[name].clone(),
+                time: time.parse().unwrap(),
+            }),
             ["wait", ms] => self.wait(ms.parse().unwrap()),
             ["restart"] => {
                 let records = std::mem::take(&mut self.records);
@@ -315,6 +319,9 @@ impl Stage {
             pid: option("pid").map(|pid| pid.parse().unwrap()),
             bind: options.contains(&"bind"),
             formatter: options.contains(&"formatter"),
+            scope: options
+                .contains(&"workspace")
+                .then_some(CommandScope::Workspace),
             ..CommandBegin::new(id(session))
         }));
         let Ok(Reply::CommandBegin(begun)) = reply else {
@@ -481,6 +488,10 @@ impl Stage {
                     path: order.path,
                     ticket: order.ticket,
                     outcome: WriteOutcome::Failed(Error::invalid("nothing is written here")),
+                },
+                Effect::Learn { request, question } => Input::Learned {
+                    request,
+                    learned: self.disk.learned(question),
                 },
                 Effect::AwaitProcess(pid) => {
                     self.awaited.insert(pid);
