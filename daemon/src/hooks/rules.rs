@@ -460,7 +460,7 @@ async fn abort_left(
         }
         running::came_back(daemon, session, call).await;
         // `command/end` is not used, since its answer would reach no client.
-        daemon.cx.inside.feed(Input::CommandUnheard {
+        daemon.cx.inside.feed(Input::CommandUnanswered {
             command: window.clone(),
         });
     }

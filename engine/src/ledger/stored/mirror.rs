@@ -152,33 +152,28 @@ impl<'b, C, T: Decode<'b, C> + Default> Decode<'b, C> for Rare<T> {
 }
 
 /// Defines structs: `stored = engine's { number field: stored type, ... }`.
-/// Fields that were added after the first release follow a semicolon.
 macro_rules! structs {
     ($( $name:ident = $engine:ty {
         $($n:tt $field:ident: $type:ty),* $(,)?
-        $(; $($later:tt $new:ident: $new_type:ty),* $(,)?)?
     } )*) => { $(
         #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
         pub(in crate::ledger::stored) struct $name {
             $(#[n($n)] pub(in crate::ledger::stored) $field: $type,)*
-            $($(#[n($later)] pub(in crate::ledger::stored) $new: $new_type,)*)?
         }
 
         impl Mirror<$engine> for $name {
             fn of(value: $engine) -> Self {
                 type Engine = $engine;
-                let Engine { $($field,)* $($($new,)*)? } = value;
+                let Engine { $($field,)* } = value;
                 Self {
                     $($field: Mirror::of($field),)*
-                    $($($new: Mirror::of($new),)*)?
                 }
             }
             fn back(self) -> $engine {
                 type Engine = $engine;
-                let Self { $($field,)* $($($new,)*)? } = self;
+                let Self { $($field,)* } = self;
                 Engine {
                     $($field: $field.back(),)*
-                    $($($new: $new.back(),)*)?
                 }
             }
         }
@@ -251,10 +246,7 @@ macro_rules! names {
 macro_rules! variants {
     ($( $name:ident = $engine:ty { $(
         $number:tt $variant:ident
-        $({
-            $($n:tt $field:ident: $type:ty),* $(,)?
-            $(; $($later:tt $new:ident: $new_type:ty),* $(,)?)?
-        })?
+        $({ $($n:tt $field:ident: $type:ty),* $(,)? })?
         $(( $inner:ident: $inner_type:ty ))?
     ),* $(,)? } )*) => { $(
         #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
@@ -263,10 +255,7 @@ macro_rules! variants {
         pub(in crate::ledger::stored) enum $name { $(
             #[n($number)]
             $variant
-            $({
-                $(#[n($n)] $field: $type,)*
-                $($(#[n($later)] $new: $new_type,)*)?
-            })?
+            $({ $(#[n($n)] $field: $type,)* })?
             $({ #[n(0)] $inner: $inner_type })?,
         )* }
 
@@ -275,13 +264,12 @@ macro_rules! variants {
                 type Engine = $engine;
                 match value { $(
                     Engine::$variant
-                        $({ $($field,)* $($($new,)*)? })?
+                        $({ $($field,)* })?
                         $(( $inner ))? =>
                     Self::$variant
                         $({
                             $($field: Mirror::of($field),)*
-                            $($($new: Mirror::of($new),)*)?
-                        })?
+                                })?
                         $({ $inner: Mirror::of($inner) })?,
                 )* }
             }
@@ -289,13 +277,12 @@ macro_rules! variants {
                 type Engine = $engine;
                 match self { $(
                     Self::$variant
-                        $({ $($field,)* $($($new,)*)? })?
+                        $({ $($field,)* })?
                         $({ $inner })? =>
                     Engine::$variant
                         $({
                             $($field: $field.back(),)*
-                            $($($new: $new.back(),)*)?
-                        })?
+                                })?
                         $(( $inner.back() ))?,
                 )* }
             }
