@@ -200,6 +200,7 @@ fn tel_5_a_version_says_who_changed_how_much() {
             "touchmark.change",
             "touchmark.evidence",
             "touchmark.path",
+            "touchmark.record.number",
         ]
     );
 }
