@@ -115,6 +115,17 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
         ErrorCode::NotRead => format!(
             "{file} exists and has not been read in this session; read it before changing it."
         ),
+        ErrorCode::Stale if data.cause.is_some() => {
+            let who = authors(data.changed_by.as_deref().unwrap_or_default(), &[]);
+            let when = data
+                .since
+                .map(|since| format!(" at {}", time(since)))
+                .unwrap_or_default();
+            let what = data.cause.as_deref().unwrap_or_default();
+            format!(
+                "{file} {what} {who}{when} after this session read it. Repeat the call to create it again."
+            )
+        }
         ErrorCode::Stale => {
             let who = authors(data.changed_by.as_deref().unwrap_or_default(), &[]);
             let when = data
@@ -358,7 +369,7 @@ fn row(change: &Change, own: bool) -> String {
             back(lost)
         );
     }
-    if change.reverts.is_some() {
+    if change.reverts.is_some() && change.kind != VersionKind::Deleted {
         let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
         return match own && change.evidence == [Evidence::Command] {
             true => format!("{file} (your edit{lines} was taken back)"),
