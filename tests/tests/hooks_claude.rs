@@ -50,7 +50,7 @@ fn a_notice_is_given_again_until_it_has_arrived() {
     let event = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
     let mut client = world.client();
     for _ in 0..2 {
-        let answer = client.ok("hook/claude", json!({"input": event}));
+        let answer = client.ok("hook/event", json!({"agent": "claude", "input": event}));
         assert!(text(&answer, "stdout").contains("a.txt"), "{answer}");
         assert!(answer["ack"].is_string(), "{answer}");
     }

@@ -84,7 +84,9 @@ impl Play<'_> {
     }
 
     fn say(&mut self, model: &mut Model, event: &Value) -> Heard {
-        let answer = self.client.ok("hook/claude", json!({"input": event}));
+        let answer = self
+            .client
+            .ok("hook/event", json!({"agent": AGENT, "input": event}));
         let printed: Value = serde_json::from_str(&text(&answer, "stdout")).unwrap();
         schema::check(AGENT, text(event, "hook_event_name").as_str(), &printed);
         if answer["ack"].is_string() {

@@ -102,7 +102,9 @@ fn hook2_late_words_are_told_again_until_they_have_arrived() {
     // The daemon answers, and nobody says that it has arrived.
     let event = talk.voice.prompt("p1", "go on");
     for _ in 0..2 {
-        let answer = world.client().ok("hook/claude", json!({"input": event}));
+        let answer = world
+            .client()
+            .ok("hook/event", json!({"agent": "claude", "input": event}));
         assert!(answer.to_string().contains("could not answer"), "{answer}");
     }
     assert!(talk.say(&event).told().contains("could not answer"));

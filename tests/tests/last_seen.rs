@@ -100,7 +100,7 @@ fn a_notice_says_which_lines_were_taken_back() {
         for (name, value) in fields.as_object().expect("fields") {
             input[name] = value.clone();
         }
-        let answer = client.ok("hook/claude", json!({ "input": input }));
+        let answer = client.ok("hook/event", json!({ "agent": "claude", "input": input }));
         text(&answer, "stdout")
     };
     world.file("a.txt", BEFORE);
@@ -200,13 +200,13 @@ fn a_long_line_that_was_cut_was_not_shown() {
     world.file("big.json", &long);
     let mut client = world.client();
     let input = |event: &str, stdout: &str| {
-        json!({"input": {"hook_event_name": event, "session_id": "s", "cwd": world.path(""),
+        json!({"agent": "claude", "input": {"hook_event_name": event, "session_id": "s", "cwd": world.path(""),
             "tool_name": "Bash", "tool_use_id": "1", "tool_input": {"command": "cat big.json"},
             "tool_response": {"stdout": stdout, "stderr": ""}}})
     };
-    client.ok("hook/claude", input("PreToolUse", ""));
+    client.ok("hook/event", input("PreToolUse", ""));
     let cut = format!("{}... [truncated]", &long[..30_000]);
-    client.ok("hook/claude", input("PostToolUse", &cut));
+    client.ok("hook/event", input("PostToolUse", &cut));
     let read = json!({"session": "s", "path": "big.json"});
     let shown = client.ok("file/readText", read);
     assert_ne!(shown["verdict"], "repeat", "15 percent of it was shown");

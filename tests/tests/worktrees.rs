@@ -484,7 +484,7 @@ fn hook_time(world: &World, session: &str) -> Duration {
                 .voice
                 .before_edit(&call, "b.txt", "line 5", "mine");
             let began = Instant::now();
-            client.ok("hook/claude", json!({"input": event}));
+            client.ok("hook/event", json!({"agent": "claude", "input": event}));
             let time = began.elapsed();
             let heard = agent.talk.say(&agent.talk.voice.stop());
             agent.hear(heard);

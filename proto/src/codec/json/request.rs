@@ -77,15 +77,6 @@ fn message(value: Value) -> Result<ClientMessage, Rejected> {
     }
 }
 
-/// Returns the agent of a method that is `hook/event` with this agent:
-/// `hook/claude` and the others of before there was `hook/event`.
-fn agent_of(method: &str) -> Option<&str> {
-    let agent = method.strip_prefix("hook/")?;
-    ["claude", "codex", "gemini", "cursor", "opencode"]
-        .contains(&agent)
-        .then_some(agent)
-}
-
 fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request), Error> {
     let mut params = match params {
         None | Some(Value::Null) => Value::Object(Map::new()),
@@ -103,13 +94,6 @@ fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request)
                 .as_u64()
                 .ok_or_else(|| Error::invalid("`withinMs` is not a number of milliseconds"))?,
         ),
-    };
-    let method = match (agent_of(method), &mut params) {
-        (Some(agent), Value::Object(params)) => {
-            params.insert("agent".into(), agent.into());
-            "hook/event"
-        }
-        _ => method,
     };
     Ok((within_ms, Request::from_json(method, params)?))
 }
