@@ -1,6 +1,6 @@
 //! HOOK-4 over 200 random sessions: an agent, a second one and a user in one
-//! file. Every line is written once and is unique, so the test knows who has
-//! seen it, and whether a denial prevented something.
+//! file. Every line is written once and is unique, so the test has on record
+//! who has seen it, and whether a denial prevented something.
 
 use std::collections::BTreeSet;
 use std::fs;

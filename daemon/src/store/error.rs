@@ -9,7 +9,7 @@ use touchmark_proto::{Error, ErrorCode};
 pub enum StoreError {
     /// A newer touchmark wrote the store. It is intact, so it is left as it is,
     /// and the daemon does not start.
-    #[error("the store has {what} version {found}, this touchmark knows versions up to {known}")]
+    #[error("the store has {what} version {found}, this touchmark reads versions up to {known}")]
     Newer {
         /// What has this version: `schema` or `record`.
         what: &'static str,
