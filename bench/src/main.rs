@@ -67,7 +67,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Mode {
-    /// Count the wrong answers in every row of docs/scenarios.md, and write
+    /// Count the wrong answers in every row of tests/scenarios.md, and write
     /// them to that file.
     Scenarios(scenarios::Arguments),
 }

@@ -1,4 +1,4 @@
-//! `scenarios`: runs every row of docs/scenarios.md many times, and writes the
+//! `scenarios`: runs every row of tests/scenarios.md many times, and writes the
 //! table of how often each answer was wrong.
 //!
 //! The rows are the end-to-end tests themselves. Cargo builds them for testing,
@@ -172,7 +172,7 @@ fn table(rows: &[(&str, &str)], counts: &BTreeMap<String, Count>) -> Result<Stri
 
 /// Writes the table between the document's markers.
 fn write(table: &str) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/scenarios.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios.md");
     let document = fs::read_to_string(&path)?;
     let (before, rest) = document.split_once(BEGIN).context("no place for results")?;
     let (_, after) = rest.split_once(END).context("no end of results")?;

@@ -256,7 +256,7 @@ fn plot(growth: &[Rounds]) -> Plot {
     });
     Plot {
         name: "changes",
-        title: "From the last of many writes to the answer that knows them all".into(),
+        title: "From the last of many writes to the answer that has them all".into(),
         kind: Kind::Lines {
             across: "files written",
             up: Up::Time,

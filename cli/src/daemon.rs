@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use touchmark_daemon::agent;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, forget_vanished, kept, stored};

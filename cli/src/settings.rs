@@ -1,8 +1,9 @@
 //! Agents' settings: `touchmark setup`, `touchmark hook install` and
 //! `uninstall`.
 //!
-//! - `rows`: where each agent's settings are, and what is added to them;
-//!   `places`: the files that this means for a user and a workspace.
+//! - `agent`: an agent as an argument; `places`: the files of its settings for a
+//!   user and a workspace. Where they are and what is added to them is in the
+//!   agent's row, in the daemon's crate.
 //! - `part`: one thing that is added. `hooks`, `server`: add hooks and MCP
 //!   servers to settings, and remove them. They use `document`, which edits the
 //!   text and leaves every other byte unchanged, and `json`. `made` records
@@ -13,6 +14,7 @@
 //! - `codex`: what Codex does with the hooks, and its configuration.
 //! - `difference`: the planned change as a diff.
 
+mod agent;
 mod codex;
 mod difference;
 mod document;
@@ -25,19 +27,20 @@ mod part;
 mod places;
 mod plan;
 mod record;
-mod rows;
 mod server;
 #[cfg(test)]
 mod tests;
 
+use clap::ValueEnum as _;
+
 use crate::daemon::doctor::{Finding, Level};
 
+pub(crate) use agent::Agent;
 pub(crate) use difference::coloured;
 pub(crate) use found::{Installed, Present};
 pub(crate) use part::{Kind, Which};
 pub(crate) use places::{Places, Scope, WriteOptions};
 pub(crate) use plan::{Direction, Plan};
-pub(crate) use rows::Agent;
 
 /// The prefix of the names of `setup`'s test sessions, by which `doctor`
 /// distinguishes them from an agent's own.
@@ -47,21 +50,21 @@ impl Places<'_> {
     /// Returns findings about what agents do with the hooks in their settings,
     /// where that can be detected.
     pub(crate) fn examine(&self) -> Vec<Finding> {
-        codex::examine(self)
+        let all = Agent::value_variants().iter();
+        all.flat_map(|agent| codex::examine(self, *agent)).collect()
     }
 
     /// Returns the steps that are left to an agent's user, as far as they can
     /// be detected.
     pub(crate) fn notes(&self, agent: Agent, scope: Scope) -> Vec<&'static str> {
         let is_trusted = || {
-            let said = self.examine();
+            let said = codex::examine(self, agent);
             !said.is_empty() && said.iter().all(|said| said.level == Level::Good)
         };
-        let note = agent.note();
-        let note = note.filter(|_| agent.name() != "codex" || !is_trusted());
-        let of_project = (agent.name() == "claude" && scope == Scope::Project).then_some(
-            "Claude Code asks whether you want a project's MCP servers when it starts there",
-        );
+        let settings = agent.settings();
+        let note = settings.note.filter(|_| !is_trusted());
+        let of_project = settings.project_note;
+        let of_project = of_project.filter(|_| scope == Scope::Project);
         note.into_iter().chain(of_project).collect()
     }
 }

@@ -67,8 +67,8 @@ impl Inside {
         let _loop_has_ended = self.events.send(Event::Feed(input));
     }
 
-    /// Stores a note for a session, in addition to what it knows of files. It
-    /// survives restarts.
+    /// Stores a note for a session, in addition to what it has seen of files.
+    /// It survives restarts.
     pub(crate) fn note(&self, session: &SessionId, note: Note) {
         self.feed(Input::Noted {
             session: session.clone(),

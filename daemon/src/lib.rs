@@ -67,5 +67,5 @@ pub mod watch;
 mod worktrees;
 
 pub use error::Error;
-pub use hooks::{Unanswered, place};
+pub use hooks::{Unanswered, agent, place};
 pub use start::{DaemonOptions, main_daemon};

@@ -120,7 +120,7 @@ pub struct Content {
     pub lines: u32,
     /// The file's modification time, in milliseconds since 1970.
     pub mtime_ms: Millis,
-    /// Its kind and permissions; `None` if nobody has looked.
+    /// Its kind and permissions; `None` if they were not read.
     pub mode: Option<FileMode>,
     /// The user to whom it belongs, if that is another one than the daemon's.
     pub owner: Option<u32>,

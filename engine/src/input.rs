@@ -165,8 +165,8 @@ pub enum Input {
         /// The hook's session; `None` if it is not known.
         session: Option<SessionId>,
     },
-    /// A session is to remember something beside files; nothing, if nobody knows
-    /// it.
+    /// A session is to remember something in addition to files. No effect if
+    /// the session is not known.
     Noted {
         /// Which.
         session: SessionId,

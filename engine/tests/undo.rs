@@ -95,8 +95,8 @@ fn undo1_of_a_thousand_sessions_only_that_authors_lines_go() {
                 let wrong = judge(file, who, style, text.as_deref());
                 let truth = truth(file, who);
                 let what = || shown(&script.name, file, style, who, &wrong, text.as_deref());
-                // Which of several equal lines stays nobody can know: a change
-                // may be in the way of another then, which is told.
+                // It cannot be known which of several equal lines stays: a
+                // change may be in the way of another then, which is told.
                 let is_right = match style {
                     Style::Marked => wrong.is_nothing(),
                     Style::Plain => wrong.lost == 0 && !wrong.bytes,

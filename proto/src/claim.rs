@@ -13,8 +13,8 @@ pub struct Claim {
     pub command: Option<String>,
     /// Only these files, and files below these directories; `None` means all.
     pub paths: Option<Vec<ClientPath>>,
-    /// These lines of the current content of the one file in `paths`, whoever
-    /// wrote them; `None` for whole changes.
+    /// These lines of the current content of the one file in `paths`, no matter
+    /// who wrote them; `None` for whole changes.
     pub lines: Option<LineRange>,
 }
 

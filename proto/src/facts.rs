@@ -35,8 +35,8 @@ pub enum AuthorKind {
     User,
     /// The daemon was not able to watch, so the author is not known.
     Unknown,
-    /// Whoever made a commit of the repository. Only blame names it, of lines
-    /// whose author the history does not know (HIST-11).
+    /// The person who made a commit of the repository. Only blame has it, for
+    /// lines whose author is not in the history (HIST-11).
     Committed,
 }
 

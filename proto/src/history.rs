@@ -157,8 +157,8 @@ pub struct FileBlame {
     pub at: Option<At>,
     /// Only these lines; `None` means all.
     pub range: Option<LineRange>,
-    /// Whether a line of which only the white space changed is by whoever
-    /// changed it; `None` means no.
+    /// Whether a line of which only the white space changed is by the author
+    /// who changed it; `None` means no.
     pub exact: Option<bool>,
     /// Whether git is asked for the commits of lines whose author the history
     /// does not know (HIST-11); `None` means yes.
@@ -203,7 +203,7 @@ pub struct BlameLine {
     /// The id of the command in whose window the line was written, if there was
     /// one.
     pub command: Option<String>,
-    /// The commit that the line belongs to; `None` if the history knows the
+    /// The commit that the line belongs to; `None` if the history has the
     /// author, or if no commit is known.
     pub commit: Option<LineCommit>,
 }

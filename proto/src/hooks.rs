@@ -39,8 +39,8 @@ pub struct HookAck {
 /// session that the hooks of the same agent name, if there were any (HOOK-9).
 #[apply(request!)]
 pub struct HookJoin {
-    /// The MCP server's own session. What it knows moves to the session that is
-    /// found.
+    /// The MCP server's own session. What it has on record moves to the session
+    /// that is found.
     pub session: SessionId,
     /// The name that the client gives for itself.
     pub client: Option<String>,

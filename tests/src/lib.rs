@@ -86,6 +86,7 @@ pub mod terminal;
 pub mod user;
 pub mod vectors;
 pub mod wire;
+pub mod words;
 pub mod worktrees;
 pub mod world;
 

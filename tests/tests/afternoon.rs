@@ -210,8 +210,8 @@ fn an_agents_afternoon() {
     saved["bytesNotSent"] = json!(22 + 2 * 20 * 9);
     assert_eq!(read(&mut main, "package.json", 21)["verdict"], "first");
 
-    // 16:00. The daemon dies; a task dies with it, a user edits behind its
-    // back.
+    // 16:00. The daemon is killed, and a task with it; a user edits
+    // meanwhile.
     let before = main.ok("stats", json!({}));
     world.kill();
     watcher.kill().unwrap();
@@ -230,7 +230,7 @@ fn an_agents_afternoon() {
     );
     let changes = main.take();
     assert_eq!(paths(&changes), ["package.json"]);
-    // Nobody watched: nobody is named.
+    // The daemon did not run: no author is named.
     assert_eq!(authors(&changes[0]), ["unknown"]);
     assert_eq!(other.taken(), ["package.json"]);
     assert_eq!(check(&mut main, "readFile", &package)["duplicate"], "none");

@@ -51,7 +51,7 @@ fn runs(page: &str, snippet: &Program, mut program: Command) {
         world.file(name, "limit = 10\n");
     }
     world.file("notes.txt", "one\n");
-    // What makes it one, to whoever looks for the innermost.
+    // This makes it one, for a client that looks for the innermost.
     fs::create_dir(world.path(".git")).unwrap();
     world.dress(&mut program);
     let directory = binary().parent().unwrap().to_owned();
@@ -132,7 +132,7 @@ fn opencode() {
     let world = World::asleep();
     fs::create_dir(world.path(".git")).unwrap();
     for mut snippet in installs("opencode.md") {
-        // Nobody is there to be asked.
+        // There is no user to ask.
         snippet.text = snippet.text.replace("opencode ", "opencode --yes ");
         run_shell(&world, "opencode.md", &snippet);
     }

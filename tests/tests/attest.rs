@@ -126,7 +126,7 @@ fn hist6_each_line_of_a_commit_has_its_author() {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    // The first commit: nobody had looked.
+    // The first commit: the daemon did not run.
     assert_eq!(told(&attested(&world, &["HEAD~1"])), ["f 1-3 unknown"]);
     // Several, the oldest first.
     let output = world.run(&["attest", "--json", "HEAD~1", "HEAD~1..HEAD"]);
@@ -142,7 +142,7 @@ fn hist6_a_commit_that_holds_what_no_file_held() {
     user::write(&world.path("f"), "mine\none\n2\nthree\nfour\n");
     agent.sync();
     // Some of the changes, as `git add -p` takes them, and a line that is of
-    // nobody's file.
+    // no known file.
     let staged = world.path("staged");
     fs::write(&staged, "one\n2\nthree\nother\nfour\n").unwrap();
     let blob = git(&world, &["hash-object", "-w", "staged"]);
@@ -292,7 +292,7 @@ fn hist6_the_note_is_one_that_other_tools_read() {
     };
     let before = refs();
     attested(&world, &[]);
-    assert_eq!(refs(), before, "nobody has asked for it");
+    assert_eq!(refs(), before, "it was not requested");
 
     assert_eq!(attested(&world, &["--write"])["note"], "written");
     let note = git(&world, &["notes", "--ref=ai", "show", "HEAD"]);

@@ -65,7 +65,7 @@ const BOOTS: [&[&[&str]]; 3] = [
             "a.txt is stale",
             "b.txt is stale",
             "c.txt is fresh",
-            // Nobody saw who did it.
+            // The daemon did not see who did it.
             "told: b.txt by unknown",
         ],
         &[

@@ -1,5 +1,5 @@
-//! HIST-8: what git brings onto the disk is nobody's change. Each line is
-//! unique, so the test knows who typed it.
+//! HIST-8: what git brings onto the disk is no author's change. Each line is
+//! unique, so the test has the one who typed it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +21,7 @@ pub(crate) fn by_agent(text: &str) -> String {
     text.replace("line 20\n", AGENTS)
 }
 
-/// What is on the branch `up`, which somebody else has committed.
+/// What is on the branch `up`, which another person has committed.
 pub(crate) fn upstream(text: &str) -> String {
     text.replace("line 1\n", "line 1 upstream\n")
 }
@@ -48,7 +48,8 @@ pub(crate) fn sh(world: &World, line: &str) {
     assert!(output.status.success(), "{line}: {said}");
 }
 
-/// A repository with `f` on `main`, and with a commit by somebody else on `up`.
+/// A repository with `f` on `main`, and with a commit by another person on
+/// `up`.
 pub(crate) fn repository(world: &World) {
     world.file("f", base());
     sh(
@@ -176,7 +177,7 @@ fn hist8_the_agents_lines_stay_the_agents_over_the_users_git() {
                 "{story}"
             );
             assert_eq!(blamed(&mut agent, "f"), AGENTS, "{story}");
-            // What nobody has reviewed stays in the queue.
+            // What was not reviewed stays in the queue.
             assert_eq!(queue(&mut agent), [QUEUED], "{story}");
             let undone = undo(&mut agent);
             assert_eq!(on_disk(&world, "f").unwrap(), expected, "{story}: {undone}");
@@ -735,7 +736,7 @@ fn rev2_the_first_commit_of_a_repository_may_be_an_agents() {
         write(&mut agent, "f", &by_agent(&base()));
         command(&world, &mut agent, way);
         assert_eq!(queue(&mut agent), [QUEUED], "{way}");
-        // The user had the file, whoever committed it.
+        // The user had the file, no matter who committed it.
         command(&world, &mut agent, "rm f");
         let gone = format!("f {}>", base().replace('\n', "|"));
         assert_eq!(queue(&mut agent), [gone], "{way}");

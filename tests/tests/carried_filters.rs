@@ -1,6 +1,6 @@
 //! HIST-8 and REV-2 where git has other bytes than the disk: behind filters and
 //! conversions. touchmark runs none of them, git does. Each line is unique, so
-//! the test knows who typed it.
+//! the test has the one who typed it.
 
 use serde_json::json;
 use touchmark_tests::{Session, World, user};
@@ -51,7 +51,7 @@ impl Way {
         }
     }
 
-    /// A repository with `f` on `main`, and with a commit by somebody else on
+    /// A repository with `f` on `main`, and with a commit by another person on
     /// `up`.
     fn repository(self, world: &World) {
         let scripts = world.outside().join("filters");

@@ -1,6 +1,6 @@
 //! HIST-8 where git has a part of a work tree or more than one: sparse checkouts,
 //! submodules and linked worktrees. Each line is unique, so the test
-//! knows who typed it.
+//! has the one who typed it.
 
 use serde_json::json;
 use touchmark_tests::worktrees::beside;
@@ -102,7 +102,8 @@ fn hist8_what_a_linked_worktree_gets_from_git_is_carried() {
     two.healthy();
 }
 
-/// A submodule `sub` with `f`, and with what somebody else has committed on `up`.
+/// A submodule `sub` with `f`, and with what another person has committed on
+/// `up`.
 fn submodule(world: &World) {
     let origin = world.outside().join("origin");
     std::fs::create_dir_all(&origin).unwrap();

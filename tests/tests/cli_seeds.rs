@@ -128,7 +128,7 @@ fn forgetting_takes_what_was_named_and_no_more() {
     // Everything; the daemon ends before.
     let state = world.state();
     assert_eq!(stored(&state.join("touchmark")), 1);
-    // Nobody is at a terminal who could be asked.
+    // There is no terminal on which to ask.
     assert!(run(&world, &["forget", "--all"], 2).contains("--yes"));
     run(&world, &["forget", "--all", "--yes"], 0);
     assert_eq!(world.wait_end(), Some(0));

@@ -121,14 +121,14 @@ fn repository(world: &World) {
         world,
         "git checkout -qb topic && git rm -q broken && ln -sfn docs kept.md && chmod +x src/f3.txt && for n in 1 2 3 4 5; do echo topic >> src/f$n.txt; done && echo t > src/topic.txt && git rm -q docs/a/b/deep.md && git add -A && git commit -qm topic && git checkout -q main",
     );
-    // So old that git's index vouches for them.
+    // So old that git's index is enough to prove them.
     sh(
         world,
         "find . -name .git -prune -o -type f -print0 | xargs -0 touch -d 2020-01-01 && git status > /dev/null",
     );
     // Neither clean nor known to git.
     world.file("src/f6.txt", "dirty\n");
-    world.file("untracked.txt", "of nobody\n");
+    world.file("untracked.txt", "of no session\n");
 }
 
 /// Runs a command in a window, as a hook would. Returns the command's row.
@@ -202,7 +202,7 @@ fn assert_same(found: &Tree, wanted: &Tree, story: &str) {
 
 /// Commands of every kind that agents run.
 const COMMANDS: &[&str] = &[
-    // Files written in place, by a rename, and anew.
+    // Files written in place, by a rename, and again.
     "sed -i s/middle/centre/ src/f0.txt",
     "sed -i s/head/HEAD/ src/f1.txt src/f2.txt src/f3.txt",
     "echo more >> README.md",
@@ -370,7 +370,7 @@ fn what_was_changed_before_a_window_or_by_an_editor_is_not_the_commands() {
     }
     let mut agent = world.session("s");
     agent.read("read");
-    // A first look, so that the next knows what was there.
+    // A first look, so that the next one has the previous content.
     run(&world, &mut agent, "true");
     user::write(&world.path("before"), "by the user\n");
     user::write(&world.path("made"), "by the user\n");
@@ -422,7 +422,7 @@ fn windows_of_two_sessions_are_told_apart_by_when_they_were_open() {
     a.client.ok("command/end", json!({"command": first}));
     user::write(&world.path("later"), "of the second\n");
     b.client.ok("command/end", json!({"command": second}));
-    user::write(&world.path("nobody"), "of nobody\n");
+    user::write(&world.path("nobody"), "of no session\n");
     run(&world, &mut a, "true");
     let newest = |session: &mut Session, name: &str| session.history(name).remove(0);
     let alone = newest(&mut a, "alone");
@@ -589,7 +589,7 @@ fn no_undo_writes_through_a_link_that_a_command_made() {
             .ok("undo", json!({"command": row["command"], "likely": true}));
     }
     assert_eq!(fs::read(world.path("other")).unwrap(), b"of the other\n");
-    // A link that somebody has pointed elsewhere since stays.
+    // A link that a user has pointed elsewhere since stays.
     let row = run(&world, &mut agent, "ln -s other to");
     sh(&world, "ln -sfn held to");
     let undone = agent
@@ -789,7 +789,7 @@ fn scope3_a_save_right_before_a_command_stays_the_users() {
 fn scope3_a_change_of_unknown_lines_is_not_undone() {
     let mut world = world();
     let mut agent = world.session("s");
-    // Too large to be read before somebody changes it.
+    // Too large to be read before a user changes it.
     let large = |last: &str| format!("{}{last}\n", "a line\n".repeat(5 << 20));
     world.file("large.txt", large("first"));
     run(&world, &mut agent, "true");

@@ -83,7 +83,7 @@ fn a_bound_window_ends_with_its_connection() {
     assert_eq!(last(&mut agent, "f"), "agent:s command");
     drop(other);
     until_the_users(&world, &mut agent, "f");
-    // Nobody was told at its end, so it is listed now (MOD-1).
+    // No session received it at its end, so it is listed now (MOD-1).
     let taken = agent.take();
     assert_eq!(paths(&taken), ["f"]);
     assert_eq!(authors(&taken[0]), ["agent:s", "user"]);
@@ -296,7 +296,7 @@ fn run_on_a_terminal() {
 #[test]
 fn run_without_a_daemon_runs_all_the_same() {
     let world = World::asleep();
-    // Nobody else may use it, so no daemon starts with it.
+    // No other user may use it, so no daemon starts with it.
     let runtime = world.runtime().join("touchmark");
     user_directory(&runtime, 0o755);
     let output = world.run(&[
@@ -376,7 +376,7 @@ fn a_formatter_follows_an_edit() {
             "window" => {
                 world.run(&["run", "--session", &agent.name, "--", "sh", "-c", &format]);
             }
-            // Whoever's wrapper it is, the edit was the agent's.
+            // The edit was the agent's, no matter whose wrapper it is.
             "wrapper" => {
                 world.run(&[
                     "run",

@@ -347,7 +347,8 @@ fn hist11_a_note_of_the_commit_names_the_agent() {
     assert_eq!(by(&all), ["Ada", "Ada", "Ada", "Ada", BOB, "Ada"]);
 }
 
-/// The daemon of the worktree where a commit was made knows who wrote its lines.
+/// The daemon of the worktree where a commit was made has recorded who wrote
+/// its lines.
 #[test]
 fn hist11_another_worktrees_daemon_names_the_agent() {
     let (mut one, other) = two();

@@ -459,7 +459,7 @@ fn between(
     let (was, is, will) = (rows(was), rows(is), rows(will));
     // Facts of one request may reach the store in several turns: the history
     // is what was, and some of what will be. What was written while the daemon
-    // was away is nobody's (ATTR-13).
+    // was away has no known author (ATTR-13).
     if key.starts_with("history ") {
         let same = |(is, will): (&Value, &Value)| {
             let unseen = is[2] == "unknown gap" && under_way.writes_undeclared();
@@ -468,7 +468,7 @@ fn between(
         return is.starts_with(&was) && is.len() <= will.len() && is.iter().zip(&will).all(same);
     }
     // So a mark without a content does not reach over a gap: the copy is
-    // stale, and that is told. Nothing that nobody is known to have written
+    // stale, and that is told. Nothing whose author is unknown
     // has overwritten anything.
     if under_way.writes_undeclared() {
         if key.contains(" holds ") {

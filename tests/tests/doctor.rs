@@ -267,7 +267,7 @@ fn an_audit_finds_what_made_no_event() {
     let facts: Value = serde_json::from_slice(&audited.stdout).unwrap();
     assert_eq!(facts["checked"], 1, "{facts}");
     assert_eq!(facts["differences"][0]["path"], "f", "{facts}");
-    // What was found is believed.
+    // What was found is on record.
     assert_eq!(world.session("s").state("f"), "stale");
     assert_eq!(world.run(&["audit"]).status.code(), Some(0));
     drop(mapping.stdin.take());

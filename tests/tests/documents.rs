@@ -40,7 +40,7 @@ fn tests_below(directory: &Path, names: &mut BTreeSet<String>) {
 
 #[test]
 fn the_tests_that_hold_promises_exist() {
-    let document = fs::read_to_string(format!("{TOP}/docs/reliability.md")).unwrap();
+    let document = fs::read_to_string(format!("{TOP}/tests/reliability.md")).unwrap();
     let mut tests = BTreeSet::new();
     tests_below(Path::new(TOP), &mut tests);
     let mut named = 0;
@@ -70,7 +70,7 @@ fn rows(table: &str) -> Vec<String> {
 
 /// Returns the table of scenarios and the table of their results.
 fn scenarios() -> (String, String) {
-    let document = fs::read_to_string(format!("{TOP}/docs/scenarios.md")).unwrap();
+    let document = fs::read_to_string(format!("{TOP}/tests/scenarios.md")).unwrap();
     let (told, rest) = document.split_once("<!-- results -->").unwrap();
     let (results, _) = rest.split_once("<!-- end of results -->").unwrap();
     (told.to_owned(), results.to_owned())
@@ -254,7 +254,7 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn the_map_of_the_five_trackers_leads_somewhere() {
-    let document = fs::read_to_string(format!("{TOP}/docs/seeds.md")).unwrap();
+    let document = fs::read_to_string(format!("{TOP}/tests/seeds.md")).unwrap();
     let mut tests = BTreeSet::new();
     tests_below(Path::new(TOP), &mut tests);
     let (mut methods, mut named) = (BTreeSet::new(), BTreeSet::new());

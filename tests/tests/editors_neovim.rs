@@ -135,7 +135,7 @@ fn a_user_types_and_saves_and_an_agent_edits() {
         // A second edit above moves the first one's signs.
         replace(&mut agent, "a.txt", "one", "zero\none");
         editor.until("return vim.deep_equal(require('touchmark.signs').placed(0), {1, 4, 5})");
-        // Saved as it is: these are the agent's bytes, and nobody edited.
+        // Saved as it is: these are the agent's bytes, and no user edited.
         editor.keys(":write<CR>");
         editor.until("return #require('touchmark.signs').placed(0) == 0");
         editor.keys("Gomine<Esc>:write<CR>");
@@ -343,8 +343,8 @@ fn an_edit_under_unsaved_changes_is_said_and_asks_nothing() {
         editor.keys("n");
         editor.answer("<CR>");
         assert_eq!(agent.story("a.txt"), ["agent:s declared"]);
-        // What somebody else does is asked about as ever.
-        user::write(&world.path("a.txt"), "somebody's, and longer than before\n");
+        // What another author does is asked about as before.
+        user::write(&world.path("a.txt"), "another's, and longer than before\n");
         agent.sync();
         editor.keys(":checktime<CR>");
         editor.until("return #choices == 2");

@@ -288,7 +288,7 @@ fn attr10_outcomes() {
     assert!(hashes.contains(&json!(sha256("user\n"))), "{hashes:?}");
     assert_eq!(agent.taken(), ["over.txt"]);
 
-    // Somebody wrote while the edit was open, was seen by the daemon, and
+    // A user wrote while the edit was open, was seen by the daemon, and
     // was overwritten.
     let edit = fresh(&mut agent, "clobbered.txt");
     user::write(&world.path("clobbered.txt"), "user\n");
@@ -483,7 +483,7 @@ fn attr14_a_late_declaration() {
     assert_eq!(event["version"]["author"]["session"], "s", "{event}");
     assert_eq!(agent.taken(), Vec::<String>::new());
     assert_eq!(agent.state("a.txt"), "fresh");
-    // What the session has read is somebody else's for good.
+    // What the session has read is another author's for good.
     user::write(&world.path("a.txt"), "user\n");
     agent.read("a.txt");
     let marked = agent.mark("a.txt", Some("user\n"));

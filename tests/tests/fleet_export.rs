@@ -1,4 +1,4 @@
-//! docs/fleet.md: many real daemons with scripted agents export to a real
+//! examples/fleet: many real daemons with scripted agents export to a real
 //! collector that is killed, stopped, cut off from its store and restarted.
 //! Every fact arrives, none twice after joining by id, and the nine queries of
 //! the page give what the scripts have counted.
@@ -71,7 +71,7 @@ fn the_page_and_the_dashboard_have_the_same_queries() {
     let stored = fs::read_to_string(page::dashboard_path()).unwrap();
     assert_eq!(
         stored, made,
-        "docs/fleet/dashboard.json differs from docs/fleet.md: \
+        "examples/fleet/dashboard.json differs from its README.md: \
          TOUCHMARK_BLESS=1 cargo test -p touchmark-tests fleet_export::"
     );
 }

@@ -118,7 +118,7 @@ fn lim1_what_is_held_open_has_a_limit_and_a_hint() {
             1_000,
         );
         assert_eq!(begun, 1_000);
-        // Somebody else has a window all the same.
+        // Another session has a window all the same.
         client.ok("command/begin", json!({"session": "v", "bind": true}));
         client.ok("session/close", json!({"session": "v", "forget": true}));
         client.ok("session/close", json!({"session": "w", "forget": true}));

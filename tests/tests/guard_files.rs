@@ -223,20 +223,22 @@ fn guard1_a_file_is_held_while_somebody_writes_to_it_and_no_longer() {
     };
     let mut writer = OpenOptions::new().write(true).open(late).unwrap();
     drop(found);
-    // A later write, whose old file nobody has, is let go meanwhile.
+    // A later write, whose old file no process has open, is released meanwhile.
     world.file("g", "old\n");
     agent.read("g");
     agent.ok("file/write", json!({"path": "g", "text": "new\n"}));
-    until("a file that nobody writes to is held", || {
+    until("a file that no process writes to is held", || {
         nameless(&world).len() == 1
     });
-    writer.write_all(b"late, by whoever had it\n").unwrap();
+    writer.write_all(b"late, by its writer\n").unwrap();
     drop(writer);
-    // Nobody asks.
+    // There is no request.
     let event = agent.client.event();
     assert_eq!(event["type"], "recovered", "{event}");
     let kept = fs::read_to_string(text(&event, "kept")).unwrap();
-    assert_eq!(kept, "late, by whoever had it\n");
-    until("a file is held for nobody", || nameless(&world).is_empty());
+    assert_eq!(kept, "late, by its writer\n");
+    until("a file is held for no process", || {
+        nameless(&world).is_empty()
+    });
     world.healthy();
 }

@@ -223,7 +223,7 @@ fn hist2_each_line_has_its_author() {
     let same = client.ok("file/diff", json!({"path": "src/a.txt", "from": "now"}));
     assert_eq!((&same["files"], &same["hunks"]), (&json!([]), &json!([])));
 
-    // Of a file that nobody has named nobody is named.
+    // A file that no session has named has no author.
     world.file("new.txt", "a\nb\n");
     let blame = client.ok("file/blame", json!({"path": "new.txt"}));
     assert_eq!(blame["lines"].as_array().unwrap().len(), 2);
@@ -346,7 +346,7 @@ fn hist4_a_file_gets_back_what_it_held() {
     agent.read("src/a.txt");
     let first = clocks(&mut agent, "src/a.txt")[0].clone();
     let named = format!("src/a.txt@{first}");
-    // Nobody can be asked here.
+    // There is no user to ask here.
     assert!(err(&world, &["restore", &named], 2).contains("--yes"));
     assert!(err(&world, &["restore", "--yes", "src/a.txt"], 2).contains("which version"));
     let shown = out(&world, &["restore", &named, "--dry-run"]);
@@ -567,7 +567,7 @@ fn hist8_the_page_about_versions_runs() {
         match snippet.language.as_str() {
             "sh" => drop(run_shell(&world, "history.md", &snippet)),
             "text" => {}
-            other => panic!("nobody runs {other:?}"),
+            other => panic!("no author runs {other:?}"),
         }
     }
     assert_eq!(on_disk(&world, "cart.txt"), "apples\npears\n");

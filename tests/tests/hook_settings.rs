@@ -253,7 +253,7 @@ fn doctor_says_whether_codex_runs_its_hooks() {
     assert_eq!(codex_trust(&world), []);
     let file = settings(&world, ".codex/hooks.json");
     fs::create_dir(file.parent().unwrap()).unwrap();
-    // Somebody else's come first, and are not counted.
+    // Another program's come first, and are not counted.
     let theirs = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}});
     fs::write(&file, theirs.to_string()).unwrap();
     assert_eq!(codex_trust(&world), []);
@@ -379,7 +379,7 @@ fn a_link_stays_a_link_and_what_others_added_stays() {
     symlink("../dotfiles/claude.json", &path).unwrap();
     done(&world, &["install", "claude", "--yes"]);
     assert!(path.is_symlink());
-    // The agent itself writes its settings anew, in its own way.
+    // The agent itself writes its settings again, in its own way.
     let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     value["model"] = json!("x");
     value["hooks"]["Stop"]
@@ -448,7 +448,7 @@ fn projects_have_settings_of_their_own_and_opencode_a_file() {
     let beside = tree(&world.path(".opencode"));
     let made = [world.path(".opencode/plugins"), plugin.clone()];
     assert_eq!(beside, made);
-    // An older one is replaced, somebody else's is not touched.
+    // An older one is replaced, another program's is not touched.
     fs::write(&plugin, "// touchmark's plug-in for opencode.\nold\n").unwrap();
     done(&world, &["install", "opencode", "--project", "--yes"]);
     assert_eq!(fs::read_to_string(&plugin).unwrap(), text);

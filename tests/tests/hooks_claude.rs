@@ -46,11 +46,11 @@ fn a_notice_is_given_again_until_it_has_arrived() {
     talk.start().nothing();
     talk.read("a.txt").nothing();
     user::append(&world.path("a.txt"), "four\n");
-    // The daemon answers, and nobody says that it has arrived.
+    // The daemon answers, and no client says that it has arrived.
     let event = talk.voice.event("PostToolBatch", json!({"tool_calls": []}));
     let mut client = world.client();
     for _ in 0..2 {
-        let answer = client.ok("hook/claude", json!({"input": event}));
+        let answer = client.ok("hook/event", json!({"agent": "claude", "input": event}));
         assert!(text(&answer, "stdout").contains("a.txt"), "{answer}");
         assert!(answer["ack"].is_string(), "{answer}");
     }
@@ -300,7 +300,7 @@ fn a_repeat_is_answered_shorter_only_if_that_is_wanted() {
         let message = "[File previously read: a.txt. Content unchanged since last read.]";
         assert_eq!(output["file"]["content"], message, "{output}");
         assert_eq!(output["type"], "text", "the tool's own shape");
-        // Who asks once more needs the text.
+        // A session that reads once more needs the text.
         talk.read("a.txt").nothing();
         // So does who has lost it.
         talk.say(&talk.voice.compacted()).nothing();
@@ -325,7 +325,8 @@ fn a_daemon_that_has_started_anew_claims_no_more_than_it_knows() {
     world.restart();
     say(&world, &voice.after_read("1", "a.txt", TEXT)).nothing();
     assert_eq!(world.session("s").state("a.txt"), "fresh");
-    // Where they do not fit, something was read, and nobody knows what (SEEN-9).
+    // Where they do not fit, something was read, and it is unknown what
+    // (SEEN-9).
     say(&world, &voice.after_read("2", "b.txt", "something else\n")).nothing();
     assert_eq!(world.session("s").state("b.txt"), "unknown");
     // A mark survives, and so does what it declared.
@@ -344,7 +345,7 @@ fn sec4_names_in_what_a_model_reads_stand_quoted() {
     let names = [
         prose.to_owned(),
         "quote\".md\", \"b".into(),
-        // Variation selectors and tags carry letters that nobody sees.
+        // Variation selectors and tags carry invisible letters.
         format!("v{}\u{e0041}\u{e007f}.md", '\u{e0101}'),
         "fillers\u{3164}\u{115f}\u{2800}.md".into(),
         "turned\u{202e}\u{200b}.md".into(),
@@ -365,7 +366,7 @@ fn sec4_names_in_what_a_model_reads_stand_quoted() {
         let hidden = |letter| letter != '\n' && quoting::is_hidden(letter);
         assert!(!said.chars().any(hidden), "{said}");
     }
-    // What stands between quotes is a name, and nothing else speaks of one.
+    // What stands between quotes is a name, and no other text refers to one.
     let mut rest = told.as_str();
     let mut found = Vec::new();
     while let Some(start) = rest.find('"') {
@@ -395,7 +396,7 @@ fn the_file_decides_whose_daemon_is_asked() {
     talk.prompt("p1", "x").nothing();
     talk.read(a).nothing();
     user::append(&world.path("a.txt"), "four\n");
-    // Its turns are told to nobody: this is the place to tell.
+    // No session receives its turns: this is the place to tell.
     let told = talk.read(b).told();
     assert!(
         told.contains(r#""a.txt" (modified outside any agent"#),

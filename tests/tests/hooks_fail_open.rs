@@ -48,7 +48,7 @@ fn a_stopped_daemon_holds_nobody_up() {
     let denied = talk.voice.before_write("1", "a.txt", "1\n");
     silent(&world, "claude", &denied);
     kill_process(pid, Signal::CONT).unwrap();
-    // What nobody waited for has had no effect.
+    // An event that was not waited for has had no effect.
     assert_eq!(world.client().ok("status", json!({}))["openEdits"], 0);
     assert!(talk.say(&denied).denied().contains("has not been read"));
 }

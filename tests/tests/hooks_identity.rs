@@ -30,7 +30,7 @@ fn hook9_what_is_read_natively_is_read_in_mcp_and_the_other_way_round() {
     agent.read("a.txt");
     assert!(agent.edit_by_mcp("a.txt", "two", "2"), "it was read");
     assert_eq!(author(&world, "a.txt"), "s");
-    // An own edit is nobody else's: nothing is told, nothing denied.
+    // An own edit is of no other session: nothing is told, nothing denied.
     agent.say(&agent.voice.prompt("q", "go on")).nothing();
     let edit = agent.voice.before_edit("e", "a.txt", "three", "3");
     agent.say(&edit).nothing();

@@ -1,6 +1,6 @@
 //! HOOK-4 over 200 random sessions: an agent, a second one and a user in one
-//! file. Every line is written once and is unique, so the test knows who has
-//! seen it, and whether a denial prevented something.
+//! file. Every line is written once and is unique, so the test has on record
+//! who has seen it, and whether a denial prevented something.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -84,7 +84,9 @@ impl Play<'_> {
     }
 
     fn say(&mut self, model: &mut Model, event: &Value) -> Heard {
-        let answer = self.client.ok("hook/claude", json!({"input": event}));
+        let answer = self
+            .client
+            .ok("hook/event", json!({"agent": AGENT, "input": event}));
         let printed: Value = serde_json::from_str(&text(&answer, "stdout")).unwrap();
         schema::check(AGENT, text(event, "hook_event_name").as_str(), &printed);
         if answer["ack"].is_string() {

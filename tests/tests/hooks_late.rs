@@ -66,7 +66,7 @@ fn hook2_a_denial_that_came_too_late_is_told_with_the_next_event() {
     world.client().ok("sync", json!({}));
     let content = "the agent's\n";
     unanswered(&world, &talk.voice.before_write("w", "a.txt", content));
-    // The tool runs, and its end is heard.
+    // The tool runs, and its end is reported.
     fs::write(world.path("a.txt"), content).unwrap();
     let told = talk
         .say(&talk.voice.after_write("w", "a.txt", content))
@@ -99,10 +99,12 @@ fn hook2_late_words_are_told_again_until_they_have_arrived() {
     user::append(&world.path("a.txt"), "mine\n");
     world.client().ok("sync", json!({}));
     unanswered(&world, &talk.voice.before_edit("e", "a.txt", "one", "1"));
-    // The daemon answers, and nobody says that it has arrived.
+    // The daemon answers, and no client says that it has arrived.
     let event = talk.voice.prompt("p1", "go on");
     for _ in 0..2 {
-        let answer = world.client().ok("hook/claude", json!({"input": event}));
+        let answer = world
+            .client()
+            .ok("hook/event", json!({"agent": "claude", "input": event}));
         assert!(answer.to_string().contains("could not answer"), "{answer}");
     }
     assert!(talk.say(&event).told().contains("could not answer"));

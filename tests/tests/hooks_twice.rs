@@ -45,7 +45,7 @@ fn an_event_that_is_told_twice_makes_one_version_and_stops_nothing() {
         nothing(&voice.after_edit("3", "a.rs", "fn a() {}", "fn x() {}"));
         assert_eq!(session.story("a.rs"), ["agent:s declared"], "{agent}");
 
-        // The second knows of the command what the first has told.
+        // The second has on record what the first reported of the command.
         nothing(&voice.before_shell("4", "true"));
         nothing(&voice.after_shell("4", "true", ""));
 

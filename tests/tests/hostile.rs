@@ -508,7 +508,7 @@ fn lim1_wires_are_not_mixed() {
                 let mut part = [0; 256];
                 assert_ne!(stream.read(&mut part).unwrap(), 0);
                 let _refused = stream.write_all(second);
-                // An error, or the end; then nobody speaks any more.
+                // An error, or the end; then no side writes any more.
                 stream.shutdown(Shutdown::Write).unwrap();
                 let mut rest = Vec::new();
                 let _reset = stream.read_to_end(&mut rest);

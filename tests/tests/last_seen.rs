@@ -100,7 +100,7 @@ fn a_notice_says_which_lines_were_taken_back() {
         for (name, value) in fields.as_object().expect("fields") {
             input[name] = value.clone();
         }
-        let answer = client.ok("hook/claude", json!({ "input": input }));
+        let answer = client.ok("hook/event", json!({ "agent": "claude", "input": input }));
         text(&answer, "stdout")
     };
     world.file("a.txt", BEFORE);
@@ -117,7 +117,8 @@ fn a_notice_says_which_lines_were_taken_back() {
     let told = hook("UserPromptSubmit", json!({"prompt": "go on"}));
     assert!(told.contains("your edit"), "{told}");
     assert!(told.contains("was taken back outside any agent"), "{told}");
-    // The same edit again, on top of what the agent believes, is refused.
+    // The same edit again, on top of what the agent has in its context, is
+    // refused.
     let write = json!({"tool_name": "Write", "tool_use_id": "3", "tool_input":
         {"file_path": path, "content": EDITED}});
     let refused = hook("PreToolUse", write);
@@ -200,13 +201,13 @@ fn a_long_line_that_was_cut_was_not_shown() {
     world.file("big.json", &long);
     let mut client = world.client();
     let input = |event: &str, stdout: &str| {
-        json!({"input": {"hook_event_name": event, "session_id": "s", "cwd": world.path(""),
+        json!({"agent": "claude", "input": {"hook_event_name": event, "session_id": "s", "cwd": world.path(""),
             "tool_name": "Bash", "tool_use_id": "1", "tool_input": {"command": "cat big.json"},
             "tool_response": {"stdout": stdout, "stderr": ""}}})
     };
-    client.ok("hook/claude", input("PreToolUse", ""));
+    client.ok("hook/event", input("PreToolUse", ""));
     let cut = format!("{}... [truncated]", &long[..30_000]);
-    client.ok("hook/claude", input("PostToolUse", &cut));
+    client.ok("hook/event", input("PostToolUse", &cut));
     let read = json!({"session": "s", "path": "big.json"});
     let shown = client.ok("file/readText", read);
     assert_ne!(shown["verdict"], "repeat", "15 percent of it was shown");
@@ -265,7 +266,7 @@ fn a_change_between_lines_that_were_read_is_stale_until_it_is_shown() {
     world.file("a.txt", lines.concat());
     assert_eq!(agent.status("a.txt")["state"], "stale");
     agent.refused("edit/begin", json!({"files": [{"path": "a.txt"}]}), "stale");
-    // Read anew are some lines, and not the one that has changed.
+    // Some lines were read again, and not the one that has changed.
     agent.ok("file/read", range(120, 130));
     let status = agent.status("a.txt");
     assert_eq!(status["state"], "stale", "{status}");
@@ -295,11 +296,11 @@ fn after_a_change_an_agent_needs_to_read_no_more_than_that() {
     assert_eq!(status["staleRanges"], json!([{"start": 700, "end": 701}]));
     agent.ok("file/read", range(695, 705));
     assert_eq!(agent.status("a.txt")["state"], "fresh");
-    // All of it is believed, the first line and the last as well.
+    // All of it counts as seen, the first line and the last as well.
     lines.push("one more\n".into());
     world.file("a.txt", lines.concat());
     assert_eq!(agent.status("a.txt")["state"], "stale");
-    // What it believes outlives the daemon.
+    // What it has seen outlives the daemon.
     world.file("a.txt", lines[..1_000].concat());
     agent.ok("file/read", range(999, 1_000));
     assert_eq!(agent.status("a.txt")["state"], "fresh");

@@ -85,13 +85,13 @@ fn life1_an_idle_daemon_ends_and_one_in_use_does_not() {
     };
     client.ok("file/read", json!({"session": "s", "path": "a.txt"}));
     let pid = client.ok("status", json!({}))["pid"].clone();
-    // Whoever is connected keeps it, even without a word.
+    // A connected client keeps it running, even without a request.
     user::pause(1_500);
     assert_eq!(client.ok("status", json!({}))["pid"], pid);
     drop(client);
     wait_gone(u32::try_from(pid.as_u64().unwrap()).unwrap());
     assert_eq!(world.left_behind(), Vec::<String>::new());
-    // The next one knows what this one knew.
+    // The next one has on record what this one had.
     let status = world.run(&["call", "file/status", "{\"session\":\"s\"}"]);
     assert!(told(&status).contains("\"fresh\""), "{}", told(&status));
 }
@@ -170,7 +170,7 @@ fn life1_ends_when_a_directory_above_was_replaced() {
     let error = session.changed().unwrap_err();
     assert!(error.is_disconnected(), "{error}");
     wait_gone(pid);
-    // Another serves what is there now, and knows what was read.
+    // Another serves what is there now, and has on record what was read.
     let client = connect();
     assert_ne!(client.call(Status {}).unwrap().pid, pid);
     let session = Session::open(&client, "s").unwrap();
@@ -204,7 +204,7 @@ fn life1_many_starters_at_once_get_one_daemon() {
                 .map(|starter| starter.join().unwrap())
                 .collect()
         });
-        // One that was told to end answers until it has heard of it.
+        // One that was told to end answers until it has received the request.
         let last_words = pids.clone();
         pids.retain(|pid| Some(*pid) != ending);
         if pids.is_empty() {
@@ -259,7 +259,8 @@ fn life1_a_lock_left_behind_with_a_number_in_use_is_taken() {
     assert!(world.run(&["stop"]).status.success());
     assert_eq!(world.left_behind(), Vec::<String>::new());
 
-    // Held by somebody who serves nobody: said, not waited for without end.
+    // Held by a process that serves no client: reported, not waited for without
+    // end.
     fs::write(&lock, &text).unwrap();
     let held = OpenOptions::new().write(true).open(&lock).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
@@ -407,7 +408,7 @@ fn life4_a_hung_daemon_is_an_error_at_the_deadline() {
             });
         }
     });
-    // Whoever has gone has asked for nothing (ATTR-9).
+    // A client that has disconnected has requested nothing (ATTR-9).
     drop((session, client));
     drop(hung);
     let mut after = world.client();
@@ -502,7 +503,7 @@ fn life2_clients_go_on_with_the_next_daemon() {
         assert_eq!(listed["changes"][0]["versions"], 3, "{listed}");
         since = text(&listed, "clock");
     }
-    // One that has ended for good is started by whoever asks.
+    // One that has ended for good is started by the next client.
     assert_eq!(world.stop(), Some(0));
     let _ends = Ends(&world);
     let client = connect_or_start(&workspace, &hello(), &world.starting()).unwrap();

@@ -688,7 +688,7 @@ fn hist9_what_is_decided_within_a_burst_stays_after_a_search() {
     let text = on_disk(&world, "moved/a.rs").unwrap() + "by a\n";
     agent.read("moved/a.rs");
     agent.ok("file/write", json!({"path": "moved/a.rs", "text": text}));
-    // No session knows the name that this one gets.
+    // No session has seen the name that this one gets.
     shell(&world, "mkdir new; mv moved/a.rs new/x.rs");
     agent.sync();
     let last = |agent: &mut Session, path| blame(agent, path).pop().unwrap();
@@ -710,7 +710,7 @@ fn hist9_a_file_that_was_moved_and_saved_where_no_session_looks_moves_on() {
     let saved = on_disk(&world, "moved/b.rs").unwrap() + "mine\n";
     user::write(&world.path("moved/b.rs"), &saved);
     agent.sync();
-    // It gets the name that a file had which the session knows.
+    // It gets the name that a file had which the session has seen.
     shell(&world, "mkdir src; mv moved/b.rs src/a.rs");
     agent.sync();
     let right = saved.lines().map(|line| match line {
@@ -757,7 +757,7 @@ fn hist9_a_file_that_an_undo_has_removed_went_nowhere() {
         let undone = undo(&mut agent, "a");
         assert_eq!(on_disk(&world, "f"), None, "{undone}");
         assert_eq!(on_disk(&world, "moved").as_deref(), Some(text), "{undone}");
-        // Whoever asks about the other file has it looked for.
+        // A request about the other file starts a search for it.
         blame(&mut agent, "moved");
         agent.client.ok("redo", json!({"undo": undone["undo"]}));
         assert_eq!(on_disk(&world, "f").as_deref(), Some(text), "{undone}");

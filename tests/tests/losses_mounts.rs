@@ -150,7 +150,7 @@ fn attr13_a_file_mounted_by_itself() {
         agent.read("conf/a.txt");
         bind(&other, &world.path("conf/a.txt"));
         assert_eq!(agent.state("conf/a.txt"), "fresh");
-        // Written by the name that nobody watches.
+        // Written by the name that is not watched.
         user::write(&other, "two\n");
         assert_eq!(agent.state("conf/a.txt"), "stale");
         assert_eq!(agent.taken(), ["conf/a.txt"]);
@@ -210,7 +210,7 @@ fn life1_the_workspace_is_hidden_by_a_mount() {
         world.start();
         let mut agent = world.session("s");
         unknown(&mut agent, &["a.txt"]);
-        // Nobody asks, and somebody uses what is taken away.
+        // There is no request, and a process uses what is unmounted.
         let _used = fs::File::open(world.path("a.txt")).unwrap();
         mounts::detach(&place);
         assert_eq!(world.wait_end(), Some(0), "{}", world.log());
@@ -301,7 +301,7 @@ fn loss2_fuse_inside_the_workspace() {
         assert_eq!(agent.state("m/a.txt"), "stale");
         unknown(&mut agent, &["m/a.txt"]);
         watched(&world, &mut agent, "b.txt");
-        // Its server dies: what is there cannot be read, and is not fresh.
+        // Its server is killed: what is there cannot be read, and is not fresh.
         agent.read("m/a.txt");
         drop(mirror);
         assert_ne!(agent.state("m/a.txt"), "fresh");

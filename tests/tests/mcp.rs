@@ -400,7 +400,7 @@ fn changes_count_as_told_only_when_they_were_delivered() {
         assert_eq!(message["id"], id);
     }
     // Whichever of the two was answered has told it.
-    assert!(told >= 1, "nobody was told");
+    assert!(told >= 1, "no client received it");
     assert_eq!(mcp.done("changed_files", json!({}))["changes"], json!([]));
 }
 
@@ -425,7 +425,7 @@ fn hostile_input_ends_nothing() {
         ];
         let throw = |mcp: &mut Mcp| garbage.iter().for_each(|line| mcp.write(line));
         throw(&mut mcp);
-        // Requests that say nothing of who asks: no era is chosen by them.
+        // Requests that do not name their client: no era is chosen by them.
         mcp.say(&json!({"jsonrpc": "2.0", "id": "early", "method": "tools/list"}));
         loop {
             let message = mcp.message();
@@ -566,7 +566,7 @@ fn a_daemon_is_started_followed_and_done_without() {
             "first"
         );
 
-        // One that dies is replaced, and what the session knew is known.
+        // One that exits is replaced, and what the session knew is known.
         signal(daemon, Signal::KILL);
         wait_gone(daemon);
         assert_eq!(

@@ -727,7 +727,7 @@ fn file2_a_renamed_link_takes_along_who_used_it_and_nobody_else() {
     one.read("d/a");
     other.read("link");
     fs::rename(world.path("link"), world.path("moved")).unwrap();
-    // By the new name as well, before anybody has asked about it.
+    // By the new name as well, before a request has named it.
     assert_eq!(told(&mut one), [""; 0]);
     fs::remove_file(world.path("d/a")).unwrap();
     assert_eq!(told(&mut one), ["d/a deleted by user"]);

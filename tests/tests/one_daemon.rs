@@ -95,7 +95,7 @@ fn sec1_of_daemons_started_at_once_with_different_runtime_directories_one_lives(
             started.len() == 1
         });
         let winner = started.pop().unwrap();
-        until("the lock names nobody", || {
+        until("the lock names no process", || {
             let text = fs::read(world.lock()).unwrap_or_default();
             Holder::parse(&text).is_some_and(|holder| holder.pid == winner.id())
         });
@@ -108,7 +108,7 @@ fn sec1_of_daemons_started_at_once_with_different_runtime_directories_one_lives(
             assert!(said.contains(&format!("pid {}", winner.id())), "{said}");
             assert!(said.contains(&*socket.to_string_lossy()), "{said}");
         }
-        // Whoever asks, from anywhere, is answered by that one.
+        // That one answers every client, wherever it runs.
         for runtime in runtimes.iter().map(|r| Some(r.path())).chain([None]) {
             let status = result(&run(elsewhere(&world, runtime, &["call", "status"])));
             assert_eq!(status["pid"], winner.id());

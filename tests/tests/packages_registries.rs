@@ -309,7 +309,6 @@ fn the_crates_contain_what_they_need() {
             "cli" => {
                 let mut more = set(&[
                     "parts/examples.txt",
-                    "parts/touchmark.js",
                     "parts/touchmark@.service",
                     "parts/touchmark@.socket",
                 ]);
@@ -318,6 +317,7 @@ fn the_crates_contain_what_they_need() {
                 assert!(more.contains("parts/ui/index.html"), "{more:?}");
                 more
             }
+            "daemon" => set(&["parts/touchmark.js"]),
             "client" => set(&["examples/page.rs"]),
             _ => BTreeSet::new(),
         };

@@ -63,7 +63,7 @@ const SEEN: [&str; 11] = [
     "file/edit ok",
     "file/edit outsideWorkspace",
     "search/grep ok",
-    "hook/claude ok",
+    "hook/event ok",
     "recovery/restore ok",
 ];
 
@@ -199,7 +199,7 @@ fn requests(world: &World, name: &str, n: u64) -> Vec<(&'static str, Value)> {
     let (directory, _) = name.rsplit_once('/').unwrap_or((".", name));
     let voice = Voice::new("claude", "hooked", world.workspace());
     let call = format!("call-{n}");
-    let hook = |input: Value| ("hook/claude", json!({"input": input}));
+    let hook = |input: Value| ("hook/event", json!({"agent": "claude", "input": input}));
     vec![
         ("file/readText", json!({"path": name, "force": true})),
         ("file/read", json!({"path": name})),
@@ -336,7 +336,7 @@ fn missing(outcomes: &Mutex<BTreeSet<String>>) -> Option<&'static str> {
 /// Sends a request, with the session where the method has one.
 fn call(agent: &mut Session, method: &str, params: Value) -> Answer {
     match method {
-        "file/snapshot" | "file/history" | "editor/didOpen" | "recovery/list" | "hook/claude" => {
+        "file/snapshot" | "file/history" | "editor/didOpen" | "recovery/list" | "hook/event" => {
             agent.client.call(method, params)
         }
         _ => agent.call(method, params),

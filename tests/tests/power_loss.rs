@@ -96,7 +96,7 @@ fn what_is_there(client: &mut Client) {
     for one in sessions["sessions"].as_array().unwrap() {
         say(&format!("HAS session {}", text(one, "session")));
     }
-    // Before the first round nobody has read anything.
+    // Before the first round no session has read anything.
     client.ok("session/open", json!({"session": "reader"}));
     let files = client.ok(
         "file/status",

@@ -94,7 +94,7 @@ fn seen2_states_are_of_the_moment() {
     assert_eq!(agent.state("a.txt"), "deleted");
     user::write(&world.path("a.txt"), "one\n");
     assert_eq!(agent.state("a.txt"), "fresh");
-    // All files that the session knows, by state.
+    // All files that the session has seen, by state.
     world.file("b.txt", "one\n");
     agent.read("b.txt");
     user::write(&world.path("b.txt"), "two\n");

@@ -322,7 +322,7 @@ fn rev2_a_commit_keeps_if_it_is_the_users() {
     let left = queue(&mut client);
     assert_eq!(client.ok("review/keep", named(&left[0]))["kept"], 1);
     assert_eq!(told(&queue(&mut client)), [""; 0]);
-    // What is committed is looked at anew when it is another.
+    // The commit is read again when it is another one.
     user::git(world.workspace(), &["reset", "-q", "HEAD~1"]);
     assert_eq!(told(&queue(&mut client)), ["f line 8|>eight|"]);
     by_user(&world, &["commit", "-q", "-a", "-m", "again"]);

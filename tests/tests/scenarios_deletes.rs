@@ -146,8 +146,8 @@ fn s27_unlink_and_create_soon_after_another_edit() {
             user::recreate(&path, "three\n", gap);
             let change = lane.reported_one(&name);
             assert_eq!(change["hash"], sha256("three\n"), "{change}");
-            // Nobody asks between the two, one is told (SYNC-6): one change,
-            // two versions.
+            // Without a request between the two, one is reported (SYNC-6): one
+            // change, two versions.
             let (name, path) = lane.tracked(&format!("{gap}b.txt"), "one\n");
             user::write(&path, "two\n");
             listener.events_until(|event| {

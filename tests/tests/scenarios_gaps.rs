@@ -56,7 +56,7 @@ fn s11_the_daemon_is_down_while_a_user_edits() {
         }
         assert_eq!(agent.state("same.txt"), "fresh");
         // ATTR-13: a difference that matches an open declaration is the
-        // session's; ATTR-9: the daemon's death ends no edit.
+        // session's; ATTR-9: the end of a daemon ends no edit.
         assert_eq!(agent.state("agent.txt"), "fresh");
         assert_eq!(agent.story("agent.txt"), ["agent:s declared"]);
         let outcome = agent.commit(&edit, "agent.txt", Some("agent\n"));

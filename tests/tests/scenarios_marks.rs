@@ -380,7 +380,7 @@ fn s18_agent_writes_the_old_bytes_back() {
         user::write(&path, "new\n");
         lane.agent.sync();
         user::write(&path, "old\n");
-        // Nobody says that this was the agent's tool and no user: it is a
+        // No client reports that this was the agent's tool and no user: it is a
         // change that takes the edit back (SEEN-2).
         let told = lane.agent.take();
         assert_eq!(paths(&told), std::slice::from_ref(&marked), "{told:?}");

@@ -205,7 +205,7 @@ fn s20_a_user_appends_for_five_seconds() {
             "{status}"
         );
         assert_eq!(lane.agent.state(&closed), "stale");
-        // Somebody else wrote between two reads of the session's: listed.
+        // Another author wrote between two reads of the session's: listed.
         lane.agent.read(&open);
         user::append(&open_path, "more\n");
         lane.reported_one(&open);
@@ -229,7 +229,7 @@ fn s21_a_user_edits_after_the_read_was_recorded() {
 #[test]
 fn s21n_a_user_edits_between_the_read_and_its_recording() {
     lanes(|lane| {
-        // Never tracked before: nobody saw who wrote.
+        // Never tracked before: the daemon did not see who wrote.
         let (name, path) = lane.untracked("new.txt", "one\n");
         let read = fs::read(&path).unwrap();
         user::write(&path, "two\n");

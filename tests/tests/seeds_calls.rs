@@ -200,7 +200,7 @@ fn a_file_that_changed_makes_its_calls_new() {
         let args = json!({"path": path});
         assert_eq!(duplicate(&mut agent, "readFile", args), "none", "{path}");
     }
-    // Written anew as it was: nothing has changed.
+    // Written again as it was: nothing has changed.
     world.file("same", "1\n");
     record(
         &mut agent,
@@ -400,7 +400,7 @@ fn calls_survive_a_kill() {
         json!({"path": null}),
     );
     world.kill();
-    // Nobody watched.
+    // The daemon did not run.
     user::write(&world.path("a"), "2\n");
     world.start();
     let mut agent = world.session("s");

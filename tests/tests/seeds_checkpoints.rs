@@ -86,7 +86,7 @@ fn checkpoints_are_kept_listed_and_deleted() {
     agent.refused("checkpoint/delete", gone.clone(), "notFound");
     agent.refused("checkpoint/detect", gone, "notFound");
     assert_eq!(list(&mut agent), listed[1..]);
-    // Names are never used again, and are nobody else's.
+    // Names are never used again, and are of no other session.
     let third = create(&mut agent);
     assert!(
         !listed
@@ -130,7 +130,7 @@ fn edits_after_a_checkpoint_by_whom() {
             "all [user agent:t agent:s] 3 true",
             "gone [user] 1 true",
             "mine [agent:s] 1 true",
-            // Nobody had it in mind then.
+            // No session had it in its context then.
             "new [agent:s] 1 null",
             "theirs [agent:t] 1 true",
             "users [user] 1 true",
@@ -218,7 +218,7 @@ fn whether_the_content_differs_from_then() {
     user::write(&world.path("differs"), "2\n");
     user::write(&world.path("let go"), "2\n");
     agent.sync();
-    // Nobody looks at it any more; the disk is asked.
+    // No session tracks it any more; the disk is asked.
     agent.ok("file/untrack", json!({"path": "let go"}));
     let expected = |let_go: bool| {
         [

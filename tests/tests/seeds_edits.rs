@@ -54,7 +54,7 @@ fn a_file_must_be_read_before_it_is_edited() {
     assert!(status["readAt"].is_u64(), "{status}");
     let done = agent.ok("file/edit", edit("a", "one", "two"));
     assert_eq!(done["matched"], "exact", "{done}");
-    // Cleared: the session knows nothing any more.
+    // Cleared: the session has nothing on record any more.
     agent.ok("session/close", json!({"forget": true}));
     let mut agent = world.session("s2");
     agent.refused("file/edit", edit("a", "two", "three"), "notRead");

@@ -189,7 +189,7 @@ fn a_change_by_somebody_else_is_read_in_full_and_said() {
         "[File changed since last read: a.txt. Changed outside any agent.]"
     );
     assert_eq!(read_text(&mut agent, "a.txt")["message"], REPEAT);
-    // Another agent's write is somebody else's, too.
+    // Another agent's write is another author's, too.
     let mut other = world.session("t");
     other.read("a.txt");
     other.ok("file/write", json!({"path": "a.txt", "text": "three\n"}));
@@ -235,7 +235,7 @@ fn a_repeat_of_lines_counts_their_bytes() {
     // A mention is no read.
     agent.ok("file/mention", json!({"path": "a.txt"}));
     assert_eq!(agent.ok("stats", json!({})), stats);
-    // Nobody else saved anything.
+    // No other user saved anything.
     let none = world.session("t").ok("stats", json!({}));
     assert_eq!(none["repeats"], 0, "{none}");
 }

@@ -120,7 +120,7 @@ fn a_task_lives_while_its_process_does() {
     let mut process = Process::start();
     save(&mut agent, "t", Some(process.pid()));
     assert_eq!(all(&world), ["s t true"]);
-    // It has ended and nobody has taken note: a zombie.
+    // It has ended and its parent has not waited for it: a zombie.
     process.0.kill().unwrap();
     let stat = format!("/proc/{}/stat", process.pid());
     while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
@@ -144,7 +144,7 @@ fn a_number_used_again_is_another_process() {
     if std::env::var_os(INSIDE).is_some() {
         return number_used_again();
     }
-    // Among processes of its own, so that nobody else's numbers move.
+    // Among processes of its own, so that no other process's numbers move.
     let mut command = Command::new("unshare");
     command
         .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
@@ -178,7 +178,7 @@ fn number_used_again() {
     assert_eq!(all(&world), ["s t true"]);
     first.end();
     assert_eq!(all(&world), ["s t false"]);
-    // Starts are told apart by the clock's tick, 10 ms.
+    // Starts are distinguished by the clock's tick, 10 ms.
     touchmark_tests::user::pause(50);
     // A thread that starts in between takes the number: try again.
     let second = (0..100).find_map(|_| {

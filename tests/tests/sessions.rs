@@ -308,7 +308,7 @@ fn ses2_labels_are_never_given_twice() {
     assert_eq!(open(&world, "c", Some("claude")), "claude-2");
     assert_eq!(open(&world, "d", None), "agent-1");
     assert_eq!(open(&world, "d", Some("gemini")), "agent-1", "it has one");
-    // Nor a name that somebody else goes by.
+    // Nor a name that another session has.
     open(&world, "agent-2", None);
     assert_eq!(open(&world, "e", None), "agent-4");
     world.client().ok(

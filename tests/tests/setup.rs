@@ -120,7 +120,7 @@ fn settings(world: &World) {
         home.join(".claude/settings.json"),
     )
     .unwrap();
-    // What Claude Code itself keeps there is for nobody else to read.
+    // What Claude Code itself keeps there is for no other user to read.
     write(
         &home.join(".claude.json"),
         "{\n  \"userID\": \"0\",\n  \"mcpServers\": {}\n}",
@@ -183,7 +183,7 @@ fn what_setup_puts_in_works_and_goes_to_the_byte() {
     // The tries leave no session behind.
     let sessions = world.run(&["sessions", "--json"]).stdout;
     assert!(!String::from_utf8_lossy(&sessions).contains("touchmark-setup"));
-    // Links are links, and nobody else may read what nobody else could.
+    // Links are links, and no other user may read what no other user could.
     let home = world.outside();
     assert!(home.join(".claude/settings.json").is_symlink());
     assert!(home.join(".cursor/hooks.json").is_symlink());
@@ -430,7 +430,7 @@ fn uninstall_takes_everything_away_and_leaves_settings_as_they_were() {
 fn one_agent_that_cannot_be_written_costs_the_others_nothing() {
     let world = world();
     let home = world.outside();
-    // Nobody makes files there, root included.
+    // No user can create files there, not even root.
     fs::create_dir(home.join(".gemini")).unwrap();
     symlink(
         "/sys/kernel/settings.json",
@@ -535,7 +535,7 @@ fn what_is_saved_while_the_question_waits_is_kept() {
         fs::read_to_string(&claude).unwrap(),
         "{\n  \"numStartups\": 2\n}"
     );
-    // Somebody else has put the same in: what was shown is not what would be
+    // Another program has added the same: what was shown is not what would be
     // written.
     let theirs = json!({"mcpServers": {"touchmark": {"command": "mine"}}}).to_string();
     let (agreed, said) = asked(&world, || fs::write(&claude, &theirs).unwrap());

@@ -94,7 +94,8 @@ fn while_nothing_is_stored(world: &World) {
         );
     }
     assert_eq!(fs::read(world.path("a.txt")).unwrap(), b"mine\n");
-    // What an editor holds unsaved is stored nowhere: it is heard all the same.
+    // What an editor holds unsaved is stored nowhere: the report is accepted
+    // all the same.
     for dirty in [true, false] {
         let told = json!({"path": "a.txt", "dirty": dirty});
         agent.client.ok("editor/dirty", told);
@@ -505,7 +506,7 @@ fn loss3_a_disk_that_turns_read_only() {
         let meanwhile = text(&world.client().ok("sync", json!({})), "clock");
         let epoch = |clock: &str| clock.split(':').next().unwrap().to_owned();
         assert_ne!(epoch(&meanwhile), epoch(&before));
-        // It can only be mounted again once nobody uses it.
+        // It can only be mounted again once no process uses it.
         world.kill();
         mounts::unmount(&state);
         let image = world.outside().join("disk");

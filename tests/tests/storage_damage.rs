@@ -186,7 +186,7 @@ fn dur2_a_log_that_was_torn() {
             bytes.truncate(end);
         });
         // The last commit, if the daemon had time for it, was none that
-        // anybody was told of.
+        // a client was told of.
         let aside = starts(&mut world, &clock, "a torn log");
         assert!(aside || !half);
         goes_on(&mut world);

@@ -161,7 +161,7 @@ fn surv1_lines_are_counted_at_the_commit_after_a_day_and_after_a_week() {
     world.stop();
     pass(&world, HOUR);
     world.start();
-    // Nobody has asked yet. What happens now is after the day.
+    // There was no request yet. What happens now is after the day.
     user::overwrite(&world.path("f"), "one\ntwo\n");
     world.session("a").sync();
     let after = ["m1 1 4: 3/4+0 4/4+0 0/0+1", "m2 1 2: 2/2+0 1/2+0 0/0+1"];

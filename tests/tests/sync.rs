@@ -341,7 +341,7 @@ fn sync4_a_start_reads_only_what_no_stat_vouches_for() {
     let mut agent = world.session("s");
     // The same size and the same time of modification.
     assert_eq!(agent.state("a"), "stale");
-    // Files that are as old as ever, in the places of others.
+    // Files that are as old as before, in the places of others.
     assert_eq!(agent.state("b"), "stale");
     assert_eq!(agent.state("d/e"), "stale");
     assert_eq!(agent.state("c"), "deleted");

@@ -58,7 +58,7 @@ fn life1_a_service_from_its_installation_to_its_end() {
     place.ok(&["service", "status"]);
     assert_eq!(place.active(), "inactive", "something woke it");
 
-    // Whoever connects does.
+    // A client that connects does.
     place.call("file/readText", json!({"session": "s", "path": "a.txt"}));
     let pid = place.main_pid();
     assert_eq!(place.pid(), pid);
@@ -127,7 +127,7 @@ fn life1_a_service_from_its_installation_to_its_end() {
     assert!(again != pid && place.pid() == again);
     assert_eq!(systemd.property(&place.service(), "NRestarts"), "1");
 
-    // Asked to end, it is started by the next who asks.
+    // Asked to end, it is started by the next client.
     assert_eq!(place.json(&["stop"])["stopped"], true);
     until("the daemon stays", || place.active() == "inactive");
     assert_eq!(place.state("a.txt"), "stale");
@@ -186,7 +186,8 @@ fn life1_a_service_from_its_installation_to_its_end() {
     assert_eq!(left(&systemd, &place.key()), Vec::<String>::new());
     assert_eq!(templates(&systemd), (true, true));
     assert_eq!(other.pid(), other.main_pid());
-    // Clients start one by themselves again, which knows what is known.
+    // Clients start one by themselves again, which has on record what was
+    // recorded.
     assert_eq!(place.state("a.txt"), "stale");
     assert_eq!(place.active(), "inactive");
     assert_eq!(place.json(&["stop"])["stopped"], true);
@@ -254,7 +255,7 @@ fn life2_a_daemon_on_demand_gives_way_to_the_service() {
         assert_eq!(place.main_pid(), 0);
         place.file("a.txt", &format!("{round}\n"));
         assert_eq!(place.state("a.txt"), "stale");
-        // It gives way, even while somebody asks.
+        // It gives way, even while a client sends requests.
         systemd.systemctl(&["start", &place.socket()]);
         let answers = || place.run(&["call", "status"]);
         until("the service does not answer", || {
@@ -314,7 +315,7 @@ fn life1_a_service_ends_with_its_workspace_and_does_not_come_back() {
             let service = place.service();
             assert_eq!(systemd.property(&service, "Result"), "success", "{way}");
             assert_eq!(systemd.property(&service, "NRestarts"), "0", "{way}");
-            // Whoever knocks is turned away, once.
+            // A client that connects is refused, once.
             let socket = systemd
                 .runtime()
                 .join(format!("touchmark/{}.sock", place.key()));
@@ -443,7 +444,7 @@ fn loss3_a_service_whose_state_has_no_room() {
         );
     };
     // Connections end with a daemon that was killed, and when one that found no
-    // room at its start begins anew.
+    // room at its start begins again.
     let status = || {
         let output = place.run(&["call", "status", "{}"]);
         let answered = output.status.success();
@@ -455,7 +456,7 @@ fn loss3_a_service_whose_state_has_no_room() {
     place.file("a.txt", "two\n");
     for killed in [false, true] {
         if killed {
-            // The next who asks has it started, on the full disk.
+            // The next client starts it, on the full disk.
             let pid = place.main_pid();
             place.kill("-KILL", pid);
             until("it lives on", || place.main_pid() != pid);
@@ -603,7 +604,7 @@ fn the_units_are_clean_and_as_exposed_as_documented() {
         documented.contains(&format!("exposure level **{score}**")),
         "{score}\n{said}"
     );
-    // Nobody else passes sockets or looks at what is exposed.
+    // No other process passes sockets or looks at what is exposed.
     for open in said.lines().filter(|line| line.starts_with('✗')) {
         let name = open
             .split_whitespace()
@@ -651,10 +652,10 @@ fn a_passed_socket_is_found_out_by_itself() {
             ));
         }
     };
-    // Its name is there a moment before anybody may connect, which the system
+    // Its name is there a moment before a client may connect, which the system
     // tells by a flag of the socket.
     let name = world.socket().to_str().unwrap().to_owned();
-    until("nobody listens", || {
+    until("no process listens", || {
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
         let mut own = sockets.lines().filter(|line| line.ends_with(&name));
         own.any(|line| line.split_whitespace().nth(3) == Some("00010000"))

@@ -112,7 +112,7 @@ fn undo5_of_several_undos_only_what_is_still_undone_is_told() {
     let told = next(&talk, "p3");
     assert_eq!(told.matches("has undone").count(), 1, "{told}");
     assert!(told.contains("in \"a.txt\" (lines 2)."), "{told}");
-    // Told that it is undone, then put back and undone anew: nothing is new.
+    // Told that it is undone, then put back and undone again: nothing is new.
     ran(&world, &["redo", "u2", "--yes"]);
     ran(&world, &["undo", "claude-1", "--prompt", "p1", "--yes"]);
     let told = next(&talk, "p4");

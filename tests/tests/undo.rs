@@ -345,7 +345,7 @@ fn undo4_a_turn_is_not_undone_while_it_goes_on_and_the_agent_is_told() {
     let ask = json!({"session": "s-undone-while-it-works"});
     let error = client.call("undo", ask.clone()).unwrap_err();
     assert_eq!(error.name, "busy", "{error:?}");
-    // Nor by a daemon that knows of the turn by what is stored.
+    // Nor by a daemon that has read the turn from its store.
     world.restart();
     let talk = Talk::new(&world, "claude", "s-undone-while-it-works");
     let mut client = world.client();
@@ -407,7 +407,7 @@ fn undo_on_the_command_line() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
-    // Nobody can be asked.
+    // There is no user to ask.
     let (code, _, said) = run(&["undo", "a"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--yes"), "{said}");

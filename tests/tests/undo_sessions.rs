@@ -198,7 +198,7 @@ fn undone_and_redone(world: &World, script: &Script, number: u64, style: Style) 
         let wrong = judge(file, who, style, after[at].as_deref());
         let is_right = match style {
             Style::Marked => wrong.is_nothing(),
-            // Of equal lines nobody knows whose they are.
+            // The authors of equal lines are unknown.
             Style::Plain => wrong.lost == 0 && !wrong.bytes,
         };
         let history = |client: &mut Client| {
@@ -324,7 +324,7 @@ impl Player for Git {
                 );
             }
         } else {
-            // Of a file that is not known and is not there git knows nothing.
+            // Of a file that is not known and is not there git has nothing.
             let known: Vec<&str> = touched
                 .filter(|path| self.there.contains(*path) || self.root().join(path).exists())
                 .collect();
@@ -481,8 +481,8 @@ impl Row {
         self.lost += lost;
         self.gone += sum(|wrong| wrong.gone);
         self.left += sum(|wrong| wrong.left);
-        // What it takes away of a change that somebody has changed since is no
-        // fault: whether that is to stay is a matter of taste.
+        // What it takes away of a change that another author has changed since
+        // is no fault: whether that is to stay is a matter of taste.
         let taste = |wrong: &Wrong| Wrong {
             eager: 0,
             ..wrong.clone()

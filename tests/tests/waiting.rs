@@ -90,7 +90,7 @@ fn loss4_a_mount_that_hangs_costs_what_is_on_it() {
             "it does not hang"
         );
 
-        // Who asks about another file, a hook among them, does not notice.
+        // A request about another file, also a hook's, is not delayed.
         for round in 0..5 {
             user::write(&world.path("a.txt"), &format!("{round}\n"));
             let asked = Instant::now();
@@ -137,7 +137,7 @@ fn loss4_a_local_mount_that_turns_slow_costs_what_is_on_it() {
         agent.read("a.txt");
         let name = format!("vendor/{}", fuse::FILE.0);
         agent.read(&name);
-        // The first slow read is nobody's to foresee.
+        // The first slow read cannot be foreseen.
         remote.slow(200);
         let verified = json!({"paths": [name], "verify": true});
         agent.ok("file/status", verified.clone());

@@ -292,7 +292,7 @@ fn tree2_line_ends_binary_and_large_files() {
     let crlf = fs::read_to_string(other.path("a.txt")).unwrap();
     fs::write(other.path("a.txt"), crlf.replace('\n', "\r\n")).unwrap();
     assert_eq!(overlaps(&one, &other), ["a.txt 5-5|5-5"]);
-    // Ignored files are nobody's changes.
+    // Ignored files are no changes.
     fs::write(other.path("b.txt"), lines().replace('\n', "\r\n")).unwrap();
     replace(&one, "b.txt", "line 5", "mine");
     for world in [&one, &other] {
@@ -484,7 +484,7 @@ fn hook_time(world: &World, session: &str) -> Duration {
                 .voice
                 .before_edit(&call, "b.txt", "line 5", "mine");
             let began = Instant::now();
-            client.ok("hook/claude", json!({"input": event}));
+            client.ok("hook/event", json!({"agent": "claude", "input": event}));
             let time = began.elapsed();
             let heard = agent.talk.say(&agent.talk.voice.stop());
             agent.hear(heard);

@@ -158,7 +158,7 @@ fn reads_are_full_once_and_again_after_a_write() {
     assert_eq!(written.text(), "File written: a.txt");
     let full = tools.read_file("a.txt").unwrap();
     assert!(!full.cached && full.text().ends_with("two\n"), "{full:?}");
-    // Somebody else's change is told with the text.
+    // Another author's change is told with the text.
     user::write(&world.path("a.txt"), "three\n");
     let changed = tools.read_file("a.txt").unwrap();
     assert!(!changed.cached && changed.text().ends_with("three\n"));
@@ -209,7 +209,7 @@ fn without_a_daemon_tools_run_and_say_so_once() {
         Session::open(&client, "s")
     });
     assert!(!tools.read_file("a").unwrap().cached);
-    // A daemon that was replaced is found again, and knows the session.
+    // A daemon that was replaced is found again, and has the session on record.
     world.restart();
     assert!(tools.read_file("a").unwrap().cached);
     world.kill();

@@ -45,7 +45,7 @@ impl Measured {
     /// Records the memory of a daemon that was started, queried once, and then
     /// idle for a while.
     pub(super) fn started(&mut self, count: usize, pid: u32) -> Result<()> {
-        self.look(Who::Touchmark, "started anew", count, pid)
+        self.look(Who::Touchmark, "started again", count, pid)
     }
 
     /// Records the memory of chokidar, which runs only for this.

@@ -43,7 +43,7 @@ fn carry_out(context: &Context, options: &Options, direction: Direction, plan: &
         }
         plan.carry_out()?;
     }
-    let note = options.agent.note();
+    let note = options.agent.settings().note;
     let note = note.filter(|_| direction == Direction::Install);
     if context.global.json {
         return context.json(&json!({

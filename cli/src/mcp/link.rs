@@ -62,7 +62,8 @@ pub(super) struct Link {
     own: bool,
     /// Whether the session has been opened.
     opened: AtomicBool,
-    /// The session of the agent's hooks; `None` until the daemon knows it.
+    /// The session of the agent's hooks; `None` until the daemon has recorded
+    /// it.
     joined: watch::Sender<Option<SessionId>>,
     /// The client's program, as the client reports it; `None` before that.
     agent: Mutex<Option<Program>>,

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum as _;
 use touchmark_client::Environment;
 
+use super::agent::Agent;
 use super::file::{self, SettingsFile};
 use super::part::{Kind, files};
 use super::places::{Places, Scope};
 use super::record::Records;
-use super::rows::{Agent, WORKSPACE};
 use super::server::Presence;
+use crate::daemon::agent::WORKSPACE;
 use crate::output::Outcome;
 use crate::system::files::{in_path, is_program};
 
@@ -114,6 +115,6 @@ impl Places<'_> {
 }
 
 fn program(agent: Agent) -> Option<PathBuf> {
-    let mut names = agent.0.programs.iter();
+    let mut names = agent.settings().programs.iter();
     names.find_map(|name| in_path(name, is_program))
 }

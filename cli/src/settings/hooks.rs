@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::agent::Agent;
 use super::document::{self, Step, Style, Unreadable, find};
 use super::json::Json;
 use super::made::{self, Made, member, note_empty, there, without};
-use super::rows::{Addition, Agent, AgentRow, Event, Handler};
+use crate::daemon::agent::{Addition, Event, Handler};
 
 /// The hooks that an agent's settings should have.
 #[derive(Clone, Debug)]
@@ -24,18 +25,19 @@ pub(super) struct Hooks {
 impl Hooks {
     /// Returns the hooks of an agent; none if it has a plug-in instead.
     pub(super) fn of(agent: Agent, program: &str) -> Self {
-        let events = match agent.0.adds {
-            Addition::Hooks(events) => events,
-            Addition::File(_) => &[],
-        };
-        let event = |event: &Event| (event.name, agent.0.hook(event, program));
+        let mut beside = Vec::new();
+        let mut events = Vec::new();
+        if let Addition::Hooks(format) = agent.settings().adds {
+            if matches!(format, Handler::Flat | Handler::Bash) {
+                beside.push(("version", Json::Number(1)));
+            }
+            let hook = |event: &Event| (event.name, agent.hook(format, event, program));
+            events.extend(agent.0.hooks().map(hook));
+        }
         Self {
             agent: agent.name(),
-            beside: match agent.0.handler {
-                Handler::Flat | Handler::Bash => vec![("version", Json::Number(1))],
-                _ => Vec::new(),
-            },
-            events: events.iter().map(event).collect(),
+            beside,
+            events,
         }
     }
 
@@ -229,13 +231,13 @@ impl Hooks {
     }
 }
 
-impl AgentRow {
-    fn hook(&self, event: &Event, program: &str) -> Json {
-        let line = format!("{} hook {}", shell_word(program), self.name);
-        let timeout = Json::Number(event.timeout.unwrap_or(self.timeout));
+impl Agent {
+    fn hook(self, format: Handler, event: &Event, program: &str) -> Json {
+        let line = format!("{} hook {}", shell_word(program), self.name());
+        let timeout = Json::Number(event.timeout.unwrap_or(self.settings().timeout));
         let matcher = event.matcher.map(|tools| ("matcher", tools.into()));
         let typed = ("type", "command".into());
-        let handler = match self.handler {
+        let handler = match format {
             Handler::Line => vec![typed, ("command", line.as_str().into())],
             Handler::NamedLine => vec![
                 typed,

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::agent::Agent;
 use super::document::Unreadable;
 use super::hooks::Hooks;
 use super::made::Made;
 use super::places::{Places, Scope};
-use super::rows::{Addition, Agent};
 use super::server::{Presence, Server, words};
+use crate::daemon::agent::Addition;
 use crate::output::{Failure, Outcome};
 use crate::system::files::in_path;
 
@@ -66,7 +67,7 @@ pub(super) fn files(
     let program = own_name()?;
     let own = Part::of(agent, &program);
     let mut files = vec![(places.settings(agent, scope), vec![own])];
-    if let Some(servers) = &agent.0.servers {
+    if let Some(servers) = &agent.settings().servers {
         let path = places.file(scope, &servers.user, servers.project);
         let server = Server::of(servers.entry, path, &program);
         let path = server.path.clone();
@@ -83,7 +84,7 @@ impl Part {
     /// Returns what is added for an agent: its hooks, or the plug-in that
     /// replaces them.
     pub(super) fn of(agent: Agent, program: &str) -> Self {
-        match &agent.0.adds {
+        match &agent.settings().adds {
             Addition::Hooks(_) => Self::Hooks(Hooks::of(agent, program)),
             Addition::File(text) => Self::File(text),
         }

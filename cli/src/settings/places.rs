@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use touchmark_client::Environment;
 
-use super::rows::{Agent, UserFile};
+use super::agent::Agent;
+use crate::daemon::agent::UserFile;
 use crate::output::{Failure, Outcome};
 
 /// The scope of settings.
@@ -69,7 +70,8 @@ impl<'a> Places<'a> {
 
     /// Returns the file with an agent's hooks.
     pub(super) fn settings(&self, agent: Agent, scope: Scope) -> PathBuf {
-        self.file(scope, &agent.0.user, agent.0.project)
+        let settings = agent.settings();
+        self.file(scope, &settings.user, settings.project)
     }
 
     /// Returns a file in its place: the user's, or `project` below the

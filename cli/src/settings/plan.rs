@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::agent::{Agent, NAME};
 use super::difference::difference;
 use super::document::Unreadable;
 use super::file::{self, SettingsFile};
 use super::part::{Kind, Part, Which, files};
 use super::places::{Places, Scope};
 use super::record::{Record, Records};
-use super::rows::{Agent, NAME};
 use super::server::Presence;
 use crate::output::{Failure, Outcome};
 

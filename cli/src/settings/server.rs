@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::agent::NAME;
 use super::codex::table;
 use super::document::{self, Step, Style, Unreadable, find};
 use super::hooks::value;
 use super::json::Json;
 use super::made::{self, Made, member, without};
-use super::rows::{EntryFormat, NAME, WORKSPACE};
+use crate::daemon::agent::{EntryFormat, WORKSPACE};
 
 /// The file of an agent's servers, and touchmark's entry in it.
 #[derive(Clone, Debug)]

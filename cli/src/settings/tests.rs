@@ -4,24 +4,23 @@
 mod back;
 mod packages;
 
+use clap::ValueEnum as _;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
+use super::Agent;
 use super::hooks::Hooks;
 use super::made::Made;
-use super::rows::{self, Addition, agent};
 
 /// Returns the hooks of all agents that have them in settings.
 fn agents() -> Vec<Hooks> {
-    let hooks = rows::AGENTS.iter().filter_map(|agent| match &agent.0.adds {
-        Addition::Hooks(_) => Some(Hooks::of(*agent, "/a path/touchmark")),
-        Addition::File(_) => None,
-    });
-    hooks.collect()
+    let all = Agent::value_variants().iter();
+    let hooks = all.map(|agent| Hooks::of(*agent, "/a path/touchmark"));
+    hooks.filter(|hooks| !hooks.events.is_empty()).collect()
 }
 
 fn of(name: &str, program: &str) -> Hooks {
-    Hooks::of(agent(name).unwrap(), program)
+    Hooks::of(Agent::from_str(name, false).unwrap(), program)
 }
 
 /// Settings as people write them. `EVENT` stands for an event of the agent.

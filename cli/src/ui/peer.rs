@@ -1,4 +1,4 @@
-//! The process at the other end of a connection, as the kernel knows it.
+//! The process at the other end of a connection, as the kernel has it.
 //!
 //! Any user of the machine can connect to a port of loopback, and browsers
 //! send a host's cookies to all of its ports, also to one on which another
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(owner(&both, client, server), Some(1001));
         assert_eq!(owner(&table(&[accepted]), client, server), None);
         let left = table(&[row(client, server, 0, 0)]);
-        assert_eq!(owner(&left, client, server), None, "nobody has it open");
+        assert_eq!(owner(&left, client, server), None, "no process has it open");
         let mapped = "0000000000000000FFFF0000";
         let dual = table(&[row(
             &format!("{mapped}{client}"),

@@ -98,7 +98,7 @@ impl Past {
     }
 
     /// Begins to ask git about many lines before the file's history is read,
-    /// if nobody may be known to have written some of them. `None` if git need
+    /// if the author of some of them may be unknown. `None` if git need
     /// not be asked, or is to be asked about fewer lines later.
     async fn ahead(&self, chain: &Chain, path: &ClientPath, asked: &Asked) -> Option<Ahead> {
         let (from, to) = asked.lines;

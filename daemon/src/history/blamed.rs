@@ -16,7 +16,7 @@ use crate::history::{Chain, line};
 /// How long the rest is kept after it was last asked for.
 const KEPT: Duration = Duration::from_secs(5);
 
-/// The most bytes that are kept. A larger rest is found out anew.
+/// The most bytes that are kept. A larger rest is computed again.
 const MOST: usize = 64 << 20;
 
 /// Who wrote lines of one content, up to its last one.

@@ -375,7 +375,7 @@ impl Chain {
         })
     }
 
-    /// Returns whether a version is nobody's change: git carried its content
+    /// Returns whether a version is no author's change: git carried its content
     /// from one whole state to another (HIST-8).
     pub(crate) fn is_carried(&self, at: usize) -> bool {
         self.brought.get(&at) == Some(&Carriage::Carried)

@@ -15,8 +15,8 @@ use crate::past::versions::current;
 const TRIES: usize = 5;
 
 impl Past {
-    /// Answers `file/restore`. The present content is stored first, whoever wrote
-    /// it, unless the request says `noRedo`.
+    /// Answers `file/restore`. The present content is stored first, no matter
+    /// who wrote it, unless the request says `noRedo`.
     pub(crate) async fn restore(&self, ask: FileRestore) -> Result<Restored, Error> {
         let name = self.name(&ask.path)?;
         let mut tries = 0;

@@ -1,14 +1,17 @@
 //! An agent is a row of [`rows`]: the names of its events, its tools and their
-//! fields, and the answers it accepts. [`read`] reads any agent's event by its
-//! row. A new agent is a row here, one in `cli/src/settings/rows.rs`, and
-//! recorded events in `tests/voices`.
+//! fields, the answers it accepts, and its [`settings`], to which the command
+//! adds hooks. [`read`] reads any agent's event by its row. A new agent is a
+//! file in `rows`, and recorded events in `tests/voices`.
 
 mod answers;
 mod read;
 mod rows;
+mod settings;
 
 pub(super) use answers::Answers;
 use rows::AGENTS;
+use settings::SETTINGS;
+pub use settings::{Addition, EntryFormat, Handler, Servers, Settings, UserFile, WORKSPACE};
 
 use std::path::PathBuf;
 
@@ -18,15 +21,19 @@ use touchmark_proto::hooks::HookPrinted;
 
 use super::happened::{Happened, Verdict};
 
-/// The format of one agent's events and answers.
+/// The format of one agent's events, answers and settings.
 #[derive(Debug)]
-pub(crate) struct Agent {
+pub struct Agent {
     /// The name in `touchmark hook NAME` and in `hooks.gates`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The program's name in its sessions.
     program: &'static str,
     /// The provider of the models that it uses.
     provider: &'static str,
+    /// The settings to which hooks are added.
+    pub settings: Settings,
+    /// Its events: first those for which it gets hooks, in the order in which
+    /// its settings list them.
     events: &'static [Event],
     /// The names of other documented events, which have no effect here,
     /// separated by blanks. An event that is in neither list counts as not
@@ -53,12 +60,26 @@ pub(crate) struct Agent {
     pub(crate) asks: bool,
     /// Whether a hook can replace a tool's output.
     replaces: bool,
+    /// Whether it was observed that each of its commands leads a session of the
+    /// operating system.
+    pub(super) leads_sessions: bool,
+    /// Whether it does not report the end of a command that it has left in the
+    /// background.
+    pub(super) ends_unreported: bool,
 }
 
 /// One event of an agent.
 #[derive(Clone, Copy, Debug)]
-struct Event {
-    name: &'static str,
+pub struct Event {
+    /// The name in the agent's settings. An event may arrive with its name in
+    /// another case, and with underscores.
+    pub name: &'static str,
+    /// The tools for which the event is requested; `None` for all tools.
+    pub matcher: Option<&'static str>,
+    /// A timeout other than the agent's usual one, in the agent's unit.
+    pub timeout: Option<u64>,
+    /// Whether setup adds a hook for it.
+    is_asked: bool,
     is: Is,
     /// Whether its answer can contain a text for the model.
     tells: bool,
@@ -69,10 +90,8 @@ struct Event {
 /// Returns an event whose answer can contain a text for the model.
 const fn tells(name: &'static str, is: Is) -> Event {
     Event {
-        name,
-        is,
         tells: true,
-        tool: None,
+        ..mute(name, is)
     }
 }
 
@@ -80,6 +99,9 @@ const fn tells(name: &'static str, is: Is) -> Event {
 const fn mute(name: &'static str, is: Is) -> Event {
     Event {
         name,
+        matcher: None,
+        timeout: None,
+        is_asked: true,
         is,
         tells: false,
         tool: None,
@@ -91,6 +113,30 @@ impl Event {
     const fn of(self, tool: &'static str) -> Self {
         Self {
             tool: Some(tool),
+            ..self
+        }
+    }
+
+    /// Returns this event, requested for these tools alone.
+    const fn only(self, tools: &'static str) -> Self {
+        Self {
+            matcher: Some(tools),
+            ..self
+        }
+    }
+
+    /// Returns this event with its own timeout.
+    const fn within(self, timeout: u64) -> Self {
+        Self {
+            timeout: Some(timeout),
+            ..self
+        }
+    }
+
+    /// Returns this event, for which setup adds no hook.
+    const fn unasked(self) -> Self {
+        Self {
+            is_asked: false,
             ..self
         }
     }
@@ -241,6 +287,7 @@ const BASE: Agent = Agent {
     name: "",
     program: "",
     provider: "",
+    settings: SETTINGS,
     events: &[],
     ignored: "",
     fields: FIELDS,
@@ -254,6 +301,8 @@ const BASE: Agent = Agent {
     output_in_text: false,
     asks: false,
     replaces: false,
+    leads_sessions: false,
+    ends_unreported: false,
 };
 
 /// The result of reading an event.
@@ -282,12 +331,27 @@ pub(super) enum Odd {
 impl Agent {
     /// Returns the agent of this name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        AGENTS.iter().find(|agent| agent.name == name)
+        Self::all().find(|agent| agent.name == name)
+    }
+
+    /// Returns all agents, in the order of lists.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        AGENTS.into_iter()
+    }
+
+    /// Returns the events for which hooks are added to its settings; none if a
+    /// plug-in sends them.
+    pub fn hooks(&self) -> impl Iterator<Item = &'static Event> {
+        let events = match self.settings.adds {
+            Addition::Hooks(_) => self.events,
+            Addition::File(_) => &[],
+        };
+        events.iter().filter(|event| event.is_asked)
     }
 
     /// Returns all agents' names, for people.
     pub(crate) fn names() -> String {
-        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+        let names: Vec<&str> = Self::all().map(|agent| agent.name).collect();
         names.join(", ")
     }
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use touchmark_proto::SessionId;
 
+use super::agent::Agent;
 use super::daemon_handle::DaemonHandle;
 use super::happened::{Happened, Tool, What};
 use super::rules;
@@ -108,12 +109,10 @@ impl Agents {
         known.1.agent
     }
 
-    /// Returns the first word of the agent's name; empty if it is not known.
-    pub(super) fn program(&self, session: &SessionId) -> String {
-        let known = self.known.iter().find(|(whose, _)| whose == session);
-        known
-            .map(|(_, known)| known.program.clone())
-            .unwrap_or_default()
+    /// Returns the row of a session's agent; `None` if it is not known.
+    pub(super) fn row(&self, session: &SessionId) -> Option<&'static Agent> {
+        let known = self.known.iter().find(|(whose, _)| whose == session)?;
+        Agent::named(&known.1.program)
     }
 
     /// Returns the session of the agent below which an MCP client of this name

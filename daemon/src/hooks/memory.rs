@@ -391,8 +391,8 @@ impl Memory {
         self.kept().unread.retain(|known| !is_it(known));
     }
 
-    /// Returns whether all that a session knows of a file is what it wrote
-    /// there.
+    /// Returns whether a session has seen nothing of a file except what it
+    /// wrote there.
     pub(super) fn is_unread(&self, session: &SessionId, path: &ClientPath) -> bool {
         let kept = self.kept();
         kept.unread

@@ -12,7 +12,7 @@
 //! that every decision is the engine's. An event that is not understood is
 //! answered with `{}`: a hook never blocks its agent.
 
-mod agent;
+pub mod agent;
 mod agents;
 mod daemon_handle;
 mod destroys;

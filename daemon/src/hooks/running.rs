@@ -11,6 +11,7 @@ use touchmark_engine::Input;
 use touchmark_proto::commands::{CommandBegin, CommandScope};
 use touchmark_proto::{Millis, SessionId};
 
+use super::agent::Agent;
 use super::daemon_handle::DaemonHandle;
 use crate::system::clock;
 use crate::system::proc;
@@ -79,13 +80,6 @@ pub(super) struct Commands {
     leading: Vec<Process>,
 }
 
-/// Agents that were tried: each of their commands leads a session.
-const TRIED: [&str; 3] = ["claude", "codex", "gemini"];
-
-/// Agents that do not report the end of a command that they have left in the
-/// background.
-const UNTOLD: [&str; 1] = ["codex"];
-
 /// The maximum time between the end of a command's processes and its agent's
 /// report of it.
 const TOLD_WITHIN: Duration = Duration::from_millis(300);
@@ -139,8 +133,8 @@ impl Commands {
 
     /// Returns whether a command that runs for longer than the pause between
     /// two looks would have been found.
-    fn would_be_seen(&self, running: &Running, program: &str) -> bool {
-        TRIED.contains(&program) || self.leading.contains(&running.agent)
+    fn would_be_seen(&self, running: &Running, agent: Option<&Agent>) -> bool {
+        agent.is_some_and(|agent| agent.leads_sessions) || self.leading.contains(&running.agent)
     }
 }
 
@@ -266,8 +260,8 @@ pub(super) fn await_begin(
 /// Ends the window of a command whose processes have ended, if its agent may
 /// not report that end.
 async fn await_end(daemon: &DaemonHandle, session: &SessionId, call: &str, window: String) {
-    let program = daemon.memory.agents(|agents| agents.program(session));
-    if !UNTOLD.contains(&&*program) {
+    let agent = daemon.memory.agents(|agents| agents.row(session));
+    if !agent.is_some_and(|agent| agent.ends_unreported) {
         return;
     }
     let leads = |commands: &mut Commands| Some(commands.find(session, call)?.leads.clone());
@@ -383,12 +377,12 @@ pub(super) fn never_ran(daemon: &DaemonHandle, session: &SessionId, call: &str) 
 /// Returns whether no process of a command was seen although it would have
 /// been.
 fn is_unseen(daemon: &DaemonHandle, session: &SessionId, call: &str) -> bool {
-    let program = daemon.memory.agents(|agents| agents.program(session));
+    let agent = daemon.memory.agents(|agents| agents.row(session));
     daemon.memory.commands(|commands| {
         let Some(running) = commands.find(session, call).map(|one| one.clone()) else {
             return false;
         };
-        running.is_unseen() && commands.would_be_seen(&running, &program)
+        running.is_unseen() && commands.would_be_seen(&running, agent)
     })
 }
 

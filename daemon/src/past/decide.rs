@@ -53,7 +53,8 @@ pub(super) struct Known {
     upto: Option<u64>,
     /// Up to this version, all was decided by earlier looks, and is recorded.
     recorded: u64,
-    /// The files that were found which nobody saw leave, the oldest first.
+    /// The files that were found whose removal was not observed, the oldest
+    /// first.
     found: Vec<Found>,
     /// How many of them are noted.
     arrived: usize,

@@ -210,8 +210,8 @@ impl Job {
                 let since = written(&found);
                 (Arc::from(bytes), since, since, Some(found))
             }
-            // It was overwritten in the meantime. The engine knows to the
-            // millisecond since when the file had it at most.
+            // It was overwritten in the meantime. The engine has recorded,
+            // to the millisecond, since when the file had it at most.
             None => {
                 let since = self.since();
                 (content(log, hash)?, since, since + MILLISECOND, None)
@@ -414,8 +414,8 @@ impl Job {
         let moves = self.moves(place, from.max(Nanos::from(came) * MILLISECOND), seen);
         let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
         let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
-        // Git removes a file before it writes it anew, which may take a filter's
-        // time.
+        // Git removes a file before it writes it again, which may take a
+        // filter's time.
         if newest.is_some_and(|(before, _)| before == Some(old))
             || place.calls_off(path, old, None)
             || place.is_left_out(path, &old)
@@ -461,7 +461,8 @@ impl Job {
             return false;
         }
         // A merge writes both within one tick of the clock, so the order of the
-        // blob and the file may not be told. Nobody resolves a conflict so fast.
+        // blob and the file may not be told. No user resolves a conflict so
+        // fast.
         if is_conflict(&content.bytes) {
             return true;
         }
@@ -528,7 +529,7 @@ fn is_conflict(text: &[u8]) -> bool {
     left.peek().is_none()
 }
 
-/// Returns whether a version is to be looked at: nobody has declared or
+/// Returns whether a version is to be looked at: no client has declared or
 /// reported it, so git may have brought it.
 pub(super) fn is_doubtful(fact: &VersionFact) -> bool {
     let is_file = fact.held.mode.is_none_or(|mode| !mode.is_link());

@@ -16,9 +16,9 @@
 //!
 //! - [`lineage`]: what is decided.
 //! - [`decide`]: the decision about new bursts.
-//! - [`search`]: where files went that nobody saw leave.
+//! - [`search`]: where files went whose removal was not observed.
 //!
-//! Which versions git brought onto the disk (HIST-8): nobody typed what a
+//! Which versions git brought onto the disk (HIST-8): no user typed what a
 //! switch, a merge or a `stash pop` writes. Such a content was in git before it
 //! was in the file. So a version is looked at right after it was recorded, in
 //! the background, and the result is a fact

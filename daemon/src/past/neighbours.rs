@@ -53,8 +53,8 @@ impl Neighbours {
     }
 
     /// Returns the agents' sessions that wrote lines of a file in a commit, for
-    /// each line from the first; none if no daemon knows. `file` is relative to
-    /// the work tree's top.
+    /// each line from the first; none if no daemon has recorded them. `file` is
+    /// relative to the work tree's top.
     pub(super) fn authors(
         &mut self,
         commit: &str,

@@ -17,7 +17,7 @@ use crate::git::{Limits, Object, Objects, WorkTree};
 const MOST_COMMITS: usize = 1_000;
 
 /// The most ranges of lines in one note. Each line is compared with all of its
-/// file. A note with more names nobody.
+/// file. A note with more has no effect.
 const MOST_RANGES: usize = 10_000;
 
 /// The longest note that is read, in bytes.

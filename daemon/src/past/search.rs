@@ -1,5 +1,5 @@
-//! Finds where files went that nobody saw leave: while the daemon was off, or
-//! while no window was open (ATTR-13).
+//! Finds where files went whose removal was not observed: while the daemon was
+//! off, or while no window was open (ATTR-13).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Metadata};
@@ -40,9 +40,9 @@ enum Wanted {
 }
 
 impl Lineages {
-    /// Looks for files that are not on disk, and whose removal nobody saw. What
-    /// is found is recorded. Each is looked for once. Returns whether anything
-    /// was found.
+    /// Looks for files that are not on disk, and whose removal was not
+    /// observed. What is found is recorded. Each is looked for once. Returns
+    /// whether anything was found.
     ///
     /// # Errors
     /// `storage`, `shuttingDown`.
@@ -55,7 +55,7 @@ impl Lineages {
     }
 
     /// Looks for the file that a name without versions stands for: one that is
-    /// gone from its own name, and whose removal nobody saw.
+    /// gone from its own name, and whose removal was not observed.
     ///
     /// # Errors
     /// `storage`, `shuttingDown`.

@@ -70,7 +70,7 @@ impl Stashes {
     }
 
     /// Returns whether a stash may have taken a file away in this version. It
-    /// does so once: the next time it was somebody else.
+    /// does so once: the next time it was another process.
     pub(super) fn takes(&mut self, stash: &str, path: &[u8], version: u64) -> bool {
         if self.taken.len() >= MOST_TAKEN {
             self.taken.clear();

@@ -142,8 +142,8 @@ pub(crate) async fn versions(
     if let (true, Some(last)) = (is_unknown, file.versions.last()) {
         let now = inside.ask(FileSnapshot { path: path.clone() }).await?;
         let mut found = unrecorded(last, now.hash, now.size);
-        // Whoever moved it while the daemon ran has written it since: what an
-        // agent writes, and what a command does, is recorded.
+        // The process that moved it while the daemon ran has written it since:
+        // what an agent writes, and what a command does, is recorded.
         let earlier = pages(inside, &(&last.path).into(), None).await?;
         if let Some(removed) = earlier.last().filter(|removed| removed.hash.is_none()) {
             found.author = removed.author.clone();
@@ -221,7 +221,8 @@ pub(crate) async fn follow(
                 begun.push(first);
                 (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
                 rows = pages(inside, &(&name).into(), Some(false)).await?;
-                // Whoever moved the file has written what it was found with.
+                // The author of the move has written what the file was found
+                // with.
                 let removed = rows.iter().find(|row| number(row) == until);
                 let found = parts.last_mut().and_then(|(own, _)| own.first_mut());
                 if let (Some(found), Some(removed)) = (found, removed)

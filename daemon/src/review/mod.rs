@@ -75,7 +75,7 @@ impl Undoer {
         let commits = self.commits().await?;
         let mut lineage = self.lineage().await?;
         let mut written = self.written_by_agents(&lineage).await?;
-        // Files that were moved while nobody looked are found first.
+        // Files that were moved unobserved are found first.
         let names = written.keys().cloned().collect();
         if self.origins.lineages.find(self.sources(), names).await? {
             lineage = self.lineage().await?;

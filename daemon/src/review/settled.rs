@@ -121,7 +121,7 @@ impl Undoer {
         let states = committed(&commits, asked.collect()).await?;
         let mut left = BTreeMap::new();
         for path in paths {
-            // Whoever wants to undo or redo meanwhile goes first. What is
+            // An undo or redo that is requested meanwhile runs first. What is
             // recorded then has another moment.
             let _one = self.journal.alone().await;
             let both = states.get(&path).zip(written.get(&path));

@@ -19,7 +19,7 @@ use crate::fleet::{self, Numbers, NumbersFile, Own};
 /// inotify instance: ten minutes.
 const MOST_LOOKS: u32 = 60;
 
-/// What the loop knows about its share.
+/// What the loop has on record about its share.
 #[derive(Debug)]
 pub(super) struct Fleet {
     /// `None` if the file could not be created: the others know nothing of this

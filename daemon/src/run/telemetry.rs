@@ -74,7 +74,7 @@ impl Daemon {
             exports,
             events: self.events.clone(),
             epoch: self.engine.state().epoch,
-            // Those of this turn are still to be heeded.
+            // Those of this turn are not handled yet.
             newest: self.turn.newest_fact - self.turn.facts.len() as u64,
             anew: self.telemetry.ended,
             before,

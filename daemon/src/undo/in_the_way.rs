@@ -57,7 +57,7 @@ async fn leave_of_others(plans: &mut [Plan], undoer: &Undoer) {
 }
 
 /// Leaves the files as they are that have a merge conflict (UNDO-10): git's
-/// markers are nobody's, and git has yet to write their lines.
+/// markers have no author, and git has yet to write their lines.
 async fn leave_unmerged(plans: &mut [Plan], undoer: &Undoer) {
     let writes = plans.iter().enumerate().filter(|(_, plan)| plan.writes());
     let paths: Vec<(usize, RelPath)> = writes.map(|(at, plan)| (at, plan.path.clone())).collect();

@@ -103,7 +103,7 @@ impl Undoer {
             self.check_turns(&chosen).await?;
         }
         let style = ask.conflicts.unwrap_or(Conflicts::Keep);
-        // Files that were moved while nobody looked are found first.
+        // Files that were moved unobserved are found first.
         let mut known = self.lineage().await?;
         let mut names = chosen.names(&known);
         let wanted = names.iter().cloned().collect();
@@ -164,7 +164,7 @@ impl Undoer {
         }
         let mut transaction =
             Transaction::begin(planner, plans, chosen.what(), authors.clone(), None).await?;
-        // The plan does not cover a file that somebody saves after this point.
+        // The plan does not cover a file that a user saves after this point.
         // With no version chosen, such a file stays as it was saved.
         let again = match ask.plan {
             Some(_) => Chosen::default(),

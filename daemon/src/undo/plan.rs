@@ -501,8 +501,8 @@ pub(super) fn is_link(mode: Option<FileMode>) -> bool {
     mode.is_some_and(FileMode::is_link)
 }
 
-/// Returns whether a version or a claim is to be undone. What git carried is
-/// nobody's change (HIST-8). A command that is chosen by its name is undone all
+/// Returns whether a version or a claim is to be undone. What git carried is no
+/// author's change (HIST-8). A command that is chosen by its name is undone all
 /// the same.
 pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
     chosen.has(chain.version(at).clock) && (chosen.by_name || !chain.is_carried(at))

@@ -157,8 +157,8 @@ impl Worktrees {
             .is_told(session, path, tree, met.base(), &clash.base)
     }
 
-    /// Returns who wrote lines of another worktree; nobody if its daemon does
-    /// not run.
+    /// Returns who wrote lines of another worktree; none if its daemon
+    /// does not run.
     async fn authors(&self, met: &Met, clashes: &[&Clash]) -> Vec<Author> {
         let written = clashes.iter().filter(|clash| !clash.theirs.is_empty());
         let written: Vec<&Clash> = written.copied().collect();

@@ -112,8 +112,8 @@ fn show(said: &mut String, whole: &str, clashes: &[&Clash]) {
     }
 }
 
-/// Returns by whom the lines were written, as far as their daemon knows it. Two
-/// daemons may name different sessions alike.
+/// Returns by whom the lines were written, as far as their daemon has recorded
+/// it. Two daemons may name different sessions alike.
 fn by(authors: &[Author]) -> String {
     let mut names: Vec<String> = Vec::new();
     for author in authors {

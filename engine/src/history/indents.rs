@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(without(&BLOCK, &[1]), "begin\nif ready {\n}\nend\n");
         assert_eq!(without(&BLOCK, &[2]), BLOCK[1]);
         assert_eq!(without(&BLOCK, &[1, 2]), BLOCK[0]);
-        // The last white space counts, whoever is undone before it.
+        // The last white space counts, no matter who is undone before it.
         let versions = ["one\n", "\tone\n", "  one\n"];
         assert_eq!(without(&versions, &[1]), versions[2]);
         assert_eq!(without(&versions, &[2]), versions[1]);

@@ -151,7 +151,7 @@ impl Weave {
                         kept.others(&part, |_| true);
                     } else if is_carried && part.step == at {
                         // Lines that git took away and brought back later were
-                        // changed by nobody.
+                        // changed by no author.
                         kept.others(&part, |line| last[line] < at);
                     }
                 }

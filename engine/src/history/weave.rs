@@ -41,7 +41,7 @@ pub struct Undos {
     pub by_agents: Vec<usize>,
     /// The indexes of carried versions, in ascending order: git brought their
     /// content, as a switch, a merge or a stash does (HIST-8). They change
-    /// nobody's lines and decide nothing.
+    /// no author's lines and decide nothing.
     pub carried: Vec<usize>,
     /// The indexes of versions in which git destroyed a content that no commit
     /// has, as a stash does, and which count as changes of who ran it. A carried
@@ -330,8 +330,9 @@ impl Weave {
         weave
     }
 
-    /// Notes for the lines that a carried version changed which version made the
-    /// same change of them before. Lines that git brought anew have none.
+    /// Notes for the lines that a carried version changed which version made
+    /// the same change of them before. Lines that git brought for the first
+    /// time have none.
     fn repeat(&mut self, carried: usize, last_on: &Makers, last_off: &Makers) {
         let change = &self.changes[carried];
         for (lines, last) in [(&change.on, last_on), (&change.off, last_off)] {

@@ -17,7 +17,7 @@ pub enum Carriage {
     Wiped,
     /// The file alone was taken back to a content that git has, as by
     /// `git checkout -- f`, a reset or a revert, or it was copied. That is a
-    /// decision of whoever did it.
+    /// decision of the author of the version.
     TakenBack,
     /// It cannot be told whether git or the file had the content first.
     Unclear,

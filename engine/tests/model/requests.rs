@@ -251,8 +251,8 @@ impl Play {
     }
 
     /// Records that lines were cut of a file by a name that the session never
-    /// used. The rules leave open whether the engine knows by then where that
-    /// name resolves to.
+    /// used. The rules leave open whether the engine has recorded by then where
+    /// that name resolves to.
     pub fn unused(&mut self, who: usize, name: Name) {
         if !self.truth.uses(who, name) {
             self.truth

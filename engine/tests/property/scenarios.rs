@@ -1,4 +1,4 @@
-//! The scenarios of docs/scenarios.md, played on the engine alone
+//! The scenarios of tests/scenarios.md, played on the engine alone
 //! (`tests/known/scenarios.txt`). Each has a known truth: what each
 //! `modified/take` reports. Each is played once with every step brought to rest,
 //! and once with nothing delivered before the request.

@@ -1,8 +1,8 @@
 //! A fuzz test on the real file system. From a seed, a user and agents do what
 //! users and agents do to a few files, by all names of these files. The test
-//! writes everything itself, so it knows what is on disk, who wrote it and what
-//! each session was shown last. After every few steps all answers of the daemon
-//! are compared with that.
+//! writes everything itself, so it has a record of what is on disk, who wrote
+//! it and what each session was shown last. After every few steps all answers
+//! of the daemon are compared with that.
 //!
 //! - [`step`]: the steps; [`seed`] makes a list of them.
 //! - [`text`]: contents with distinguishable lines.

@@ -122,7 +122,7 @@ pub struct Person {
     pub edit: Option<Edit>,
 }
 
-/// Everything that the test knows.
+/// Everything that the test has on record.
 #[derive(Debug, Default)]
 pub struct Truth {
     /// The files that names resolve to.
@@ -349,7 +349,7 @@ impl Truth {
                     edit.missed = true;
                     held.told = Told::Open;
                     held.mixed = true;
-                    held.copy.open = Some("what it declared was gone before anybody looked");
+                    held.copy.open = Some("what it declared was gone before a look");
                 } else if edit.missed
                     && gone
                     && self.view.get(name).is_some_and(|at| at.text == edit.text)
@@ -386,7 +386,7 @@ impl Truth {
             .flat_map(|person| person.held.values_mut())
         {
             if held.carried_unseen {
-                held.copy.open = Some("it was renamed, and then nobody watched");
+                held.copy.open = Some("it was renamed, and then the watch was lost");
             }
         }
     }
@@ -416,7 +416,7 @@ impl Truth {
             for other in NAMES {
                 if before.get(other).map(|at| at.object) == object(before) {
                     self.perhaps_users(other, &agent);
-                    self.leave_open(who, other, "its edit's name parted before anybody looked");
+                    self.leave_open(who, other, "its edit's name parted before a look");
                 }
             }
         }

@@ -64,7 +64,7 @@ pub enum Row {
     HistoryContents,
     /// Its author wrote it.
     HistoryAuthors,
-    /// What is believed is on disk.
+    /// What is on record is on disk.
     Audit,
 }
 

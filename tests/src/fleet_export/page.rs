@@ -1,4 +1,4 @@
-//! The statements of docs/fleet.md and its dashboard.
+//! The statements of examples/fleet/README.md and its dashboard.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,23 +26,23 @@ pub struct Page {
     pub questions: Vec<Question>,
 }
 
-fn documents() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs")
+fn example() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples/fleet")
 }
 
 /// Returns the path of the dashboard.
 pub fn dashboard_path() -> PathBuf {
-    documents().join("fleet/dashboard.json")
+    example().join("dashboard.json")
 }
 
 /// Returns the processor for rotel that the page names.
 pub fn processor() -> PathBuf {
-    documents().join("fleet/event_name.py")
+    example().join("event_name.py")
 }
 
 /// Reads the page.
 pub fn read() -> Page {
-    let text = fs::read_to_string(documents().join("fleet.md")).expect("docs/fleet.md");
+    let text = fs::read_to_string(example().join("README.md")).expect("examples/fleet/README.md");
     let (mut tables, mut questions) = (Vec::new(), Vec::new());
     let mut title = "";
     let mut lines = text.lines();

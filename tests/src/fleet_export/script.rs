@@ -30,7 +30,7 @@ const FILES: [&str; 3] = ["src/a.rs", "src/b.rs", "notes.md"];
 /// How long a user looks at a change before undoing it, in milliseconds.
 const LOOK: u64 = 2_200;
 
-/// A file as the script knows it.
+/// A file as the script has recorded it.
 #[derive(Default)]
 struct File {
     /// The lines; `None` if there is no file.

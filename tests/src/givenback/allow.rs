@@ -10,8 +10,8 @@ use super::step::Who;
 use super::truth::{Known, Mark, Truth, Way};
 
 /// Step 1.2: what was typed in a window may be the command's or the user's. An
-/// undo with `--yes` leaves it and lists it; a program that knows better may
-/// take the agent's.
+/// undo with `--yes` leaves it and lists it; a program that has more
+/// information may take the agent's.
 pub fn may_stay_as_likely(known: &Known) -> bool {
     known.window.is_some()
 }
@@ -68,12 +68,12 @@ pub fn may_go_since_it_was_brought_back(known: &Known, whom: Who) -> bool {
 }
 
 /// UNDO-1 and step 2.3 differ in what a save means that puts back what an undo
-/// removed: the author's again, or a decision of whoever saved.
+/// removed: the author's again, or a decision of the user who saved.
 pub fn is_of_either_after_an_undo(known: &Known) -> bool {
     known.is_back_after_an_undo()
 }
 
-/// Step 2.3: a line that was removed by somebody and that git then carried back
+/// Step 2.3: a line that an author removed and that git then carried back
 /// from another state: the removal concerned that other state.
 pub fn was_carried_back(known: &Known) -> bool {
     known.last().is_some_and(|mark| !mark.on) && known.marks.last().is_some_and(|mark| mark.on)
@@ -114,7 +114,7 @@ pub fn may_stay_away_since_own_git_brought_it(known: &Known, whom: Who) -> bool 
     before.is_some_and(|mark| mark.on && mark.way == Way::Carried && mark.who.is_of(whom))
 }
 
-/// UNDO-1: a file that somebody else has removed since does not come back for
+/// UNDO-1: a file that another author has removed since does not come back for
 /// the lines that the chosen author had removed from it before, also if the
 /// chosen author has made it again without them.
 pub fn may_stay_away_with_its_file(truth: &Truth, known: &Known, whom: Who) -> bool {
@@ -168,8 +168,9 @@ pub fn may_stay_away_since_a_return(truth: &Truth, known: &Known, whom: Who) -> 
     of_file.any(|other| other.marks.iter().any(is_return))
 }
 
-/// UNDO-1: an undo takes back all that its author did, also lines that somebody
-/// else had removed before. They do not come back with who had removed them.
+/// UNDO-1: an undo takes back all that its author did, also lines that an
+/// author else had removed before. They do not come back with who had removed
+/// them.
 pub fn may_stay_away_since_its_author_was_undone(truth: &Truth, known: &Known) -> bool {
     let Some(mark) = known.removal() else {
         return false;
@@ -188,7 +189,7 @@ pub fn was_put_back_by_another(known: &Known, whom: Who) -> bool {
     known.marks.iter().skip(1).any(by_another)
 }
 
-/// UNDO-1: whoever takes a file back to a content that it had several times means
+/// UNDO-1: taking a file back to a content that it had several times means
 /// the newest of these versions, so also one of the chosen author.
 pub fn may_come_back_since_both_removed_it(known: &Known, whom: Who) -> bool {
     let mut off = known.marks.iter().filter(|mark| !mark.on);
@@ -197,7 +198,7 @@ pub fn may_come_back_since_both_removed_it(known: &Known, whom: Who) -> bool {
 
 /// UNDO-10: who resolves a conflict takes one side of it whole, or mixes both.
 /// A line that is on the side which was not taken was brought and removed by the
-/// same merge: nobody need have decided about the line itself.
+/// same merge: no author need have decided about the line itself.
 pub fn may_come_back_since_a_resolution_left_it_out(known: &Known, whom: Who) -> bool {
     let is_own = |mark: &Mark| !mark.on && mark.who.is_of(whom);
     match known.marks.as_slice() {
@@ -223,7 +224,7 @@ pub fn may_be_unknown(known: &Known) -> bool {
 }
 
 /// Step 2.2: a line that a commit has and the history does not know is
-/// `committed`; what nobody can know is `unknown`.
+/// `committed`; what cannot be known is `unknown`.
 pub fn is_nobodys(author: &Value, evidence: &Value) -> bool {
     author["kind"] == "unknown" || author["kind"] == "committed" || evidence == "committed"
 }

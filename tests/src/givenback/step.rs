@@ -114,9 +114,9 @@ pub enum Git {
 /// commit (step 2.3 of the rules).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// It carries lines and is nobody's decision about them.
+    /// It carries lines and is no author's decision about them.
     Carries,
-    /// It is a decision of whoever ran it.
+    /// It is a decision of the author who ran it.
     Decides,
     /// It changes commits and no file.
     Commits,
@@ -232,7 +232,7 @@ pub enum Step {
     },
     /// The user's editor takes a file back to its previous content.
     Back { file: usize },
-    /// Somebody types a line again that was removed.
+    /// An author types a line again that was removed.
     Retype { who: Who, line: usize, tool: Tool },
     /// A removed file is created again, with its last content.
     Return { who: Who, file: usize },

@@ -77,7 +77,7 @@ pub struct Known {
     pub kept: Kept,
     /// The file, by a number that it keeps under each of its names.
     pub file: u32,
-    /// Whether it was removed together with lines that somebody has claimed
+    /// Whether it was removed together with lines that an author has claimed
     /// since.
     pub is_beside_claimed: bool,
 }
@@ -135,8 +135,8 @@ impl Known {
         self.marks.iter().rposition(counts)
     }
 
-    /// Returns whether an undo of touchmark removed the line, and somebody then
-    /// put it back.
+    /// Returns whether an undo of touchmark removed the line, and an author
+    /// then put it back.
     pub fn is_back_after_an_undo(&self) -> bool {
         let Some(at) = self.at_last() else {
             return false;
@@ -305,7 +305,7 @@ impl Truth {
             let life = self.files.entry(file).or_default();
             life.names.insert(to.to_owned());
             // SCOPE-2: until a session uses the new name, or a command's window
-            // is open, nobody looks there.
+            // is open, the daemon does not look there.
             life.untracked = true;
             life.moved = Some((who, from.to_owned()));
         }
@@ -454,7 +454,7 @@ impl Truth {
         }
     }
 
-    /// Returns the files in which somebody has changed a line by hand, or
+    /// Returns the files in which an author has changed a line by hand, or
     /// decided about one, after a step.
     pub fn touched_since(&self, step: usize, is_it: impl Fn(Who) -> bool) -> BTreeSet<u32> {
         let touched = |known: &&Known| {

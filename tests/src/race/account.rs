@@ -26,7 +26,7 @@ pub struct Version {
     pub time: u64,
 }
 
-/// Everything that the oracle knows of a round.
+/// Everything that the oracle has on record of a round.
 pub struct Account {
     /// All acts, sorted by their beginning.
     pub acts: Vec<Act>,

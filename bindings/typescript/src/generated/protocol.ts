@@ -211,7 +211,7 @@ export interface BlameLine {
    */
   command?: string | null;
   /**
-   * The commit that the line belongs to; `None` if the history knows the
+   * The commit that the line belongs to; `None` if the history has the
    * author, or if no commit is known.
    */
   commit?: LineCommit | null;
@@ -545,8 +545,8 @@ export interface Claim {
   /** Only changes while this command ran (`c5`); `None` means any. */
   command?: string | null;
   /**
-   * These lines of the current content of the one file in `paths`, whoever
-   * wrote them; `None` for whole changes.
+   * These lines of the current content of the one file in `paths`, no matter
+   * who wrote them; `None` for whole changes.
    */
   lines?: LineRange | null;
   /** Only these files, and files below these directories; `None` means all. */
@@ -1220,8 +1220,8 @@ export interface FileBlame {
    */
   commits?: boolean | null;
   /**
-   * Whether a line of which only the white space changed is by whoever
-   * changed it; `None` means no.
+   * Whether a line of which only the white space changed is by the author
+   * who changed it; `None` means no.
    */
   exact?: boolean | null;
   /** The file. */
@@ -2004,8 +2004,8 @@ export interface HookJoin {
   /** The name that the client gives for itself. */
   client?: string | null;
   /**
-   * The MCP server's own session. What it knows moves to the session that is
-   * found.
+   * The MCP server's own session. What it has on record moves to the session
+   * that is found.
    */
   session: SessionId;
   /** The name of the tool. */

@@ -32,19 +32,19 @@ pub(super) fn examine(
         let heard = status.and_then(|status| status.agents.iter().find(|one| one.agent == name));
         let found = found.iter().find(|found| found.agent == agent);
         (found.is_some() || heard.is_some() || !hooks.is_empty())
-            .then(|| finding(name, found, &hooks, heard, status))
+            .then(|| finding(agent, found, &hooks, heard, status))
     })
     .collect()
 }
 
 fn finding(
-    name: &str,
+    agent: Agent,
     found: Option<&Present>,
     hooks: &[Installed],
     heard: Option<&AgentHeard>,
     status: Option<&StatusReport>,
 ) -> Finding {
-    let name = name.to_owned();
+    let name = agent.name().to_owned();
     let again = format!("`touchmark setup --agent {name}`");
     let last = match (heard, status) {
         (Some(heard), _) => last_event(heard),
@@ -74,7 +74,7 @@ fn finding(
         };
     }
     let is_same = hooks.windows(2).all(|two| two[0].command == two[1].command);
-    if hooks.len() > 1 && !(name == "claude" && is_same) {
+    if hooks.len() > 1 && !(agent.settings().runs_once && is_same) {
         return Finding::note(
             name,
             format!("{last}; hooks in {places}, so each event is sent twice"),

@@ -7,9 +7,9 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::settings::agent::NAME;
 use crate::settings::document::{Style, Unreadable};
 use crate::settings::made::Made;
-use crate::settings::rows::NAME;
 
 /// The table's name in a record.
 pub(in crate::settings) const PLACE: &str = "mcp_servers/touchmark";

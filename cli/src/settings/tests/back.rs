@@ -3,15 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum as _;
 use serde_json::json;
 
 use super::{TEXTS, parsed};
+use crate::daemon::agent::Addition;
 use crate::settings::file::BYTE_ORDER_MARK;
 use crate::settings::hooks::Hooks;
 use crate::settings::part::{Part, Which};
 use crate::settings::plan::changed;
 use crate::settings::record::Record;
-use crate::settings::rows::{self, Addition};
 use crate::settings::server::Server;
 use crate::settings::{Agent, Direction};
 
@@ -53,15 +54,15 @@ impl Kept {
 /// Returns what an agent's files may have: its hooks, its servers, or both in
 /// one.
 fn files(agent: Agent) -> Vec<Vec<Part>> {
-    let Addition::Hooks(_) = agent.0.adds else {
+    let Addition::Hooks(_) = agent.settings().adds else {
         return Vec::new();
     };
     let hooks = Part::Hooks(Hooks::of(agent, "touchmark"));
-    let Some(servers) = &agent.0.servers else {
+    let Some(servers) = &agent.settings().servers else {
         return vec![vec![hooks]];
     };
     let server = Part::Server(Server::of(servers.entry, PathBuf::new(), "touchmark"));
-    match agent.0.project == servers.project {
+    match agent.settings().project == servers.project {
         true => vec![vec![hooks, server]],
         false => vec![vec![hooks], vec![server]],
     }
@@ -106,7 +107,10 @@ fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
         ],
     ];
     let mut tried = 0;
-    for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+    for parts in Agent::value_variants()
+        .iter()
+        .flat_map(|&agent| files(agent))
+    {
         // A single part has only one order.
         let orders = if parts.len() == 1 {
             &orders[..1]
@@ -131,7 +135,10 @@ fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
 
 #[test]
 fn what_the_agent_writes_in_between_stays() {
-    for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+    for parts in Agent::value_variants()
+        .iter()
+        .flat_map(|&agent| files(agent))
+    {
         let into = |text: &str| {
             Kept(None, None)
                 .with(text)
@@ -168,7 +175,10 @@ fn what_the_agent_writes_in_between_stays() {
 
 #[test]
 fn a_server_of_the_users_own_stays() {
-    for parts in rows::AGENTS.iter().flat_map(|&agent| files(agent)) {
+    for parts in Agent::value_variants()
+        .iter()
+        .flat_map(|&agent| files(agent))
+    {
         let within = match parts.last() {
             Some(Part::Server(server)) if !server.is_table() => server.within(),
             Some(Part::Server(_)) => "",
@@ -200,7 +210,7 @@ fn a_server_of_the_users_own_stays() {
 
 #[test]
 fn a_table_that_is_closed_is_left_to_the_user() {
-    let codex = crate::settings::rows::agent("codex").unwrap();
+    let codex = Agent::from_str("codex", false).unwrap();
     let parts = files(codex).remove(1);
     let refused = |text: &str| {
         let bytes = Some(text.as_bytes());

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::parsed;
+use crate::daemon::agent::EntryFormat;
 use crate::settings::made::Made;
-use crate::settings::rows;
 use crate::settings::server::Server;
 
 const PLACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/agents");
@@ -34,7 +34,7 @@ fn hooks(agent: &str) -> String {
         .unwrap()
 }
 
-fn server(entry: rows::EntryFormat) -> String {
+fn server(entry: EntryFormat) -> String {
     let server = Server::of(entry, PathBuf::new(), "touchmark");
     server.put("", &mut Made::default()).unwrap()
 }
@@ -57,7 +57,7 @@ fn packages(skill: &str) -> BTreeMap<&'static str, String> {
         "license": license,
         "keywords": ["files", "edits", "staleness", "attribution"],
     });
-    let servers = parsed(&server(rows::EntryFormat::Json(None)));
+    let servers = parsed(&server(EntryFormat::Json(None)));
     let extension = json!({ "name": "touchmark", "version": version, "description": ABOUT, "contextFileName": "GEMINI.md" });
     let body = skill.splitn(3, "---\n").nth(2).unwrap().trim_start();
     BTreeMap::from([
@@ -65,7 +65,7 @@ fn packages(skill: &str) -> BTreeMap<&'static str, String> {
         ("claude-code/hooks/hooks.json", hooks("claude")),
         (
             "claude-code/.mcp.json",
-            server(rows::EntryFormat::Json(Some("stdio"))),
+            server(EntryFormat::Json(Some("stdio"))),
         ),
         ("claude-code/skills/touchmark/SKILL.md", skill.to_owned()),
         ("gemini-cli/gemini-extension.json", with(extension, servers)),
@@ -79,7 +79,7 @@ fn packages(skill: &str) -> BTreeMap<&'static str, String> {
             "agent-plugin/mcp.json",
             with(
                 json!({ "$schema": schema("mcp") }),
-                parsed(&server(rows::EntryFormat::Json(Some("stdio")))),
+                parsed(&server(EntryFormat::Json(Some("stdio")))),
             ),
         ),
     ])

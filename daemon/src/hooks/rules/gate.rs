@@ -85,7 +85,7 @@ pub(super) async fn weigh(
     Weighed::Passes(notices)
 }
 
-/// Denies a call that replaces or removes a file of which the session knows
+/// Denies a call that replaces or removes a file of which the session has seen
 /// only what it wrote there itself. `None` if the call may run.
 pub(super) async fn replaces_unread(
     daemon: &DaemonHandle,

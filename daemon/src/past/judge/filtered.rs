@@ -117,7 +117,7 @@ impl Job {
     ) -> Option<Carriage> {
         let is_gone = self.fact.held.hash.is_none();
         let (since, until) = match is_gone {
-            // Git removes a file before it writes it anew.
+            // Git removes a file before it writes it again.
             true => {
                 let time = Nanos::from(self.time) * MILLISECOND;
                 (time - SETTLING, time)

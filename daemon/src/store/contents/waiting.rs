@@ -30,7 +30,7 @@ const LARGE_BATCH_BYTES: usize = 1 << 20;
 /// secrets, which are never written.
 pub(in super::super) struct Waiting {
     largest: u64,
-    /// Locked before the queue, by whoever needs both.
+    /// Locked before the queue where both are needed.
     spool: Mutex<Spool>,
     queue: Mutex<Queue>,
     secrets: Mutex<Secrets>,

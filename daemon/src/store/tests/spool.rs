@@ -190,7 +190,7 @@ fn sec3_a_secret_found_later_is_not_in_the_spool() {
     let waiting = spooled.waiting();
     assert_eq!(there(&waiting, &contents), [0, 1, 3], "the others stay");
 
-    // A loss of power brought back a secret that the table knows.
+    // A loss of power brought back a secret that is in the table.
     let known = Hash::of(&contents[0]);
     let waiting = Waiting::new(1 << 20, [known], Spool::open(&spooled.file(), true));
     assert_eq!(there(&waiting, &contents), [1, 3]);

@@ -408,8 +408,8 @@ fn sec7_an_ignore_file_that_is_no_file_or_has_no_end_does_not_count() {
     assert_eq!(tree.hits(&ask("hit")), ["a:1:1:hit"]);
 }
 
-/// SEC-7: a pattern costs no more than a path, whoever wrote it. Without a
-/// limit, this many nested alternatives would overflow the stack.
+/// SEC-7: a pattern costs no more than a path, no matter who wrote it. Without
+/// a limit, this many nested alternatives would overflow the stack.
 #[test]
 fn sec7_a_pattern_has_bounds() {
     let nested = format!("{}a{}", "{".repeat(60_000), "}".repeat(60_000));

@@ -536,7 +536,7 @@ proptest! {
 
 #[test]
 fn a_backup_that_is_gone_again_takes_no_file() {
-    // As an editor saves: the file is renamed, written anew, and the backup is
+    // As an editor saves: the file is renamed, written again, and the backup is
     // removed. Less than half of the lines are kept.
     let save = |world: World| {
         let world = world.then("f", Some(A3));

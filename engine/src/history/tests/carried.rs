@@ -56,7 +56,7 @@ fn what_git_carried_keeps_its_authors() {
         without_carried(&changed, &[3, 4], &[1]),
         (Some(changed[4].to_owned()), vec![(1, 2)])
     );
-    // The versions that git carried are nobody's, whoever ran it.
+    // The versions that git carried have no author, no matter who ran it.
     assert_eq!(without_carried(&[base, both], &[1], &[]), stays);
     // A forced switch of the agent's destroyed the user's text, and it is on the
     // first branch again.

@@ -77,15 +77,6 @@ fn message(value: Value) -> Result<ClientMessage, Rejected> {
     }
 }
 
-/// Returns the agent of a method that is `hook/event` with this agent:
-/// `hook/claude` and the others of before there was `hook/event`.
-fn agent_of(method: &str) -> Option<&str> {
-    let agent = method.strip_prefix("hook/")?;
-    ["claude", "codex", "gemini", "cursor", "opencode"]
-        .contains(&agent)
-        .then_some(agent)
-}
-
 fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request), Error> {
     let mut params = match params {
         None | Some(Value::Null) => Value::Object(Map::new()),
@@ -104,7 +95,10 @@ fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request)
                 .ok_or_else(|| Error::invalid("`withinMs` is not a number of milliseconds"))?,
         ),
     };
-    let method = match (agent_of(method), &mut params) {
+    // `hook/claude` is `hook/event` with this agent, and so for each agent.
+    let agent = method.strip_prefix("hook/");
+    let agent = agent.filter(|name| !["event", "ack", "join"].contains(name));
+    let method = match (agent, &mut params) {
         (Some(agent), Value::Object(params)) => {
             params.insert("agent".into(), agent.into());
             "hook/event"

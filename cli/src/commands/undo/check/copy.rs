@@ -66,7 +66,7 @@ pub(super) struct Scratch {
     directory: TempDir,
 }
 
-/// A copy in the making.
+/// A copy that is not complete yet.
 struct Making<'a> {
     from: &'a Path,
     copy: Scratch,

@@ -1,6 +1,6 @@
 """A processor for rotel's logs: copies the name of each event into an attribute.
 
-Rotel's exporter for ClickHouse leaves the name out. The table in fleet.md takes
+Rotel's exporter for ClickHouse leaves the name out. The table in README.md takes
 it from this attribute where the column has no value.
 """
 
