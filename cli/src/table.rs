@@ -145,7 +145,8 @@ impl Table {
         heads.collect()
     }
 
-    /// Takes the first step if the remarks fit next to their rows then.
+    /// Cuts a column in the middle, as the first step says, if that makes room for
+    /// the remarks next to their rows.
     fn leave_room(self, rows: &mut [Vec<Cell>], remarks: &[Option<Cell>], columns: usize) {
         let remarks = remarks.iter().flatten().map(|(_, text)| width(text));
         let remarks = remarks.max().unwrap_or_default().min(MOST_BESIDE);

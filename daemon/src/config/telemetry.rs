@@ -155,7 +155,7 @@ impl Headers {
         Ok(Self(headers))
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

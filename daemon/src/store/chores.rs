@@ -41,8 +41,8 @@ pub(super) struct Chores {
     contents: Table,
     /// Functions to call when all contents are removed.
     forget: Vec<Box<dyn FnOnce() + Send>>,
-    /// The file is to be rewritten without deleted data, and these functions
-    /// are to be called then. `None` if no purge was requested.
+    /// Functions to call when the file has been rewritten without deleted data;
+    /// `None` if no such purge was requested.
     purge: Option<Vec<Box<dyn FnOnce() + Send>>>,
     snapshot: Option<Snapshot>,
     /// There may be facts that the snapshot covers. True until a look finds

@@ -160,7 +160,7 @@ impl Threads {
                 format!("{MOST_THREADS} searches hang already"),
             );
             let _nobody_waits = done.send(Err(hang.hint(
-                "a file system of the workspace does not answer; `touchmark restart` ends them",
+                "a file system of the workspace does not answer; `touchmark restart` ends the searches that wait for it",
             )));
             return searching;
         }
