@@ -21,7 +21,7 @@ const MOST: usize = 1_000;
 const STEP: usize = 1_000;
 
 /// A version, and its file's previous content.
-struct Found {
+struct WithBefore {
     version: Version,
     before: Option<Hash>,
 }
@@ -46,7 +46,7 @@ impl Past {
             Some(moment) => before.min(self.fact(moment).await?.saturating_add(1)),
         };
         let limit = ask.limit.map_or(MOST, |limit| limit as usize);
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<WithBefore> = Vec::new();
         let mut directories: Option<Vec<RelPath>> = ask.paths.is_none().then(Vec::new);
         for path in ask.paths.into_iter().flatten() {
             let name = self.name(&path)?;
@@ -94,14 +94,14 @@ impl Past {
 }
 
 /// Returns a file's versions, without its baseline.
-fn of_file(versions: Vec<Version>) -> Vec<Found> {
+fn of_file(versions: Vec<Version>) -> Vec<WithBefore> {
     let mut before = None;
     let mut found = Vec::with_capacity(versions.len());
     for (at, version) in versions.into_iter().enumerate() {
         let hash = version.hash;
         let baseline = at == 0 && version.evidence == Evidence::Gap;
         if !baseline {
-            found.push(Found { version, before });
+            found.push(WithBefore { version, before });
         }
         before = hash;
     }
@@ -116,7 +116,7 @@ fn of_all(
     below: &[RelPath],
     span: std::ops::Range<u64>,
     limit: usize,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<WithBefore>, Error> {
     let wanted = |path: &RelPath| {
         below.is_empty()
             || below
@@ -165,7 +165,7 @@ fn of_all(
                 version.candidates = by.candidates;
                 version.formatted = by.formatted;
             }
-            found.push(Found { version, before });
+            found.push(WithBefore { version, before });
         }
         at = oldest;
     }
@@ -174,7 +174,7 @@ fn of_all(
 
 /// Returns the number of lines that a version added and removed; `None` if one
 /// of the contents is not stored.
-fn counted(log: &Reader, one: &Found) -> Option<touchmark_proto::LineCounts> {
+fn counted(log: &Reader, one: &WithBefore) -> Option<touchmark_proto::LineCounts> {
     let content = |hash: Option<Hash>| match hash {
         None => Some([].into()),
         Some(hash) => log.content(&hash).ok().flatten(),

@@ -31,14 +31,14 @@ pub(super) fn whole(n: u64) -> Named {
 pub(crate) struct Kept {
     file: PathBuf,
     durable: bool,
-    state: Mutex<State>,
+    state: Mutex<KeptState>,
     /// What is known of the commits.
     pub(super) known: Arc<Mutex<Known>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct State {
+struct KeptState {
     /// The lines that were kept, by file.
     lines: BTreeMap<RelPath, BTreeSet<Named>>,
     /// Files of which nothing was left in the queue, each with the state in
@@ -216,7 +216,7 @@ impl Kept {
         replace_private(&self.file, &bytes, self.durable)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

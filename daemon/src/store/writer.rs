@@ -41,7 +41,7 @@ const GROUP: usize = 4_096;
 const SHORT: usize = 64;
 
 /// One row of `fact`, the same for every attempt to write it.
-struct Row {
+struct FactRow {
     n: u64,
     time: u64,
     kind: i64,
@@ -51,7 +51,7 @@ struct Row {
     note: Option<Note>,
 }
 
-impl From<Record> for Row {
+impl From<Record> for FactRow {
     fn from(record: Record) -> Self {
         let Record { n, time, fact } = record;
         let (kind, path) = schema::row_of(&fact);
@@ -68,7 +68,7 @@ impl From<Record> for Row {
     }
 }
 
-impl Row {
+impl FactRow {
     /// Returns the record that this row was made from.
     fn record(&self) -> Option<Record> {
         let body = seal::open(self.n, self.time, &self.body)?;
@@ -99,7 +99,7 @@ pub(super) struct Writer {
     chores: Chores,
     nudge: Nudge,
     /// Facts that are not stored yet, in their order.
-    backlog: Vec<Row>,
+    backlog: Vec<FactRow>,
     /// The same facts for lookups, while commits fail.
     unstored: Arc<Unstored>,
     trouble: Option<Trouble>,
@@ -171,7 +171,7 @@ impl Writer {
         if self.trouble.is_some() {
             let last = self.unstored.last();
             let fresh = self.backlog.iter().filter(|row| row.n > last);
-            self.unstored.extend(fresh.filter_map(Row::record));
+            self.unstored.extend(fresh.filter_map(FactRow::record));
         }
         for turn in turns {
             report(match &self.trouble {
@@ -366,11 +366,16 @@ fn wait(messages: &Receiver<Message>, patience: Option<Duration>) -> Option<Mess
     }
 }
 
-fn queue(backlog: &mut Vec<Row>, turns: &mut Vec<Turn>, number: u64, records: Vec<Record>) -> bool {
+fn queue(
+    backlog: &mut Vec<FactRow>,
+    turns: &mut Vec<Turn>,
+    number: u64,
+    records: Vec<Record>,
+) -> bool {
     turns.push(Turn {
         number,
         empty: records.is_empty(),
     });
-    backlog.extend(records.into_iter().map(Row::from));
+    backlog.extend(records.into_iter().map(FactRow::from));
     false
 }

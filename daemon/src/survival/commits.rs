@@ -19,7 +19,7 @@ use crate::git::{Limits, Objects, WorkTree};
 
 /// A version, as far as it matters here.
 #[derive(Clone, Debug)]
-struct Row {
+struct OwnVersion {
     n: u64,
     time: Millis,
     hash: Option<Hash>,
@@ -80,7 +80,7 @@ impl Look {
 /// The versions that wait for a commit, among all versions of their names.
 struct Waiting {
     /// The versions of each name, oldest first.
-    rows: BTreeMap<RelPath, Vec<Row>>,
+    rows: BTreeMap<RelPath, Vec<OwnVersion>>,
     /// The names from which files were renamed: the new name, and the number
     /// and time of the version.
     renames: HashMap<RelPath, Vec<(RelPath, u64, Millis)>>,
@@ -88,7 +88,7 @@ struct Waiting {
 
 impl Waiting {
     fn of(records: &[Record]) -> Self {
-        let mut rows: BTreeMap<RelPath, Vec<Row>> = BTreeMap::new();
+        let mut rows: BTreeMap<RelPath, Vec<OwnVersion>> = BTreeMap::new();
         let mut renames: HashMap<RelPath, Vec<(RelPath, u64, Millis)>> = HashMap::new();
         for record in records {
             let Fact::Version(fact) = &record.fact else {
@@ -102,7 +102,7 @@ impl Waiting {
                 }
                 continue;
             }
-            own.push(Row {
+            own.push(OwnVersion {
                 n: record.n,
                 time: record.time,
                 hash: fact.held.hash,
@@ -212,7 +212,7 @@ impl Waiting {
 
     /// Returns the name that the file of a name has at a moment, and its
     /// versions under both names.
-    fn at(&self, path: &RelPath, end: Millis) -> (RelPath, Vec<Row>) {
+    fn at(&self, path: &RelPath, end: Millis) -> (RelPath, Vec<OwnVersion>) {
         let mut name = path.clone();
         let mut all = self.rows.get(path).cloned().unwrap_or_default();
         for _ in 0..8 {
@@ -228,7 +228,7 @@ impl Waiting {
             all.retain(|row| row.n < *n && row.hash.is_some());
             let later = self.rows.get(to).into_iter().flatten();
             // Versions under the other name are asked for under that name.
-            all.extend(later.filter(|row| row.n >= *n).map(|row| Row {
+            all.extend(later.filter(|row| row.n >= *n).map(|row| OwnVersion {
                 waits: false,
                 ..row.clone()
             }));

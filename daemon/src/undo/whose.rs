@@ -41,7 +41,7 @@ pub(super) struct Chosen {
 
 /// The properties of a version by which a request can select it.
 #[derive(Clone, Debug)]
-struct Row {
+struct Undoable {
     n: u64,
     path: RelPath,
     author: Author,
@@ -102,7 +102,7 @@ impl Chosen {
             .as_ref()
             .map(|paths| paths.iter().map(|path| undoer.place(path)).collect())
             .transpose()?;
-        let is_meant = |row: &Row| {
+        let is_meant = |row: &Undoable| {
             let by_session = ask
                 .session
                 .as_ref()
@@ -124,7 +124,7 @@ impl Chosen {
                     .as_ref()
                     .is_none_or(|below| below.iter().any(|path| is_below(&row.path, path)))
         };
-        let mut meant: Vec<Row> = all.into_iter().filter(is_meant).collect();
+        let mut meant: Vec<Undoable> = all.into_iter().filter(is_meant).collect();
         if ask.last {
             meant = last(meant);
         }
@@ -236,7 +236,7 @@ pub(crate) fn is_below(path: &RelPath, directory: &RelPath) -> bool {
 
 /// Returns the versions of the newest edit or command among `rows`. If the
 /// newest version belongs to neither, returns that version alone.
-fn last(mut rows: Vec<Row>) -> Vec<Row> {
+fn last(mut rows: Vec<Undoable>) -> Vec<Undoable> {
     let Some(newest) = rows.iter().max_by_key(|row| row.n).cloned() else {
         return rows;
     };
@@ -312,7 +312,7 @@ async fn version(undoer: &Undoer, path: &ClientPath, at: &str) -> Result<u64, Er
 }
 
 /// Returns all versions in the log, each with its newest amendment applied.
-async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
+async fn rows(undoer: &Undoer) -> Result<Vec<Undoable>, Error> {
     let log = Arc::clone(&undoer.log);
     let read = tokio::task::spawn_blocking(move || {
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -323,7 +323,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
     let records = read
         .await
         .map_err(|error| Error::new(ErrorCode::InternalError, error.to_string()))??;
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<Undoable> = Vec::new();
     let mut places: HashMap<u64, usize> = HashMap::new();
     for record in records {
         let fact = match record.fact {
@@ -335,7 +335,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
                 session,
                 ..
             } => {
-                rows.push(Row {
+                rows.push(Undoable {
                     n: record.n,
                     path,
                     author: session.map_or(Author::USER, Author::agent),
@@ -348,7 +348,7 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Row>, Error> {
             _ => continue,
         };
         let claims = matches!(fact.evidence, Evidence::Declared | Evidence::Marked);
-        let row = Row {
+        let row = Undoable {
             n: fact.amends.unwrap_or(record.n),
             path: fact.path,
             author: fact.author,

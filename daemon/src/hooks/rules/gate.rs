@@ -60,8 +60,8 @@ pub(super) async fn weigh(
             status,
         };
         match file.weigh(change).await {
-            Some(Found::Passes(seen)) => passing.push((file, seen)),
-            Some(Found::Denied(text, shown)) => {
+            Some(Judgement::Passes(seen)) => passing.push((file, seen)),
+            Some(Judgement::Denied(text, shown)) => {
                 return Weighed::Denied(Box::new(file.denied(text, shown)));
             }
             None => return Weighed::Unsure,
@@ -112,7 +112,7 @@ pub(super) async fn replaces_unread(
             path,
             status,
         };
-        if let Some(Found::Denied(text, shown)) = file.weigh(change).await {
+        if let Some(Judgement::Denied(text, shown)) = file.weigh(change).await {
             daemon.memory.shown(session, &file.path);
             // The engine counts the other refusals: those of `edit/begin`.
             daemon.cx.inside.record(vec![Fact::Refused {
@@ -134,7 +134,7 @@ struct File<'a> {
     status: FileState,
 }
 
-enum Found {
+enum Judgement {
     Passes(Seen),
     Denied(String, Option<(Hash, Vec<LineRange>)>),
 }
@@ -154,7 +154,7 @@ struct Seen {
 }
 
 impl File<'_> {
-    async fn weigh(&self, change: &Change) -> Option<Found> {
+    async fn weigh(&self, change: &Change) -> Option<Judgement> {
         let (hash, now) = self.daemon.bytes(&self.path).await?;
         // A tool that keeps the form of the file, or one that does not, destroys
         // no line by that.
@@ -185,7 +185,7 @@ impl File<'_> {
         seen: Hash,
         change: &Change,
         edit: Option<Edit>,
-    ) -> Option<Found> {
+    ) -> Option<Judgement> {
         // Secrets are not shown to a session that has not requested them
         // (SEC-3).
         let old = self.daemon.content(seen).await?;
@@ -210,12 +210,12 @@ impl File<'_> {
         let Some(edit) = edit.filter(|edit| !destroys(edit)) else {
             let counts = self.daemon.lines(seen, hash).await;
             let text = notice::would_destroy(&self.status, counts, &shown, can_repeat);
-            return Some(Found::Denied(text, Some((hash, shown.lines))));
+            return Some(Judgement::Denied(text, Some((hash, shown.lines))));
         };
         let news = notice::changed_elsewhere(&self.status, &shown);
         let news = Some(news).filter(|_| !changed.is_empty());
         let touched = destroys::touched(&edit.hunks, self.status.line_count);
-        Some(Found::Passes(Seen {
+        Some(Judgement::Passes(Seen {
             hash,
             lines: [shown.lines, touched].concat(),
             news,
@@ -228,10 +228,10 @@ impl File<'_> {
         text: &str,
         change: &Change,
         edit: Vec<Hunk>,
-    ) -> Option<Found> {
+    ) -> Option<Judgement> {
         if change.names_lines() || edit.is_empty() {
             self.daemon.memory.edits_unread(self.session, &self.path);
-            return Some(Found::Passes(Seen {
+            return Some(Judgement::Passes(Seen {
                 hash,
                 lines: destroys::touched(&edit, self.status.line_count),
                 news: None,
@@ -240,7 +240,7 @@ impl File<'_> {
         let shown = self.beginning(hash, text).await;
         let text = notice::not_read(&self.status, shown.as_ref());
         let seen = shown.map(|shown| (hash, shown.lines));
-        Some(Found::Denied(text, seen))
+        Some(Judgement::Denied(text, seen))
     }
 
     /// Returns the first lines of a file. `None` for a secret (SEC-3), which is
