@@ -218,6 +218,25 @@ fn a_file_named_in_a_prompt_is_a_mention() {
 }
 
 #[test]
+fn a_file_named_in_a_prompt_is_read() {
+    let world = world();
+    world.file("b.txt", "1\n2\n3\n4\n");
+    let mut talk = Talk::new(&world, AGENT, "s");
+    talk.start().nothing();
+    talk.prompt("p1", "change @a.txt like @b.txt#L2-3 please")
+        .nothing();
+    assert_eq!(world.session("s").state("a.txt"), "fresh");
+    user::replace(&world.path("a.txt"), "one by hand\n");
+    let (_, heard) = talk.before_edit("a.txt", "one", "ONE");
+    let reason = heard.denied();
+    assert!(reason.contains("1: one by hand"), "{reason}");
+    // The other lines of the second file were not shown.
+    let (_, heard) = talk.before_write("b.txt", "new\n");
+    let reason = heard.denied();
+    assert!(reason.contains("2 lines"), "{reason}");
+}
+
+#[test]
 fn a_prompt_is_a_checkpoint_and_a_warning_is_told_once() {
     let world = world();
     let mut talk = Talk::new(&world, AGENT, "s");

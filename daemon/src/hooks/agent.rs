@@ -58,6 +58,9 @@ pub struct Agent {
     output_in_text: bool,
     /// Whether a hook can make the agent ask its user.
     pub(crate) asks: bool,
+    /// Whether `@path` in a prompt puts the file's text into the context,
+    /// without an event of its own.
+    pub(crate) attaches: bool,
     /// Whether a hook can replace a tool's output.
     replaces: bool,
     /// Whether it was observed that each of its commands leads a session of the
@@ -300,6 +303,7 @@ const BASE: Agent = Agent {
     told_with: None,
     output_in_text: false,
     asks: false,
+    attaches: false,
     replaces: false,
     leads_sessions: false,
     ends_unreported: false,

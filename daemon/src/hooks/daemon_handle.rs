@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) unsaved: Unsaved,
     /// `worktrees.notice`.
     pub(crate) worktrees: bool,
+    /// Whether `@path` in a prompt puts the file's text into the context.
+    pub(crate) attaches: bool,
 }
 
 /// The access of one hook event to the loop and to the state of all hooks.
@@ -64,6 +66,7 @@ impl DaemonHandle {
             gate: cx.config.gate,
             unsaved: cx.config.unsaved,
             worktrees: cx.config.worktrees_notice,
+            attaches: false,
         };
         Self {
             arrived: Arc::new(Mutex::new(cx.standing.clone())),

@@ -59,7 +59,7 @@ impl Texts<'_> {
 }
 
 /// Returns the differences without those whose new lines a model quotes in full.
-/// It knows these lines, wherever it has them from.
+/// It has seen these lines, wherever it has them from.
 pub(super) fn unquoted(changed: Vec<Hunk>, text: &str, quotes: &[&str]) -> Vec<Hunk> {
     let quoted: BTreeSet<&str> = quotes.iter().flat_map(|quote| quote.lines()).collect();
     let lines: Vec<&str> = text.lines().collect();

@@ -95,6 +95,7 @@ pub(crate) async fn answer(
 ) -> Answered {
     let agent = hook.speaker(&input);
     daemon.settings.gate = daemon.cx.config.gate(agent.name);
+    daemon.settings.attaches = agent.attaches;
     if !agent.asks {
         daemon.settings.unsaved = daemon.settings.unsaved.min(Unsaved::Deny);
     }

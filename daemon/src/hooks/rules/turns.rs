@@ -9,7 +9,7 @@ use touchmark_proto::checkpoints::{CheckpointCreate, CheckpointDelete};
 use touchmark_proto::files::FileMention;
 use touchmark_proto::models::ModelRecord;
 use touchmark_proto::tasks::{Task, TaskList, TaskRemove, TaskSave, TaskType};
-use touchmark_proto::{Millis, SessionId};
+use touchmark_proto::{LineRange, Millis, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Background, Model};
@@ -26,6 +26,9 @@ const MENTIONS: usize = 20;
 
 /// The text before the input of a read that opencode makes for a prompt.
 const ATTACHED: &str = "Called the Read tool with the following input:";
+
+/// The maximum number of lines of a file that an agent attaches to a prompt.
+const ATTACHED_LINES: u32 = 2_000;
 
 /// The maximum number of tasks in one event.
 const TASKS: usize = 50;
@@ -74,12 +77,19 @@ pub(super) async fn mentions(
 ) {
     let text = shown::plain(prompt);
     for named in mentioned(prompt).into_iter().chain(attached(prompt)) {
+        // `@a.rs#L10-20` names lines of the file.
+        let (named, range) = match named.split_once("#L") {
+            Some((name, range)) => (name.to_owned(), lines(range)),
+            None => (named, None),
+        };
+        let range = range.filter(|_| daemon.settings.attaches);
         let Some(path) = daemon.place(cwd, &named).await else {
             continue;
         };
         if reads::look(daemon, session, &path).await.is_none() {
             continue;
         }
+        let mut hash = None;
         if let Some((file, held)) = prints::content(daemon, &path).await {
             let names = [named];
             let file_shown = File {
@@ -87,17 +97,39 @@ pub(super) async fn mentions(
                 text: &held,
             };
             let ranges = shown::shown(&text, &[file_shown], 1).concat();
-            if !ranges.is_empty() {
+            let (start, end) = (1, ATTACHED_LINES);
+            let ranges = match range {
+                Some(range) if ranges.is_empty() => vec![range],
+                None if ranges.is_empty() && daemon.settings.attaches => {
+                    // All of it, unless it is longer.
+                    hash = Some(file.hash).filter(|_| file.lines <= end);
+                    vec![LineRange { start, end }]
+                }
+                _ => ranges,
+            };
+            if !ranges.is_empty() && hash.is_none() {
                 prints::record(daemon, session, &file, ranges).await;
                 continue;
             }
         }
-        let mention = FileMention::new(session.clone(), path);
+        let mention = FileMention {
+            hash,
+            ..FileMention::new(session.clone(), path)
+        };
         let _not_a_file = daemon.ask(mention).await;
     }
 }
 
-/// Returns the paths after an `@` that begins a word.
+/// Reads `10` or `10-20` (Claude Code writes `L10-20` and `L10-L20`).
+fn lines(range: &str) -> Option<LineRange> {
+    let (start, end) = range.split_once('-').unwrap_or((range, range));
+    let start = start.parse().ok().filter(|start| *start > 0)?;
+    let end = end.trim_start_matches('L').parse().ok()?;
+    (start <= end).then_some(LineRange { start, end })
+}
+
+/// Returns the paths after an `@` that begins a word, with the lines that they
+/// name.
 fn mentioned(prompt: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -117,8 +149,6 @@ fn mentioned(prompt: &str) -> Vec<String> {
                 ])
             }
         };
-        // `@a.rs#L10-20` names lines of the file.
-        let named = named.split("#L").next().unwrap_or_default();
         if !named.is_empty() && named.len() <= 4_096 && !found.iter().any(|known| known == named) {
             found.push(named.to_owned());
         }

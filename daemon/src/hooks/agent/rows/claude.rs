@@ -61,6 +61,7 @@ pub(super) static ROW: Agent = Agent {
         KillShell LS LSP NotebookRead Skill Task TaskOutput TaskStop TodoWrite \
         ToolSearch WebFetch WebSearch",
     asks: true,
+    attaches: true,
     replaces: true,
     leads_sessions: true,
     ..BASE

@@ -1,9 +1,8 @@
 //! VS Code's agent and Copilot CLI: from code.visualstudio.com/docs (agent
-//! hooks) and docs.github.com (Copilot CLI's hooks); neither was tried
-//! (docs/agents/more.md). Both read one file. Copilot CLI accepts no text for
-//! the model after a tool; it puts the tool's result into `tool_result`.
-//!
-//! With these event names Copilot CLI sends what VS Code sends.
+//! hooks) and docs.github.com (Copilot CLI's hooks). Both read one file. Of
+//! Copilot CLI, the payloads of 1.0.102 are played; VS Code's agent was not
+//! tried (docs/agents/more.md). Copilot CLI accepts no text for the model after
+//! a tool; it puts the tool's result into `tool_result`.
 
 use super::*;
 
@@ -55,13 +54,18 @@ pub(super) static ROW: Agent = Agent {
         ("edit_notebook_file", Rewrite),
         ("apply_patch", Patch),
         ("run_in_terminal", Shell),
-        // Copilot CLI
+        // Copilot CLI 1.0.102, with these event names: Claude Code's names, and
+        // its own arguments. With its own event names, its own names.
+        ("Read", READ_ALL),
+        ("Write", Whole),
+        ("Edit", Replace),
+        ("Bash", Shell),
         ("view", READ_ALL),
         ("create", Whole),
         ("edit", Replace),
         ("bash", Shell),
     ],
-    other_tools: "ask_user create_directory fetch_webpage file_search get_changed_files \
+    other_tools: "Glob Grep Task WebFetch ask_user create_directory fetch_webpage file_search get_changed_files \
         get_errors get_terminal_output glob grep grep_search list_dir \
         manage_todo_list powershell run_notebook_cell runSubagent \
         semantic_search task view_image web_fetch",
