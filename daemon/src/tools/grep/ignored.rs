@@ -7,40 +7,54 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::Override;
 use ignore::types::Types;
-use ignore::{DirEntry, Match};
-use rustix::fs::OFlags;
+use ignore::{DirEntry, Match, WalkBuilder};
 use touchmark_engine::patterns;
 use touchmark_proto::trust::Trust;
 
 use super::GIT;
 use crate::content::{Opened, Root};
 use crate::links::relative;
-use crate::system::open::patient;
+use crate::system::open::regular;
 
 /// The maximum size of an ignore file that counts, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The maximum number of patterns of one directory and those above it together:
 /// each of them is compiled.
-pub(crate) const MOST_PATTERNS: usize = 20_000;
+const MOST_PATTERNS: usize = 20_000;
+
+/// The maximum number of patterns of all directories of a workspace together.
+const MOST_IN_ALL: usize = 50_000;
 
 /// Which entries a search examines.
 pub(super) struct Ignored {
     files: Files,
     globs: Override,
     types: Types,
+    /// Whether hidden entries are examined, too.
+    hidden: bool,
     /// The user's own ignore file, which applies to every repository.
     everywhere: Gitignore,
     /// The directories from the outermost to the current one. A walk finishes
     /// one directory before it enters the next.
     directories: Mutex<Vec<Directory>>,
+    /// The number of patterns that were compiled for this walk.
+    compiled: AtomicUsize,
+}
+
+/// Returns how many patterns may be compiled for a directory. `above` is the
+/// number of those above it, `all` that of all directories.
+pub(crate) fn patterns_left(above: usize, all: usize) -> usize {
+    let left = MOST_IN_ALL.saturating_sub(all);
+    MOST_PATTERNS.saturating_sub(above).min(left)
 }
 
 /// The ignore files of one directory.
@@ -58,7 +72,27 @@ struct Directory {
     patterns: usize,
 }
 
+/// Returns a walk over what is in a directory and no ignore file leaves out.
+/// Those count that are in it, or above it up to `root`, or are the user's own.
+/// `hidden`: entries count, too, whose names begin with a dot.
+pub(crate) fn unignored(below: &Path, root: &Path, hidden: bool, trust: Trust) -> WalkBuilder {
+    let ignored = Ignored {
+        hidden,
+        ..Ignored::new(root, Override::empty(), Types::empty(), trust)
+    };
+    ignored.walk(below)
+}
+
 impl Ignored {
+    /// Returns a walk over the entries in a directory that must be examined.
+    pub(super) fn walk(self, below: &Path) -> WalkBuilder {
+        let mut walk = WalkBuilder::new(below);
+        walk.standard_filters(false)
+            .follow_links(false)
+            .filter_entry(move |entry| self.keeps(entry));
+        walk
+    }
+
     /// Returns the rules for a workspace.
     pub(super) fn new(root: &Path, globs: Override, types: Types, trust: Trust) -> Self {
         let files = Files {
@@ -68,14 +102,16 @@ impl Ignored {
         Self {
             globs,
             types,
+            hidden: false,
             everywhere: GitignoreBuilder::new(root).build_global().0,
             directories: Mutex::new(around(&files)),
+            compiled: AtomicUsize::new(0),
             files,
         }
     }
 
     /// Returns whether an entry of the walk must be examined.
-    pub(super) fn keeps(&self, entry: &DirEntry) -> bool {
+    fn keeps(&self, entry: &DirEntry) -> bool {
         let path = entry.path();
         if entry.file_name() == GIT {
             return false;
@@ -91,7 +127,7 @@ impl Ignored {
             return false;
         }
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        ignored.is_whitelist() || typed.is_whitelist() || !hidden
+        ignored.is_whitelist() || typed.is_whitelist() || !hidden || self.hidden
     }
 
     fn ignored(&self, path: &Path, is_directory: bool) -> Match<()> {
@@ -141,8 +177,10 @@ impl Ignored {
         let mut path = from;
         for name in rest {
             path.push(name);
-            let left = left(directories);
-            directories.push(Directory::read(&path, left, &self.files));
+            let left = left(directories, self.compiled.load(Relaxed));
+            let directory = Directory::read(&path, left, &self.files);
+            self.compiled.fetch_add(directory.patterns, Relaxed);
+            directories.push(directory);
         }
     }
 }
@@ -158,15 +196,15 @@ fn around(files: &Files) -> Vec<Directory> {
     above.reverse();
     let mut directories = Vec::new();
     for path in above.into_iter().chain([root]) {
-        let left = left(&directories);
+        let left = left(&directories, 0);
         directories.push(Directory::read(path, left, files));
     }
     directories
 }
 
-fn left(directories: &[Directory]) -> usize {
-    let used: usize = directories.iter().map(|directory| directory.patterns).sum();
-    MOST_PATTERNS.saturating_sub(used)
+fn left(directories: &[Directory], all: usize) -> usize {
+    let above = directories.iter().map(|directory| directory.patterns);
+    patterns_left(above.sum(), all)
 }
 
 impl Directory {
@@ -217,14 +255,13 @@ pub(crate) fn compile(
     let lines = text
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let mut count = 0;
+    let count = lines.clone().count();
+    if count > *left {
+        return Err(io::Error::other(format!(
+            "more than {MOST_PATTERNS} patterns, with those above, or {MOST_IN_ALL} in all"
+        )));
+    }
     for line in lines {
-        count += 1;
-        if count > *left {
-            return Err(io::Error::other(format!(
-                "more than {MOST_PATTERNS} patterns, with those above"
-            )));
-        }
         // A line that is no pattern has no effect, as for git.
         if patterns::check(line).is_ok() {
             let _no_pattern = rules.add_line(Some(file.to_owned()), line);
@@ -287,13 +324,8 @@ fn file(opened: Opened) -> io::Result<Option<File>> {
 
 /// Opens a file above the workspace, where no link is followed.
 fn itself(path: &Path) -> io::Result<Option<File>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = patient()
-        .custom_flags(flags.bits().cast_signed())
-        .read(true)
-        .open(path);
-    match opened {
-        Ok(file) => Ok(Some(file)),
+    match regular(path) {
+        Ok((file, _)) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
