@@ -12,7 +12,7 @@ use touchmark_engine::patterns::Patterns;
 use touchmark_proto::trust::Trust;
 use touchmark_proto::{RelPath, native};
 
-use crate::tools::{Files, GIT, compile, patterns_left};
+use crate::tools::{Files, GIT, MOST_PATTERNS, compile};
 
 /// The rules of all directories.
 pub(super) struct Everywhere {
@@ -34,8 +34,6 @@ pub(super) struct Rules {
     /// It is the top of a repository: ignore files above it do not count.
     is_top: bool,
     _own: Counted,
-    /// The number of patterns of this directory and those above it.
-    patterns: usize,
 }
 
 /// Patterns in memory. They count until this is dropped.
@@ -85,8 +83,7 @@ impl Everywhere {
         above: Option<Arc<Rules>>,
         is_top: bool,
     ) -> Arc<Rules> {
-        let before = above.as_ref().map_or(0, |above| above.patterns);
-        let most = patterns_left(before, self.all.load(Relaxed));
+        let most = MOST_PATTERNS.saturating_sub(self.all.load(Relaxed));
         let mut left = most;
         let mut read = |name: &str| {
             let file = directory.join(name);
@@ -115,7 +112,6 @@ impl Everywhere {
                 all: Arc::clone(&self.all),
                 count,
             },
-            patterns: before + count,
         })
     }
 

@@ -27,12 +27,9 @@ use crate::system::open::regular;
 /// The maximum size of an ignore file that counts, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The maximum number of patterns of one directory and those above it together:
+/// The maximum number of patterns of all directories of a workspace together:
 /// each of them is compiled.
-const MOST_PATTERNS: usize = 20_000;
-
-/// The maximum number of patterns of all directories of a workspace together.
-const MOST_IN_ALL: usize = 50_000;
+pub(crate) const MOST_PATTERNS: usize = 20_000;
 
 /// Which entries a search examines.
 pub(super) struct Ignored {
@@ -46,15 +43,8 @@ pub(super) struct Ignored {
     /// The directories from the outermost to the current one. A walk finishes
     /// one directory before it enters the next.
     directories: Mutex<Vec<Directory>>,
-    /// The number of patterns that were compiled for this walk.
-    compiled: AtomicUsize,
-}
-
-/// Returns how many patterns may be compiled for a directory. `above` is the
-/// number of those above it, `all` that of all directories.
-pub(crate) fn patterns_left(above: usize, all: usize) -> usize {
-    let left = MOST_IN_ALL.saturating_sub(all);
-    MOST_PATTERNS.saturating_sub(above).min(left)
+    /// How many patterns may still be compiled.
+    left: AtomicUsize,
 }
 
 /// The ignore files of one directory.
@@ -69,7 +59,6 @@ struct Directory {
     /// Whether it is a repository's top: git's ignore files above it do not
     /// count.
     is_top: bool,
-    patterns: usize,
 }
 
 /// Returns a walk over what is in a directory and no ignore file leaves out.
@@ -99,13 +88,14 @@ impl Ignored {
             root: root.to_owned(),
             trust,
         };
+        let mut left = MOST_PATTERNS;
         Self {
             globs,
             types,
             hidden: false,
             everywhere: GitignoreBuilder::new(root).build_global().0,
-            directories: Mutex::new(around(&files)),
-            compiled: AtomicUsize::new(0),
+            directories: Mutex::new(around(&files, &mut left)),
+            left: AtomicUsize::new(left),
             files,
         }
     }
@@ -177,17 +167,17 @@ impl Ignored {
         let mut path = from;
         for name in rest {
             path.push(name);
-            let left = left(directories, self.compiled.load(Relaxed));
-            let directory = Directory::read(&path, left, &self.files);
-            self.compiled.fetch_add(directory.patterns, Relaxed);
-            directories.push(directory);
+            // Only who has locked the directories changes it.
+            let mut left = self.left.load(Relaxed);
+            directories.push(Directory::read(&path, &mut left, &self.files));
+            self.left.store(left, Relaxed);
         }
     }
 }
 
 /// Returns the workspace's directory, preceded by those above it up to the top
 /// of its repository. Without a repository nothing above the workspace counts.
-fn around(files: &Files) -> Vec<Directory> {
+fn around(files: &Files, left: &mut usize) -> Vec<Directory> {
     let root = files.root.as_path();
     let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
     let top = root.ancestors().find(is_top).unwrap_or(root);
@@ -196,26 +186,19 @@ fn around(files: &Files) -> Vec<Directory> {
     above.reverse();
     let mut directories = Vec::new();
     for path in above.into_iter().chain([root]) {
-        let left = left(&directories, 0);
         directories.push(Directory::read(path, left, files));
     }
     directories
 }
 
-fn left(directories: &[Directory], all: usize) -> usize {
-    let above = directories.iter().map(|directory| directory.patterns);
-    patterns_left(above.sum(), all)
-}
-
 impl Directory {
-    fn read(path: &Path, mut left: usize, files: &Files) -> Self {
-        let before = left;
+    fn read(path: &Path, left: &mut usize, files: &Files) -> Self {
         let mut rules = |name: &str| {
             let file = path.join(name);
             files
                 .text(&file)
                 .and_then(|text| match text {
-                    Some(text) => compile(path, &file, &text, &mut left),
+                    Some(text) => compile(path, &file, &text, left),
                     None => Ok(Gitignore::empty()),
                 })
                 .unwrap_or_else(|error| {
@@ -235,7 +218,6 @@ impl Directory {
             git,
             exclude,
             is_top,
-            patterns: before - left,
         }
     }
 }
@@ -258,7 +240,7 @@ pub(crate) fn compile(
     let count = lines.clone().count();
     if count > *left {
         return Err(io::Error::other(format!(
-            "more than {MOST_PATTERNS} patterns, with those above, or {MOST_IN_ALL} in all"
+            "more than {MOST_PATTERNS} patterns, with those of other directories"
         )));
     }
     for line in lines {
