@@ -23,7 +23,7 @@ const MOST_ENTRIES: usize = 1 << 20;
 const MOST_NAMES: usize = 64 << 20;
 
 /// The most bytes of all indexes in memory from which on no other is read.
-const MOST_HELD: u64 = 256 << 20;
+const MOST_HELD: u64 = 192 << 20;
 
 /// The longest name, in bytes: the system's limit.
 const LONGEST: usize = 4_096;

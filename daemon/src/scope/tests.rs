@@ -43,7 +43,7 @@ fn settings(root: &Path) -> Settings {
 #[test]
 fn patterns_are_limited_in_all_directories_together() {
     let world = tempfile::tempdir().unwrap();
-    let rules: String = (0..9_000).map(|n| format!("{n}\n")).collect();
+    let rules: String = (0..4_500).map(|n| format!("{n}\n")).collect();
     let trust = trust(world.path());
     let all = Everywhere::new(world.path(), trust, Patterns::default());
     let rules_of = |name: &str| {

@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The maximum number of patterns of all directories of a workspace together:
 /// each of them is compiled.
-pub(crate) const MOST_PATTERNS: usize = 20_000;
+pub(crate) const MOST_PATTERNS: usize = 10_000;
 
 /// Which entries a search examines.
 pub(super) struct Ignored {
