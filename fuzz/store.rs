@@ -189,7 +189,7 @@ fn check(directory: &Path, done: &Done) {
     let opened = match open(&quiet(directory), |_| ()) {
         Ok(opened) => opened,
         // The version of the schema was changed, and nothing else is wrong.
-        Err(StoreError::Newer { .. }) => return,
+        Err(StoreError::Incompatible { .. }) => return,
         Err(error) => panic!("{error}"),
     };
     assert_eq!(opened.refused, None);

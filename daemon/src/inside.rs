@@ -7,6 +7,7 @@ use touchmark_engine::session_memory::Note;
 use touchmark_engine::{Fact, Input, State};
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Method, Millis, Reply, Request, SessionId};
 
+use crate::content::Met;
 use crate::event::{Event, Look};
 
 /// A client of the event loop inside the daemon.
@@ -81,6 +82,12 @@ impl Inside {
         if !facts.is_empty() {
             self.feed(Input::Outcome(facts));
         }
+    }
+
+    /// Passes a content that is to be stored, or the hash of one that must not
+    /// be.
+    pub(crate) fn keep(&self, met: Met) {
+        let _loop_has_ended = self.events.send(Event::Met(vec![met]));
     }
 
     /// Returns what `look` finds in the engine's state; `None` once the loop has

@@ -342,7 +342,7 @@ impl Daemon {
             Event::Store(event) => self.stored(event),
             Event::Disconnected(connection) => {
                 if self.clients.disconnected(connection) {
-                    self.engine.set_heard(false);
+                    self.engine.set_subscribed(false);
                 }
                 self.parts.searches.disconnect(connection);
                 if self.fleet.disconnected(connection) {

@@ -19,7 +19,7 @@ use crate::tracker::files::Files;
 use crate::tracker::turn::Turn;
 use crate::unsaved::Unsaved;
 use crate::view::View;
-use crate::view::spoken::Spoken;
+use crate::view::names_used::NamesUsed;
 
 /// The part of the engine that most handlers need.
 #[derive(Clone, Debug)]
@@ -32,10 +32,10 @@ pub(crate) struct Base {
     pub timers: BTreeSet<(Millis, Timer)>,
     pub counts: Counts,
     /// At least one subscriber is connected.
-    pub heard: bool,
+    pub subscribed: bool,
     pub unsaved: Unsaved,
     /// The names that the answer to the current request uses.
-    pub spoken: Spoken,
+    pub names_used: NamesUsed,
 }
 
 impl Base {
@@ -50,9 +50,9 @@ impl Base {
             out: Vec::new(),
             timers: BTreeSet::new(),
             counts: Counts::default(),
-            heard: true,
+            subscribed: true,
             unsaved: Unsaved::default(),
-            spoken: Spoken::default(),
+            names_used: NamesUsed::default(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Base {
             config: &self.config,
             now: self.now,
             unsaved: &self.unsaved,
-            spoken: &self.spoken,
+            names_used: &self.names_used,
         }
     }
 
@@ -121,11 +121,11 @@ impl Base {
         mut happening: Happening,
         lines: Option<(Option<Hash>, Option<Hash>)>,
     ) {
-        if !self.heard {
+        if !self.subscribed {
             return;
         }
         if !self.state.names.is_empty() {
-            Spoken::happening(&self.state, &mut happening);
+            NamesUsed::happening(&self.state, &mut happening);
         }
         self.state.label_happening(&mut happening);
         self.out.push(Effect::Publish(Notice {
@@ -148,15 +148,15 @@ impl Base {
             }
             _ => return Vec::new(),
         };
-        if self.spoken.named.is_empty() || self.spoken.session.as_ref() != Some(session) {
+        if self.names_used.named.is_empty() || self.names_used.session.as_ref() != Some(session) {
             return Vec::new();
         }
         let mut facts = Vec::new();
         for file in files {
-            let Some(name) = self.spoken.named.get(file) else {
+            let Some(name) = self.names_used.named.get(file) else {
                 continue;
             };
-            if self.state.names.spoken(session, file) != name {
+            if self.state.names.last_used(session, file) != name {
                 self.tracker.ways.aliases.remove(name);
                 facts.push(Fact::NameUsed {
                     session: session.clone(),

@@ -34,7 +34,7 @@ pub(crate) fn read_path(text: &str) -> Result<RelPath, Error> {
 
 /// Encodes how far changes were reported to a session: up to this clock, of
 /// these paths, or of all if `None`.
-pub(crate) fn write_told(clock: Clock, only: Option<&[RelPath]>) -> String {
+pub(crate) fn write_reported(clock: Clock, only: Option<&[RelPath]>) -> String {
     let mut cursor = clock.to_string();
     for path in only.into_iter().flatten() {
         cursor.push(';');
@@ -46,8 +46,8 @@ pub(crate) fn write_told(clock: Clock, only: Option<&[RelPath]>) -> String {
     cursor
 }
 
-/// Decodes the cursor that [`write_told`] has encoded.
-pub(crate) fn read_told(text: &str) -> Result<(Clock, Option<Vec<RelPath>>), Error> {
+/// Decodes the cursor that [`write_reported`] has encoded.
+pub(crate) fn read_reported(text: &str) -> Result<(Clock, Option<Vec<RelPath>>), Error> {
     let mut parts = text.split(';');
     let clock = parts
         .next()
@@ -73,11 +73,11 @@ mod tests {
         let clock = Clock { epoch: 7, n: 9 };
         let path = RelPath::new("a;b/ü\n".as_bytes()).unwrap();
         for only in [None, Some(vec![]), Some(vec![path.clone(), path])] {
-            let text = write_told(clock, only.as_deref());
-            assert_eq!(read_told(&text), Ok((clock, only)));
+            let text = write_reported(clock, only.as_deref());
+            assert_eq!(read_reported(&text), Ok((clock, only)));
         }
         for wrong in ["", "7", "7:9;é", "7:9;0", "7:9;2e2e"] {
-            assert!(read_told(wrong).is_err(), "{wrong}");
+            assert!(read_reported(wrong).is_err(), "{wrong}");
         }
     }
 }

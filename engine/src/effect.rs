@@ -199,7 +199,7 @@ pub enum Recall {
         /// [`spans`](crate::recall::spans).
         earlier: Vec<(RelPath, u64)>,
         /// The name to use in the answer.
-        spoken: RelPath,
+        named: RelPath,
         /// The maximum number of versions in the answer.
         limit: usize,
         /// What the state says about these versions beyond the log.

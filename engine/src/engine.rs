@@ -78,7 +78,7 @@ impl Engine {
         let paths = self.core.base.state.paths.keys().cloned().chain(several);
         let (known, unknown): (BTreeSet<RelPath>, BTreeSet<RelPath>) = paths.partition(|path| {
             !self.core.base.state.names.has_others(path)
-                && self.core.base.tracker.files.watch_vouched(path)
+                && self.core.base.tracker.files.watch_proven(path)
         });
         for path in &unknown {
             self.core.base.turn().watch(path);
@@ -161,7 +161,7 @@ impl Engine {
             Input::Disconnected { connection } => self.disconnected(connection),
             Input::ProcessEnded { pid } => self.core.process_ended(pid),
             Input::Learned { request, learned } => self.learned(request, learned),
-            Input::CommandUnheard { command } => self.core.command_unheard(&command),
+            Input::CommandUnanswered { command } => self.core.command_unanswered(&command),
             Input::CommandBegan { command, time } => self.core.command_began(&command, time),
             Input::CommandNeverRan { command } => self.core.command_never_ran(&command),
             Input::HookUnanswered { session } => self.core.base.count_unanswered(&session),
@@ -213,8 +213,8 @@ impl Engine {
 
     /// Sets whether at least one subscriber receives [`Effect::Publish`].
     /// Without one, no events are built.
-    pub fn set_heard(&mut self, heard: bool) {
-        self.core.base.heard = heard;
+    pub fn set_subscribed(&mut self, subscribed: bool) {
+        self.core.base.subscribed = subscribed;
     }
 
     /// Returns the counters for `status`.

@@ -45,7 +45,7 @@ impl Globs {
     ///
     /// # Errors
     /// The reason why the first invalid glob is invalid.
-    pub fn spoken(
+    pub fn requested(
         patterns: Option<&[String]>,
         root: &[u8],
         case_insensitive: bool,
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn covers(pattern: &str, path: &str) -> bool {
-        let globs = Globs::spoken(Some(&[pattern.into()]), b"/w", false).unwrap();
+        let globs = Globs::requested(Some(&[pattern.into()]), b"/w", false).unwrap();
         Cover::from(globs).covers(&RelPath::new(path.as_bytes()).unwrap())
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn no_globs_cover_everything_and_an_empty_list_nothing() {
         let path = RelPath::new(b"\xff/x").unwrap();
         let scope = |patterns: Option<&[String]>| {
-            Cover::from(Globs::spoken(patterns, b"/w", false).unwrap())
+            Cover::from(Globs::requested(patterns, b"/w", false).unwrap())
         };
         assert!(scope(None).covers(&path));
         assert!(!scope(Some(&[])).covers(&path));
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn wrong_globs_are_refused() {
         for pattern in ["../x", "a/../../b", "/etc/*", "[", "{a"] {
-            let spoken = Globs::spoken(Some(&[pattern.to_owned()]), b"/w", false);
-            assert!(spoken.is_err(), "{pattern}");
+            let globs = Globs::requested(Some(&[pattern.to_owned()]), b"/w", false);
+            assert!(globs.is_err(), "{pattern}");
         }
-        let long = Globs::spoken(Some(&["x".repeat(2000)]), b"/w", false);
+        let long = Globs::requested(Some(&["x".repeat(2000)]), b"/w", false);
         assert!(long.is_err());
     }
 }

@@ -136,7 +136,7 @@ pub enum Input {
     },
     /// The client never received the answer that opened this command window, so
     /// the window ends.
-    CommandUnheard {
+    CommandUnanswered {
         /// The command's name on the wire.
         command: String,
     },

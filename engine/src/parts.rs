@@ -93,12 +93,12 @@ impl Core {
     pub(crate) fn leave(&mut self, request: RequestId, pending: &Pending) {
         self.audits.end(request);
         self.requests.leave(request, pending, &mut self.base.timers);
-        for path in &pending.borrowed {
+        for path in &pending.reads.borrowed {
             if self.base.tracker.give_back(path) {
                 self.unwatch(path);
             }
         }
-        for path in pending.found.keys() {
+        for path in pending.reads.found.keys() {
             self.base.forget_idle(path);
         }
     }

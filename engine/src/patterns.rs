@@ -169,7 +169,7 @@ impl Patterns {
 
     /// Returns whether a line of a search result begins with a matching name
     /// and a colon, so that it shows text from that file.
-    pub fn are_told_by(&self, result: &str) -> bool {
+    pub fn are_shown_in(&self, result: &str) -> bool {
         let names = result.lines().filter_map(|line| line.split_once(':'));
         names
             .map(|(name, _)| name.trim())
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn a_result_tells_of_what_it_found_in_a_secret() {
         let usual = Patterns::new(SECRETS.iter().copied()).unwrap();
-        assert!(usual.are_told_by("src/a.rs:1:x\na/.env:1:TOKEN=x\n"));
-        assert!(!usual.are_told_by("src/a.rs:1:.env\n.env\n"));
+        assert!(usual.are_shown_in("src/a.rs:1:x\na/.env:1:TOKEN=x\n"));
+        assert!(!usual.are_shown_in("src/a.rs:1:.env\n.env\n"));
     }
 
     #[test]

@@ -49,8 +49,8 @@ impl Unsaved {
     /// if none has; else the lines that all editors together change, or
     /// `Some(None)` if one of them has not named its lines.
     pub(crate) fn of(&self, path: &RelPath) -> Option<Option<LineRange>> {
-        let told = self.0.values().filter_map(|own| own.get(path));
-        told.copied().reduce(|one, other| {
+        let unsaved = self.0.values().filter_map(|own| own.get(path));
+        unsaved.copied().reduce(|one, other| {
             let (one, other) = (one?, other?);
             Some(LineRange {
                 start: one.start.min(other.start),

@@ -162,7 +162,8 @@ impl<'a> Talk<'a> {
     /// runs. Returns the answer after the read.
     pub fn read_while(&mut self, path: &str, between: impl FnOnce()) -> Heard {
         let call = self.call();
-        let text = fs::read_to_string(self.world.path(path)).expect("a file to read");
+        let text = fs::read(self.world.path(path)).expect("a file to read");
+        let text = String::from_utf8_lossy(&text);
         self.say(&self.voice.before_read(&call, path)).nothing();
         between();
         self.say(&self.voice.after_read(&call, path, &text))

@@ -79,19 +79,6 @@ impl Logged {
     }
 }
 
-/// A point of a metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    /// The name of the metric.
-    pub name: String,
-    /// The attributes of the point.
-    pub attributes: BTreeMap<String, Value>,
-    /// The sum.
-    pub sum: i64,
-    /// When the sum began, in nanoseconds since 1970.
-    pub since: u64,
-}
-
 #[derive(Default)]
 struct State {
     does: Option<Does>,
@@ -207,15 +194,6 @@ impl Collector {
             }
         }
         joined
-    }
-
-    /// Returns the points of the last metrics that were taken.
-    pub fn points(&self) -> Vec<Point> {
-        let received = self.received();
-        let last = received
-            .iter()
-            .rfind(|received| received.taken && received.path == "/v1/metrics");
-        last.map_or_else(Vec::new, |received| decode::metrics(&received.body))
     }
 
     /// Waits until something is true of the collector.

@@ -537,7 +537,7 @@ fn machine(place: &Path) -> Result<Parts, String> {
     }
     fs::create_dir_all(root.path(GOLDEN)).unwrap();
     for name in STORE {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-v2");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/store-v9");
         fs::copy(golden.join(name), root.path(GOLDEN).join(name)).unwrap();
     }
     // The golden store grows older than any default keeps things.

@@ -234,10 +234,7 @@ fn compare(line: &mut Line, places: &mut [Place]) {
             assert_eq!(counts["lost"], 0);
             break;
         }
-        assert!(
-            Instant::now() < end,
-            "the metrics do not arrive: {counts:?}"
-        );
+        assert!(Instant::now() < end, "records are missing: {counts:?}");
         pause(200);
     }
 
@@ -396,12 +393,7 @@ fn a_daemon_at_rest_costs_nothing_more() {
             agent.sync();
         }
     }
-    // The last request has the metrics.
-    collector.wait("metrics after the records", |collector| {
-        let sent = collector.points().into_iter();
-        let sent = sent.filter(|point| point.name == "touchmark.records.sent");
-        collector.joined().len() >= 100 && sent.map(|point| point.sum).sum::<i64>() >= 100
-    });
+    collector.wait("the records", |collector| collector.joined().len() >= 100);
     // What follows from the changes has ended as well.
     for world in &worlds {
         world.client().ok("sync", serde_json::json!({}));

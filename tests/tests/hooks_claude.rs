@@ -34,7 +34,7 @@ fn a_file_that_changed_while_it_was_read_is_stale() {
         .nothing();
     let mut session = world.session("s");
     assert_eq!(session.state("a.txt"), "stale");
-    let (_, heard) = talk.before_edit("a.txt", "other", "x");
+    let (_, heard) = talk.before_edit("a.txt", "oth", "x");
     let reason = heard.denied();
     assert!(reason.contains("Line 1 is now:\n1: other"), "{reason}");
 }

@@ -239,3 +239,68 @@ fn hook6_what_an_editor_has_not_said_denies_nothing() {
         }
     });
 }
+
+#[test]
+fn hook4_lines_that_were_never_shown_are_not_replaced_unasked() {
+    each(|world, talk| {
+        let lines: String = (1..=100).map(|n| format!("value {n}\n")).collect();
+        world.file("b.txt", &lines);
+        // One line of a hundred is read, by a client of the same session.
+        let range = json!({"start": 50, "end": 50});
+        let mut session = world.session("s");
+        session.ok("file/read", json!({"path": "b.txt", "range": range}));
+        let reason = write(talk, "b.txt", "value 50\n").denied();
+        assert!(reason.contains("99 lines"), "{reason}");
+        assert!(reason.contains("\n1: value 1\n"), "{reason}");
+        write(talk, "b.txt", "value 50\n").nothing();
+        // What was seen before the context was cut still counts.
+        world.file("c.txt", &lines);
+        talk.read("c.txt").nothing();
+        let _no_such_event = talk.say(&talk.voice.compacted());
+        write(talk, "c.txt", "new\n").nothing();
+    });
+}
+
+#[test]
+fn hook4_a_secret_is_not_replaced_before_it_was_read() {
+    each(|world, talk| {
+        world.file(".env", "ONE=1\nTWO=2\n");
+        let range = json!({"start": 1, "end": 1});
+        let mut session = world.session("s");
+        session.ok("file/read", json!({"path": ".env", "range": range}));
+        for _ in 0..2 {
+            let reason = write(talk, ".env", "ONE=2\n").denied();
+            assert!(reason.contains("1 line"), "{reason}");
+            assert!(!reason.contains("TWO"), "{reason}");
+        }
+        session.ok("file/read", json!({"path": ".env"}));
+        write(talk, ".env", "ONE=2\n").nothing();
+    });
+}
+
+#[test]
+fn hook4_an_edit_that_quotes_what_has_changed_goes_through() {
+    each(|world, talk| {
+        talk.read("a.txt").nothing();
+        let _own = talk.shell("sed -i s/5$/five/ a.txt");
+        let heard = talk.edit("a.txt", "line five\n", "line 50\n");
+        assert!(!matches!(heard, Heard::Denied(_)), "{heard:?}");
+        assert!(
+            fs::read_to_string(world.path("a.txt"))
+                .unwrap()
+                .contains("line 50")
+        );
+        // A part of a line may have been known before.
+        user::replace(
+            &world.path("a.txt"),
+            &ten().replace("line 7", "line 7, mine"),
+        );
+        let (_, heard) = talk.before_edit("a.txt", "line 7", "line seven");
+        let _reason = heard.denied();
+        // A repeated call would fail, so it is not proposed.
+        user::replace(&world.path("a.txt"), &ten().replace("line 8", "eight"));
+        let (_, heard) = talk.before_edit("a.txt", "line 8", "line eight");
+        let reason = heard.denied();
+        assert!(reason.contains("adapt your edit"), "{reason}");
+    });
+}

@@ -60,6 +60,7 @@ mod hooks_opencode;
 mod hooks_places;
 mod hooks_twice;
 mod hooks_windows;
+mod hooks_written;
 mod hostile;
 mod hostile_repository;
 mod house;

@@ -151,8 +151,8 @@ fn knows_everything(world: &World) {
 }
 
 #[test]
-fn dur3_a_store_from_before_there_was_a_format() {
-    let mut world = world("store-v2");
+fn dur3_a_store_of_schema_9() {
+    let mut world = world("store-v9");
     knows_everything(&world);
     let warning = world.session("s").ok("warning/take", json!({}));
     assert_eq!(warning["warning"]["note"], "look again");

@@ -52,13 +52,31 @@ impl Texts<'_> {
             self.result,
             comes.map(|hunk| (hunk.new_start, hunk.new_lines)),
         );
-        // Blank lines and brackets occur everywhere, so they do not count as
-        // lines that come back.
-        let says = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
         went.iter()
             .filter(|line| says(line))
             .any(|line| comes.contains(line))
     }
+}
+
+/// Returns the differences without those whose new lines a model quotes in full.
+/// It knows these lines, wherever it has them from.
+pub(super) fn unquoted(changed: Vec<Hunk>, text: &str, quotes: &[&str]) -> Vec<Hunk> {
+    let quoted: BTreeSet<&str> = quotes.iter().flat_map(|quote| quote.lines()).collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let is_quoted = |hunk: &Hunk| {
+        let first = hunk.new_start.saturating_sub(1) as usize;
+        let new = lines.iter().skip(first).take(hunk.new_lines as usize);
+        let mut said = new.filter(|line| says(line.as_bytes())).peekable();
+        said.peek().is_some() && said.all(|line| quoted.contains(line))
+    };
+    let changed = changed.into_iter();
+    changed.filter(|hunk| !is_quoted(hunk)).collect()
+}
+
+/// Returns whether a line has a letter or a digit. Blank lines and brackets occur
+/// everywhere, so they show nothing.
+pub(super) fn says(line: &[u8]) -> bool {
+    line.iter().any(u8::is_ascii_alphanumeric)
 }
 
 /// Returns some lines of a text, without their line ends.

@@ -1,6 +1,9 @@
 //! The contents that a file may have after a tool has done its work, as far as
 //! they can be computed in advance.
 
+use std::borrow::Cow;
+
+use touchmark_engine::text::form::{self, Form};
 use touchmark_engine::text::replace::{Replaced, Wanted, replace};
 use touchmark_proto::writes::Matched;
 use touchmark_proto::{Hash, HashOrAbsent};
@@ -22,6 +25,7 @@ pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate
     if *change == Change::Delete {
         return vec![Candidate {
             hash: HashOrAbsent::Absent,
+            text: None,
             words: None,
         }];
     }
@@ -35,22 +39,60 @@ pub(super) fn candidates(change: &Change, bytes: Option<&[u8]>) -> Vec<Candidate
     candidates
 }
 
-/// Returns the most likely result of a change of these bytes.
-pub(super) fn likeliest(change: &Change, bytes: &[u8]) -> Option<Vec<u8>> {
-    contents(change, Some(bytes)).into_iter().next()
+/// Returns the text of the most likely result of a change of these bytes,
+/// without the form of the file (see [`form::plain`]).
+pub(super) fn likeliest(change: &Change, bytes: &[u8]) -> Option<String> {
+    let content = contents(change, Some(bytes)).into_iter().next()?;
+    Some(form::plain(&content)?.into_owned())
 }
 
-fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
+/// Returns the possible contents after a change, the most likely one first.
+pub(super) fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
+    let decoded = bytes.and_then(Form::decode);
+    let by_text = |results: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
+        let form = decoded.as_ref().map(|(_, form)| *form);
+        let results = results.into_iter().filter_map(|result| {
+            let result = String::from_utf8(result).ok()?;
+            form.map_or_else(
+                || Some(result.clone().into_bytes()),
+                |form| form.encode(&result),
+            )
+        });
+        results.collect()
+    };
     match change {
         Change::Delete | Change::Unknown => Vec::new(),
-        Change::Whole(text) => vec![text.as_bytes().to_vec()],
-        Change::Patch { hunks, .. } => bytes
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .and_then(|text| patch::apply(text, hunks))
-            .map(String::into_bytes)
-            .into_iter()
-            .collect(),
-        Change::Replace(replacements) => replaced(bytes, replacements),
+        Change::Whole(text) => {
+            // Some tools keep the form of the file, some complete the last line.
+            let form = decoded
+                .map(|(_, form)| form)
+                .filter(|form| !form.is_plain());
+            let kept = form.and_then(|form| form.encode(text));
+            let ended = (!text.is_empty() && !text.ends_with('\n')).then(|| format!("{text}\n"));
+            let literal = text.as_bytes().to_vec();
+            let all = [Some(literal), kept, ended.map(String::into_bytes)];
+            all.into_iter().flatten().collect()
+        }
+        Change::Patch { hunks, .. } => {
+            let text = decoded.as_ref().map(|(text, _)| &**text);
+            let result = text.and_then(|text| patch::apply(text, hunks));
+            by_text(result.map(String::into_bytes).into_iter().collect())
+        }
+        Change::Replace(replacements) => {
+            let mut results = replaced(bytes, replacements);
+            if let Some(bytes) = bytes
+                && std::str::from_utf8(bytes).is_err()
+            {
+                // A tool decodes the file, or reads it as UTF-8 and writes
+                // replacement characters.
+                if let Some((text, _)) = &decoded {
+                    results.extend(by_text(replaced(Some(text.as_bytes()), replacements)));
+                }
+                let lossy = String::from_utf8_lossy(bytes);
+                results.extend(replaced(Some(lossy.as_bytes()), replacements));
+            }
+            results
+        }
     }
 }
 
@@ -93,24 +135,59 @@ pub(super) fn together(changes: &[&Change], bytes: &[u8]) -> Vec<Vec<Candidate>>
 pub(super) struct Candidate {
     /// The hash of the content; `Absent` if the file is removed.
     pub(super) hash: HashOrAbsent,
+    /// The hash of the text, whatever the encoding, the line endings and the
+    /// line ends at the end of the file; `None` if the content is no text.
+    pub(super) text: Option<Hash>,
     /// The hash of the words, which a formatter does not change; `None` if the
     /// content is no text.
     pub(super) words: Option<Hash>,
 }
 
 impl Candidate {
-    fn of(content: &[u8]) -> Self {
+    pub(super) fn of(content: &[u8]) -> Self {
+        let text = form::plain(content);
+        let hash = |text: &Cow<'_, str>| Hash::of(text.trim_end_matches('\n').as_bytes());
         Self {
             hash: HashOrAbsent::Hash(Hash::of(content)),
-            words: words(content),
+            text: text.as_ref().map(hash),
+            words: text.as_deref().and_then(words),
         }
+    }
+
+    /// Returns whether two contents are the same text.
+    pub(super) fn is_text_of(&self, other: &Self) -> bool {
+        self.hash == other.hash || (self.text.is_some() && self.text == other.text)
     }
 }
 
-/// Returns a hash of the words of a text, whatever their order and what
-/// separates them. A formatter does not change it; a person who types does.
-pub(super) fn words(content: &[u8]) -> Option<Hash> {
-    let text = std::str::from_utf8(content).ok()?.to_lowercase();
+/// How the lines begin that import something in common languages. Formatters
+/// remove those that are not used, and add those that are.
+const IMPORTS: &[&str] = &[
+    "import ",
+    "from ",
+    "use ",
+    "using ",
+    "#include",
+    "export * from",
+    "require ",
+    "require(",
+];
+
+/// Returns a hash of the words of a text without its imports, whatever their
+/// order and what separates them. A formatter does not change it; a person who
+/// types does. `None` if there are no words.
+fn words(text: &str) -> Option<Hash> {
+    let is_import = |line: &&str| {
+        let line = line.trim_start();
+        IMPORTS.iter().any(|import| line.starts_with(import))
+    };
+    let text: String = text
+        .lines()
+        .filter(|line| !is_import(line))
+        .fold(String::with_capacity(text.len()), |text, line| {
+            text + line + "\n"
+        });
+    let text = text.to_lowercase();
     let mut words: Vec<&str> = text
         .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty())
@@ -215,11 +292,11 @@ mod tests {
 
     #[test]
     fn a_formatter_keeps_the_words() {
-        let before = words(b"use b;\nuse a;\nlet x=0xFF");
-        assert_eq!(before, words(b"use a;\nuse b;\n\nlet x = 0xff;\n"));
-        assert_ne!(before, words(b"use a;\nuse b;\nlet y = 0xff;\n"));
-        assert_eq!(words(b"\xff"), None);
-        assert_eq!(words(b" ;\n"), None);
+        let before = words("use b;\nuse a;\nlet x=0xFF");
+        assert_eq!(before, words("use a;\nuse b;\n\nlet x = 0xff;\n"));
+        assert_eq!(before, words("use a;\n\nlet x = 0xff;\n"), "not used");
+        assert_ne!(before, words("use a;\nuse b;\nlet y = 0xff;\n"));
+        assert_eq!(words(" ;\n"), None);
     }
 
     #[test]
@@ -240,9 +317,31 @@ mod tests {
             candidates(edit("b", "x  ", false)),
             of(&["a\nx  \na\n", "a\nx\na\n"])
         );
-        assert_eq!(candidates(Change::Whole("n".into())), of(&["n"]));
+        assert_eq!(candidates(Change::Whole("n\n".into())), of(&["n\n"]));
+        assert_eq!(candidates(Change::Whole("n".into())), of(&["n", "n\n"]));
         assert_eq!(candidates(Change::Delete), [HashOrAbsent::Absent]);
         assert_eq!(candidates(Change::Unknown), []);
+    }
+
+    #[test]
+    fn a_whole_text_may_take_the_form_of_the_file() {
+        let whole = |file: &[u8]| {
+            let change = Change::Whole("ä\nb\n".into());
+            candidates(&change, Some(file))
+        };
+        let form = |file: &[u8]| hashes(whole(file));
+        let marked = "\u{feff}old\r\n".as_bytes();
+        assert_eq!(form(marked), of(&["ä\nb\n", "\u{feff}ä\r\nb\r\n"]));
+        let latin = Hash::of(b"\xe4\nb\n");
+        assert_eq!(
+            form(b"\xe9t\xe9\n").last(),
+            Some(&HashOrAbsent::Hash(latin))
+        );
+        // What is found at the end is compared as a text, too.
+        let found = Candidate::of("ä\r\nb".as_bytes());
+        assert!(whole(b"old\n").iter().all(|one| one.is_text_of(&found)));
+        let other = Candidate::of("ä\nB\n".as_bytes());
+        assert!(!whole(b"old\n").iter().any(|one| one.is_text_of(&other)));
     }
 
     #[test]

@@ -185,6 +185,15 @@ impl Change {
     pub(super) fn names_lines(&self) -> bool {
         matches!(self, Self::Replace(_) | Self::Patch { .. })
     }
+
+    /// Returns the texts of the file that the change quotes.
+    pub(super) fn quotes(&self) -> Vec<&str> {
+        match self {
+            Self::Replace(parts) => parts.iter().map(|part| part.old.as_str()).collect(),
+            Self::Patch { hunks, .. } => hunks.iter().flat_map(patch::Hunk::quotes).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// One replacement of a text by another.

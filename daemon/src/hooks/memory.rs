@@ -129,6 +129,8 @@ struct Remembered {
     in_denials: VecDeque<(u64, InDenial)>,
     unread: VecDeque<(SessionId, ClientPath)>,
     unsaved: VecDeque<(SessionId, ClientPath)>,
+    /// The contents of which a session was told that it has not seen all lines.
+    unseen: VecDeque<(SessionId, Hash)>,
     /// The size of all noted contents, in bytes.
     texts: usize,
 }
@@ -409,6 +411,21 @@ impl Memory {
         kept.unsaved.push_back(key);
         if kept.unsaved.len() > CALLS {
             kept.unsaved.pop_front();
+        }
+        true
+    }
+
+    /// Notes that a tool is about to remove lines of a content that its session
+    /// has not seen. Returns whether the session was not told before.
+    pub(super) fn warns_of_unseen(&self, session: &SessionId, content: Hash) -> bool {
+        let mut kept = self.kept();
+        let key = (session.clone(), content);
+        if kept.unseen.contains(&key) {
+            return false;
+        }
+        kept.unseen.push_back(key);
+        if kept.unseen.len() > CALLS {
+            kept.unseen.pop_front();
         }
         true
     }

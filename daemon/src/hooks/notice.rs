@@ -147,12 +147,22 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
 
 /// Returns why a write is refused that would destroy changes, and what these
 /// changes are.
-pub(super) fn would_destroy(file: &FileState, counts: Option<LineCounts>, shown: &Shown) -> String {
+/// `can_repeat`: the same call would still change the file.
+pub(super) fn would_destroy(
+    file: &FileState,
+    counts: Option<LineCounts>,
+    shown: &Shown,
+    can_repeat: bool,
+) -> String {
+    let then = match can_repeat {
+        true => "repeat the call if it still is what you want",
+        false => "adapt your edit to it",
+    };
     let size = counts
         .map(|counts| format!(" ({})", lines(counts)))
         .unwrap_or_default();
     format!(
-        "{}{size} after this session read it, where this tool would write. {}That counts as read now: repeat the call if it still is what you want.",
+        "{}{size} after this session read it, where this tool would write. {}That counts as read now: {then}.",
         changed(file),
         are_now(shown, "\n"),
     )
@@ -179,6 +189,22 @@ pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
         None => format!(
             "{name} exists ({size}) and has not been read in this session; read it before changing it."
         ),
+    }
+}
+
+/// Returns why a tool does not remove lines that its session has not seen.
+/// `shown` is `None` for a secret, whose lines nothing brings back.
+pub(super) fn unseen(file: &FileState, count: usize, shown: Option<&Shown>) -> String {
+    let name = path(&file.path);
+    let are = if count == 1 { "line" } else { "lines" };
+    let what =
+        format!("This tool would remove {count} {are} of {name} that this session has not seen");
+    match shown {
+        Some(shown) => format!(
+            "{what}. {}\nRead the file, or repeat the call to do without.",
+            are_now(shown, "")
+        ),
+        None => format!("{what}, and their text is not kept. Read the file before changing it."),
     }
 }
 

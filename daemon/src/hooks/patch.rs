@@ -17,6 +17,13 @@ pub(super) struct Hunk {
     at_end: bool,
 }
 
+impl Hunk {
+    /// Returns the lines of the file that the patch quotes.
+    pub(super) fn quotes(&self) -> impl Iterator<Item = &str> {
+        self.old.iter().map(String::as_str)
+    }
+}
+
 /// Returns the files of a patch; `None` if the text is no patch.
 pub(super) fn parse(text: &str) -> Option<Vec<Writing>> {
     let mut lines = text

@@ -1,5 +1,6 @@
 //! What each event does, in the same way for all agents.
 
+mod formatted;
 mod gate;
 mod late;
 mod prints;
@@ -7,8 +8,10 @@ mod reads;
 mod taken_back;
 mod turns;
 mod unsaved;
+mod unseen;
 mod worktrees;
 mod writes;
+mod written;
 
 use touchmark_engine::Input;
 use touchmark_engine::text::tokens;
@@ -153,7 +156,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         }
         What::Prompt { id, text } => {
             abort_left(daemon, &session, &standing).await;
-            writes::formatted(daemon, &session, false).await;
+            formatted::find(daemon, &session, false).await;
             turns::checkpoint(daemon, &session, &standing, id, &text).await;
             turns::mentions(daemon, &session, cwd, &text).await;
             worktrees::turn(daemon, &session).await;
@@ -165,7 +168,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             // Edits and windows that are still open belong to tools that were
             // declined.
             never_ran(daemon, &session, &standing, |_| true).await;
-            writes::formatted(daemon, &session, false).await;
+            formatted::find(daemon, &session, false).await;
             tell(daemon, &session, warning, can_tell).await
         }
         What::Before { call, tool } => match tool {
@@ -174,7 +177,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 Outcome::default()
             }
             Tool::Write { name, files } => {
-                writes::formatted(daemon, &session, false).await;
+                formatted::find(daemon, &session, false).await;
                 writes::begin(daemon, &session, cwd, &call, &name, &files).await
             }
             Tool::Shell { command } => before_command(daemon, &session, cwd, &call, &command).await,
@@ -202,7 +205,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                     writes::commit(daemon, &session, cwd, &call, &files).await;
                     worktrees::after(daemon, &session, cwd, &files).await;
                     // A formatter may still be running.
-                    writes::formatted(daemon, &session, true).await;
+                    formatted::find(daemon, &session, true).await;
                 }
                 Tool::Shell { command } => {
                     prints::after(daemon, &session, cwd, &call, &command, &output).await;
@@ -248,7 +251,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
         }
         What::Stop { tasks } => {
             abort_left(daemon, &session, &standing).await;
-            writes::formatted(daemon, &session, false).await;
+            formatted::find(daemon, &session, false).await;
             if let Some(tasks) = tasks {
                 turns::tasks(daemon, &session, cwd, tasks).await;
             }
@@ -457,7 +460,7 @@ async fn abort_left(
         }
         running::came_back(daemon, session, call).await;
         // `command/end` is not used, since its answer would reach no client.
-        daemon.cx.inside.feed(Input::CommandUnheard {
+        daemon.cx.inside.feed(Input::CommandUnanswered {
             command: window.clone(),
         });
     }

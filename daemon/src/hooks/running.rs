@@ -296,7 +296,7 @@ async fn await_end(daemon: &DaemonHandle, session: &SessionId, call: &str, windo
         daemon
             .cx
             .inside
-            .feed(Input::CommandUnheard { command: window });
+            .feed(Input::CommandUnanswered { command: window });
     }
 }
 

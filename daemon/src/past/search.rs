@@ -217,7 +217,7 @@ impl Known {
                     hash: Some(hash),
                     command: None,
                     hint: None,
-                    is_told: false,
+                    is_certain: false,
                     is_edit: false,
                 }],
             });

@@ -63,7 +63,7 @@ impl Daemon {
         if matches!(ask, Request::Subscribe(_)) {
             // Set first, so that facts recorded from the subscription on are
             // published and need no lookup in the log.
-            self.engine.set_heard(true);
+            self.engine.set_subscribed(true);
         }
         self.feed(Input::Request {
             request,

@@ -108,7 +108,7 @@ impl Daemon {
         engine_config.secrets = globs.secrets.clone();
         engine_config.utc_offset = crate::time::utc_offset();
         let mut engine = Engine::restore(engine_config, kept, facts, time.now());
-        engine.set_heard(false);
+        engine.set_subscribed(false);
         if engine.deadline().is_none() {
             time.follow();
         }

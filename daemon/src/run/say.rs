@@ -165,7 +165,7 @@ impl Daemon {
     fn undo_unheard(&mut self, answer: Option<Box<Answer>>) {
         let edit = match answer.map(|answer| answer.reply) {
             Some(Reply::CommandBegin(begun)) => {
-                return self.feed(Input::CommandUnheard {
+                return self.feed(Input::CommandUnanswered {
                     command: begun.command,
                 });
             }
@@ -198,7 +198,7 @@ impl Daemon {
                 path,
                 before,
                 earlier,
-                spoken,
+                named,
                 limit,
                 marks,
             } => {
@@ -214,7 +214,7 @@ impl Daemon {
                 records.truncate(most);
                 let mut versions = recall::history(epoch, &records, limit, &marks);
                 for version in &mut versions.versions {
-                    version.path = spoken.clone();
+                    version.path = named.clone();
                 }
                 Ok(self.labelled(Reply::FileHistory(versions)))
             }

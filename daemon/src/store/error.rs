@@ -7,15 +7,15 @@ use touchmark_proto::{Error, ErrorCode};
 /// An error of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// A newer touchmark wrote the store. It is intact, so it is left as it is,
-    /// and the daemon does not start.
-    #[error("the store has {what} version {found}, this touchmark knows versions up to {known}")]
-    Newer {
+    /// A newer touchmark wrote the store, or one from before the first release.
+    /// It is intact, so it is left as it is, and the daemon does not start.
+    #[error("the store has {what} version {found}, this touchmark reads version {known}")]
+    Incompatible {
         /// What has this version: `schema` or `record`.
         what: &'static str,
         /// The version found.
         found: u32,
-        /// The newest one known.
+        /// The one that is read.
         known: u32,
     },
     /// The system refuses to read or write: no space, no permission, a device's
@@ -48,7 +48,7 @@ impl StoreError {
 
     /// Returns the error for a record of a newer format.
     pub fn newer_record(found: u8, known: u8) -> Self {
-        Self::Newer {
+        Self::Incompatible {
             what: "record",
             found: found.into(),
             known: known.into(),
@@ -64,7 +64,7 @@ impl StoreError {
     /// Returns the error's code on the wire.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Newer { .. } => ErrorCode::Incompatible,
+            Self::Incompatible { .. } => ErrorCode::Incompatible,
             Self::Unreadable { .. } => ErrorCode::UnknownClock,
             Self::Storage { .. } | Self::Damaged { .. } => ErrorCode::Storage,
         }
@@ -73,7 +73,10 @@ impl StoreError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Newer { .. } => "update touchmark, or name another state directory",
+            Self::Incompatible { found, known, .. } if found < known => {
+                "an unreleased touchmark wrote it: name another state directory"
+            }
+            Self::Incompatible { .. } => "update touchmark, or name another state directory",
             Self::Storage { .. } => ErrorCode::Storage.hint(),
             Self::Unreadable { .. } => ErrorCode::UnknownClock.hint(),
             Self::Damaged { .. } => "restart the daemon: it sets the damaged store aside",

@@ -49,17 +49,11 @@ const LEFT_OUT: &str = "left_out";
 /// In `meta`: the epoch, with a checksum like that of a fact's body.
 const EPOCH: &str = "sealed_epoch";
 
-/// In `meta`: the epoch that an older touchmark stored without a checksum,
-/// until the next start replaces it.
-const UNSEALED_EPOCH: &str = "unsealed_epoch";
-
 /// What was read from a store's file.
 #[derive(Default)]
 pub(super) struct Found {
     /// The epoch; `None` if there is none yet, or if it cannot be read.
     pub(super) epoch: Option<u64>,
-    /// The epoch is stored with its checksum.
-    sealed: bool,
     pub(super) snapshot: Option<Vec<u8>>,
     pub(super) facts: Vec<Record>,
     pub(super) last: u64,
@@ -153,14 +147,11 @@ fn read(options: &Options) -> Result<Loaded, StoreError> {
         Some(epoch) => now().max(epoch.saturating_add(1)),
         None => now().max(found.newest_time().saturating_add(1)),
     };
-    if found.epoch != Some(epoch) || !found.sealed {
+    if found.epoch != Some(epoch) {
         let transaction = schema::begin(&mut connection)?;
         let sealed = seal::close(0, 0, epoch.to_le_bytes().to_vec());
         set_meta(&transaction, EPOCH, sealed)?;
-        transaction.execute(
-            "DELETE FROM meta WHERE key IN (?1, ?2)",
-            [LEFT_OUT, UNSEALED_EPOCH],
-        )?;
+        transaction.execute("DELETE FROM meta WHERE key = ?1", [LEFT_OUT])?;
         transaction.commit()?;
     }
     failpoint::pass("store: the epoch is known");
@@ -237,11 +228,8 @@ fn found(connection: &Connection, noted: Option<&Noted>) -> Result<Found, StoreE
         }
     };
     let (facts, last) = facts(connection, covered, gaps, &mut bad)?;
-    let sealed = sealed_epoch(connection)?;
-    let unsealed = meta::<i64>(connection, UNSEALED_EPOCH)?.map(uint);
     Ok(Found {
-        epoch: sealed.or(unsealed),
-        sealed: sealed.is_some(),
+        epoch: sealed_epoch(connection)?,
         snapshot,
         facts,
         last,
@@ -274,22 +262,13 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
         Ok(_) => {
             not_emptied(&path, unclean)?;
             let connection = schema::connect_unwritable(&path)?;
-            match schema::version(&connection)? {
-                0 => Found::default(),
-                version if version > schema::known() => {
-                    return Err(schema::newer(version));
+            if schema::has_tables(&connection)? {
+                if unclean {
+                    checks::structure(&connection)?;
                 }
-                version if version < schema::known() => {
-                    return Err(StoreError::storage(
-                        "an older touchmark wrote it: it must be migrated first",
-                    ));
-                }
-                _ => {
-                    if unclean {
-                        checks::structure(&connection)?;
-                    }
-                    found(&connection, noted.as_ref())?
-                }
+                found(&connection, noted.as_ref())?
+            } else {
+                Found::default()
             }
         }
     };
@@ -324,11 +303,7 @@ pub(super) fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
 }
 
 fn look(connection: &Connection) -> Result<(), StoreError> {
-    let found = schema::version(connection)?;
-    if found > schema::known() {
-        return Err(schema::newer(found));
-    }
-    if found > 0 {
+    if schema::has_tables(connection)? {
         checks::structure(connection)?;
         if let Some((_, Err(cause))) = snapshot(connection)? {
             return Err(StoreError::damaged(cause));
@@ -418,7 +393,7 @@ fn facts(
 /// read.
 ///
 /// # Errors
-/// [`StoreError::Newer`], and SQLite's errors.
+/// [`StoreError::Incompatible`], and SQLite's errors.
 pub(super) fn record(row: &rusqlite::Row<'_>) -> Result<Result<Record, Bad>, StoreError> {
     let n = uint(row.get(0)?);
     let bad = |cause: String| Ok(Err(Bad::Fact { n, cause }));

@@ -168,7 +168,7 @@ pub struct Store {
 /// its threads. `on_event` is called on the writer's thread.
 ///
 /// # Errors
-/// [`StoreError::Newer`], which leaves the store as it is;
+/// [`StoreError::Incompatible`], which leaves the store as it is;
 /// [`StoreError::Storage`] if a thread cannot be started. Damage is not an
 /// error, nor is a directory that cannot be written to: see [`Opened::trouble`]
 /// and [`Opened::refused`].

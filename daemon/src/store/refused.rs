@@ -30,7 +30,7 @@ use crate::life::private_directory;
 /// Opens a store for reading; `cause` is why it cannot be written to.
 ///
 /// # Errors
-/// [`StoreError::Newer`], and [`StoreError::Storage`] if a thread cannot be
+/// [`StoreError::Incompatible`], and [`StoreError::Storage`] if a thread cannot be
 /// started.
 pub(super) fn open(
     options: &Options,

@@ -1,4 +1,4 @@
-//! The tables, the migrations, and the settings that all connections share.
+//! The tables, and the settings that all connections share.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -30,14 +30,17 @@ pub(super) const CARRIAGE: i64 = 5;
 /// Which names stand for which files. People need these as long as the versions.
 pub(super) const LINEAGE: i64 = 6;
 
-/// Step n migrates schema version n to n+1 (`PRAGMA user_version`). A step that
-/// was released is never edited; new ones are appended.
-pub(super) const MIGRATIONS: &[&str] = &[
-    "
+/// The version of the schema (`PRAGMA user_version`), and the first one that is
+/// ever released. A later version needs a step that leads from this one to it.
+pub(super) const SCHEMA: u32 = 9;
+
+/// The tables of an empty store.
+const TABLES: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
-    -- The log. `path` is set for baselines and versions only, they make up a
-    -- path's history; everything else is dropped once a snapshot covers it.
+    -- The log, in the order of its times (see `first_at`). `path` is set for
+    -- what belongs to a path's history. The other facts are dropped once a
+    -- snapshot covers them, but for those of kinds 3 and 6.
     CREATE TABLE fact (
         n INTEGER PRIMARY KEY,
         time INTEGER NOT NULL,
@@ -46,7 +49,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
         body BLOB NOT NULL);
     -- The row's `n` is the last column of every index by itself.
     CREATE INDEX fact_path ON fact (path) WHERE path IS NOT NULL;
-    CREATE INDEX fact_time ON fact (time) WHERE kind = 2;
+    CREATE INDEX fact_survival ON fact (kind) WHERE kind = 3;
+    CREATE INDEX fact_claim ON fact (path, n) WHERE kind = 4;
+    CREATE INDEX fact_lineage ON fact (n) WHERE kind = 6;
 
     -- The engine's state up to fact n, cut into parts. Counts only once
     -- `meta.snapshot` names it.
@@ -56,27 +61,42 @@ pub(super) const MIGRATIONS: &[&str] = &[
         body BLOB NOT NULL,
         PRIMARY KEY (n, part));
 
-    -- Kept contents. `used` orders them by last use.
+    -- Kept contents, compressed, each against the one that it replaced
+    -- (KEEP-1). `used` orders them by last use. `stored` is the length of a
+    -- compressed body, NULL for an uncompressed one. `base` is the hash of the
+    -- content that it is compressed against. `links` is the number of such
+    -- steps up to a content without a base. `time` is that of the newest
+    -- version that is known to have this content, or of a pin. `pinned` says
+    -- why it must not be removed (KEEP-2, `contents/pins.rs`).
     CREATE TABLE content (
         hash BLOB PRIMARY KEY,
         size INTEGER NOT NULL,
         used INTEGER NOT NULL,
-        body BLOB NOT NULL);
-    CREATE INDEX content_used ON content (used, size);
-",
-    // Facts are already in the order of their times: see `first_at`. An index
-    // by time wrote one more page with every commit of a version.
-    "
-    DROP INDEX IF EXISTS fact_time;
-",
-    // From here on a record's first byte names its format. An older touchmark
-    // would treat such records as damage. Records stored before are read as
-    // they are (the engine's `ledger/stored`).
-    //
-    // Records that cannot be read (DUR-2) have a row each, and so has each
-    // range of facts that is missing. `records` is the number of records that a
-    // row represents.
-    "
+        body BLOB NOT NULL,
+        stored INTEGER,
+        base BLOB,
+        links INTEGER NOT NULL DEFAULT 0,
+        time INTEGER NOT NULL DEFAULT 0,
+        pinned INTEGER NOT NULL DEFAULT 0);
+    CREATE INDEX content_used ON content (pinned, used, size, stored, time);
+    CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
+
+    -- The contents that the newest checkpoints of a session name: the first
+    -- bytes of their hashes.
+    CREATE TABLE checkpoint (
+        session INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        time INTEGER NOT NULL,
+        hashes BLOB NOT NULL,
+        PRIMARY KEY (session, number)) WITHOUT ROWID;
+
+    -- Hashes of contents that were met as a secret, in the order in which they
+    -- were met. Such a content is stored under no other path either (SEC-3).
+    CREATE TABLE secret (hash BLOB PRIMARY KEY);
+
+    -- Records that cannot be read (DUR-2) have a row each, and so has each
+    -- range of facts that is missing. `records` is the number of records that a
+    -- row represents.
     CREATE TABLE unreadable (
         found INTEGER NOT NULL,
         records INTEGER NOT NULL,
@@ -86,71 +106,22 @@ pub(super) const MIGRATIONS: &[&str] = &[
         time,
         path,
         body);
-",
-    // Hashes of contents that were met as a secret, in the order in which they
-    // were met. Such a content is stored under no other path either (SEC-3).
-    "
-    CREATE TABLE secret (hash BLOB PRIMARY KEY);
-",
-    // The epoch and its checksum become one record, `sealed_epoch`, which the
-    // next start writes. The old value is used once more, unless its second
-    // copy differs.
-    "
-    UPDATE meta SET key = 'unsealed_epoch'
-    WHERE key = 'epoch' AND typeof(value) = 'integer'
-        AND value IS coalesce((SELECT value FROM meta WHERE key = 'epoch_again'), value);
-    DELETE FROM meta WHERE key IN ('epoch', 'epoch_again');
-",
-    // Contents are compressed, each against the one that it replaced (KEEP-1).
-    // `stored` is the length of a compressed body, NULL for an uncompressed
-    // one, which is read as before. `base` is the hash of the content that it
-    // is compressed against. `links` is the number of such steps up to a
-    // content without a base. `time` is that of the newest version that is
-    // known to have this content, or of a pin. `pinned` says why it must not be
-    // removed (KEEP-2, `contents/pins.rs`).
-    //
-    // Another table has the contents that the newest checkpoints of a session
-    // name: the first bytes of their hashes.
-    "
-    ALTER TABLE content ADD COLUMN stored INTEGER;
-    ALTER TABLE content ADD COLUMN base BLOB;
-    ALTER TABLE content ADD COLUMN links INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE content ADD COLUMN time INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE content ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
-    DROP INDEX IF EXISTS content_used;
-    CREATE INDEX content_used ON content (pinned, used, size, stored, time);
-    CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
-    CREATE TABLE checkpoint (
-        session INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        time INTEGER NOT NULL,
-        hashes BLOB NOT NULL,
-        PRIMARY KEY (session, number)) WITHOUT ROWID;
-",
-    // Facts of kind 3 outlive a snapshot too. They have no path, so that they
-    // are no part of a path's history.
-    "
-    CREATE INDEX fact_survival ON fact (kind) WHERE kind = 3;
-",
-    "
-    CREATE INDEX fact_claim ON fact (path, n) WHERE kind = 4;
-",
-    "
-    CREATE INDEX fact_lineage ON fact (n) WHERE kind = 6;
-",
-];
+";
 
-/// Returns the newest known schema version.
-pub(super) fn known() -> u32 {
-    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
-}
-
-/// Returns the error for a store that a newer touchmark wrote.
-pub(super) fn newer(found: u32) -> StoreError {
-    StoreError::Newer {
-        what: "schema",
-        found,
-        known: known(),
+/// Returns whether the file has tables; `false` for a file that is empty.
+///
+/// # Errors
+/// [`StoreError::Incompatible`] for a schema of another version, and SQLite's
+/// errors.
+pub(super) fn has_tables(connection: &Connection) -> Result<bool, StoreError> {
+    match version(connection)? {
+        0 => Ok(false),
+        SCHEMA => Ok(true),
+        found => Err(StoreError::Incompatible {
+            what: "schema",
+            found,
+            known: SCHEMA,
+        }),
     }
 }
 
@@ -168,20 +139,17 @@ pub(super) fn row_of(fact: &Fact) -> (i64, Option<&RelPath>) {
     }
 }
 
-/// Opens the file for writing, creates it if it does not exist, checks it if it
-/// is `doubtful`, and migrates its schema.
+/// Opens the file for writing, creates it and its tables if they do not exist,
+/// and checks it if it is `doubtful`.
 pub(super) fn open(
     path: &Path,
     durability: Durability,
     doubtful: bool,
 ) -> Result<Connection, StoreError> {
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
-    let found = version(&connection)?;
-    // Before anything is written to the file, since a newer store stays as it
-    // is.
-    if found > known() {
-        return Err(newer(found));
-    }
+    // Before anything is written to the file, since a store of another version
+    // stays as it is.
+    let has_tables = has_tables(&connection)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(StoreError::storage(format!(
@@ -198,10 +166,15 @@ pub(super) fn open(
     // costs no extra write. Pages that were freed still contain their data
     // until a purge.
     connection.execute_batch("PRAGMA secure_delete = FAST")?;
-    if doubtful && found > 0 {
+    if !has_tables {
+        // One transaction with the version, so that no crash leaves a part.
+        let transaction = begin(&mut connection)?;
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "user_version", SCHEMA)?;
+        transaction.commit()?;
+    } else if doubtful {
         checks::structure(&connection)?;
     }
-    migrate(&mut connection, MIGRATIONS)?;
     Ok(connection)
 }
 
@@ -276,22 +249,8 @@ fn settle(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// Returns the schema version of the file.
-pub(super) fn version(connection: &Connection) -> Result<u32, StoreError> {
+fn version(connection: &Connection) -> Result<u32, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
-}
-
-/// Runs the steps that the file has not seen. Each is one transaction with its
-/// version, so that a crash in between repeats no step.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
-    let mut at = version(connection)?;
-    for step in steps.iter().skip(at as usize) {
-        let transaction = begin(connection)?;
-        transaction.execute_batch(step)?;
-        at += 1;
-        transaction.pragma_update(None, "user_version", at)?;
-        transaction.commit()?;
-    }
-    Ok(())
 }
 
 /// A transaction that may write from the start. It is rolled back unless it is

@@ -74,7 +74,6 @@ impl Answer {
     }
 
     fn protobuf(&self) -> Option<(u64, String)> {
-        // The answer for metrics has the same form.
         let read = ExportLogsServiceResponse::decode(&*self.body).ok()?;
         let partial = read.partial_success.unwrap_or_default();
         let rejected = u64::try_from(partial.rejected_log_records).unwrap_or(0);

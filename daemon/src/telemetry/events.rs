@@ -65,6 +65,8 @@ impl Event {
 
 /// What a record is made with, in addition to its fact.
 pub(super) struct Around<'a> {
+    /// The number of the record, from 1 since telemetry was switched on.
+    pub(super) number: u64,
     /// The identities of facts.
     pub(super) uids: &'a dyn Fn(u64) -> String,
     /// How files are named.
@@ -92,6 +94,7 @@ pub(super) fn record_of(record: &Record, around: &Around<'_>) -> Option<LogRecor
     let event = Event::of(&record.fact)?;
     let mut attributes = Attributes::default();
     attributes.text("log.record.uid", (around.uids)(record.n));
+    attributes.number("touchmark.record.number", around.number);
     if let Some(session) = session_of(&record.fact) {
         attributes.session(session, around.session);
     }
@@ -171,7 +174,7 @@ pub(super) fn record_of(record: &Record, around: &Around<'_>) -> Option<LogRecor
     })
 }
 
-/// Attributes of a record, of a resource, or of a point of a metric.
+/// Attributes of a record or of a resource.
 #[derive(Default)]
 pub(super) struct Attributes(pub(super) Vec<KeyValue>);
 

@@ -12,13 +12,12 @@
 //!   means.
 //! - `pack`, `events`: from facts to records. `sessions`, `identity`, `remote`:
 //!   what they say about sessions, repositories and files.
-//! - `metrics`: counts. `progress`: what is stored.
+//! - `progress`: what is stored.
 
 mod answer;
 mod events;
 mod http;
 mod identity;
-mod metrics;
 mod pack;
 mod progress;
 mod remote;
@@ -87,9 +86,7 @@ struct Told {
     /// The number of records that were dropped from the log before the start.
     dropped_before: u64,
     /// Why the last batch was not taken.
-    log_error: Option<String>,
-    /// Why the last metrics were not taken.
-    metrics_error: Option<String>,
+    last_error: Option<String>,
 }
 
 impl Shared {
@@ -183,7 +180,6 @@ impl Exporter {
         let told = self.shared.told();
         let wanted = self.shared.wanted.load(Ordering::Relaxed);
         let gone = dropped.saturating_sub(told.dropped_before);
-        let totals = told.progress.as_ref().map(|progress| &progress.totals);
         TelemetryStatus {
             endpoint: Some(self.endpoint.clone()),
             acknowledged: told.progress.as_ref().map(|progress| Clock {
@@ -192,11 +188,11 @@ impl Exporter {
             }),
             unsent: wanted.saturating_sub(told.done + gone),
             pruned: dropped,
-            rejected: totals.map_or(0, |totals| totals.rejected + totals.refused),
-            last_error: told.log_error.clone().or_else(|| {
-                let error = told.metrics_error.as_ref();
-                error.map(|error| format!("metrics: {error}"))
-            }),
+            rejected: told
+                .progress
+                .as_ref()
+                .map_or(0, |progress| progress.rejected),
+            last_error: told.last_error.clone(),
         }
     }
 }

@@ -15,8 +15,7 @@ use touchmark_proto::{Hash, LineCounts, Places};
 
 use super::events::{self, Around, Attributes, Event};
 use super::identity::{self, Names};
-use super::metrics::Totals;
-use super::progress::Uids;
+use super::progress::Progress;
 use super::sessions::{self, Sessions};
 use crate::config::Paths;
 use crate::store::{Exports, Reader, StoreError};
@@ -43,8 +42,6 @@ pub(super) struct Batch {
     pub(super) upto: u64,
     /// Whether there may be more facts.
     pub(super) more: bool,
-    /// What the batch adds to the totals.
-    pub(super) totals: Totals,
 }
 
 /// Whose facts are packed.
@@ -95,10 +92,6 @@ impl Packer {
         }
     }
 
-    pub(super) fn resource(&self) -> &Resource {
-        &self.resource
-    }
-
     /// Releases what is needed only while facts are packed.
     pub(super) fn rest(&mut self) {
         self.reader = None;
@@ -119,11 +112,12 @@ impl Packer {
         Ok(count)
     }
 
-    /// Packs the facts after `n` into a batch of at most `most` records.
+    /// Packs the facts that follow in a batch of at most `most` records.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn pack(&mut self, n: u64, most: usize, uids: &Uids) -> Result<Batch, StoreError> {
+    pub(super) fn pack(&mut self, progress: &Progress, most: usize) -> Result<Batch, StoreError> {
+        let n = progress.n;
         let mut facts = Vec::new();
         let (mut looked, mut wanted) = (0, 0);
         let (mut last, mut more) = (n, false);
@@ -146,20 +140,19 @@ impl Packer {
             records: 0,
             upto: last,
             more,
-            totals: Totals::default(),
         };
-        self.fill(&mut batch, n, facts, uids)?;
+        self.fill(&mut batch, progress, facts)?;
         Ok(batch)
     }
 
-    /// Makes the records of some facts after fact `n`, until the batch is full.
+    /// Makes the records of some facts that follow, until the batch is full.
     fn fill(
         &mut self,
         batch: &mut Batch,
-        mut n: u64,
+        progress: &Progress,
         facts: Vec<Record>,
-        uids: &Uids,
     ) -> Result<(), StoreError> {
+        let mut n = progress.n;
         let mut records: Vec<LogRecord> = Vec::new();
         let (mut bytes, mut compared) = (0, 0);
         for record in facts {
@@ -169,16 +162,17 @@ impl Packer {
             }
             n = record.n;
             self.sessions.follow(&record.fact);
-            let Some(event) = Event::of(&record.fact) else {
+            if Event::of(&record.fact).is_none() {
                 continue;
-            };
+            }
             let counts = match &record.fact {
                 Fact::Version(version) => self.counts(version, &mut compared)?,
                 _ => None,
             };
             let session = events::session_of(&record.fact);
             let around = Around {
-                uids: &|n| uids.of(n),
+                number: progress.records + records.len() as u64 + 1,
+                uids: &|n| progress.uids.of(n),
                 names: &self.names,
                 session: session.and_then(|session| self.sessions.get(session)),
                 lines: counts,
@@ -188,7 +182,6 @@ impl Packer {
             };
             bytes += made.encoded_len();
             records.push(made);
-            batch.tally(event, &record, counts);
         }
         batch.records = records.len();
         if !records.is_empty() {
@@ -239,20 +232,8 @@ impl Packer {
     }
 }
 
-impl Batch {
-    fn tally(&mut self, event: Event, record: &Record, counts: Option<LineCounts>) {
-        let totals = &mut self.totals;
-        *totals.sent.entry(event.name().into()).or_default() += 1;
-        if let (Fact::Version(version), Some(counts)) = (&record.fact, counts) {
-            let kind = events::author_name(version.author.kind);
-            *totals.added.entry(kind.into()).or_default() += u64::from(counts.added);
-            *totals.removed.entry(kind.into()).or_default() += u64::from(counts.removed);
-        }
-    }
-}
-
-/// Returns the scope of all records and metrics.
-pub(super) fn scope() -> InstrumentationScope {
+/// Returns the scope of all records.
+fn scope() -> InstrumentationScope {
     InstrumentationScope {
         name: "touchmark".into(),
         version: env!("CARGO_PKG_VERSION").into(),

@@ -1,10 +1,8 @@
 //! How far the facts were sent, as it is stored (TEL-2).
 
 use serde::{Deserialize, Serialize};
-use touchmark_proto::Millis;
 
 use super::identity::{hex, random};
-use super::metrics::Totals;
 use crate::store;
 
 /// What is stored with the position in the log. Fields that are missing have
@@ -20,17 +18,16 @@ pub(super) struct Progress {
     pub(super) uids: Uids,
     /// The random name of this store.
     pub(super) instance: String,
-    /// When telemetry was switched on.
-    pub(super) since: Millis,
-    /// The counts up to the newest fact that was acknowledged.
-    pub(super) totals: Totals,
-    /// Whether the collector has these counts.
-    pub(super) told: bool,
+    /// The number of records that were acknowledged or given up.
+    pub(super) records: u64,
+    /// The number of records that the collector refused for good, in an answer
+    /// that took the others or by calling a single one malformed repeatedly.
+    pub(super) rejected: u64,
 }
 
 impl Progress {
     /// Begins at fact `n`: earlier facts are not sent.
-    pub(super) fn begin(n: u64, epoch: u64, now: Millis) -> Self {
+    pub(super) fn begin(n: u64, epoch: u64) -> Self {
         let mut instance = [0; 16];
         if let Err(error) = random(&mut instance) {
             tracing::warn!("no random bytes: {error}");
@@ -42,9 +39,8 @@ impl Progress {
                 earlier: None,
             },
             instance: hex(&instance),
-            since: now,
-            totals: Totals::default(),
-            told: true,
+            records: 0,
+            rejected: 0,
         }
     }
 
@@ -102,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_fact_keeps_its_identity_in_a_new_epoch() {
-        let mut progress = Progress::begin(5, 1, 0);
-        progress.totals.failures = 3;
+        let mut progress = Progress::begin(5, 1);
+        progress.rejected = 3;
         let again = Progress::stored(&progress.to_store(), 9, 1).unwrap();
         assert_eq!(again, progress);
         let after = Progress::stored(&progress.to_store(), 9, 2).unwrap();

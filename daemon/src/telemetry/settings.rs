@@ -11,14 +11,12 @@ use crate::config::{Config, Endpoint, Headers, Paths};
 /// The variables of OpenTelemetry's specification.
 const BASE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const LOGS: &str = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT";
-const METRICS: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
 /// Where records are sent, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    pub(super) logs: Endpoint,
-    pub(super) metrics: Endpoint,
+    pub(super) endpoint: Endpoint,
     pub(super) headers: Headers,
     pub(super) paths: Paths,
 }
@@ -50,15 +48,14 @@ impl Settings {
             let read = text(name)?.map(read).transpose();
             read.map_err(|why| format!("{name}: {why}"))
         };
-        let (logs, metrics) = match &config.telemetry_endpoint {
-            Some(base) => (base.join("v1/logs"), base.join("v1/metrics")),
-            None => {
-                let base = endpoint(BASE)?.unwrap_or_else(Endpoint::usual);
-                (
-                    endpoint(LOGS)?.unwrap_or_else(|| base.join("v1/logs")),
-                    endpoint(METRICS)?.unwrap_or_else(|| base.join("v1/metrics")),
-                )
-            }
+        let endpoint = match &config.telemetry_endpoint {
+            Some(base) => base.join("v1/logs"),
+            None => match endpoint(LOGS)? {
+                Some(logs) => logs,
+                None => endpoint(BASE)?
+                    .unwrap_or_else(Endpoint::usual)
+                    .join("v1/logs"),
+            },
         };
         let headers = match config.telemetry_headers.is_empty() {
             false => config.telemetry_headers.clone(),
@@ -68,8 +65,7 @@ impl Settings {
             }
         };
         Ok(Some(Self {
-            logs,
-            metrics,
+            endpoint,
             headers,
             paths: config.telemetry_paths,
         }))
@@ -77,7 +73,7 @@ impl Settings {
 
     /// Returns the address to which records are sent.
     pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.logs
+        &self.endpoint
     }
 }
 
@@ -121,26 +117,18 @@ mod tests {
     fn the_configuration_comes_before_the_variables() {
         let at = |config: &Config, variables: &[(&str, &str)]| {
             let settings = settings(config, variables).unwrap().unwrap();
-            [settings.logs, settings.metrics].map(|endpoint| endpoint.as_str().to_owned())
+            settings.endpoint.as_str().to_owned()
         };
-        let usual = "http://127.0.0.1:4318";
-        assert_eq!(
-            at(&on(), &[(BASE, "")]),
-            [format!("{usual}/v1/logs"), format!("{usual}/v1/metrics")]
-        );
+        let usual = "http://127.0.0.1:4318/v1/logs";
+        assert_eq!(at(&on(), &[(BASE, "")]), usual);
+        assert_eq!(at(&on(), &[(BASE, "http://b/x/")]), "http://b/x/v1/logs");
         let variables = [(BASE, "http://b/x/"), (LOGS, "http://l:2/own")];
-        assert_eq!(
-            at(&on(), &variables),
-            ["http://l:2/own", "http://b/x/v1/metrics"]
-        );
+        assert_eq!(at(&on(), &variables), "http://l:2/own");
         let named = Config {
             telemetry_endpoint: Some(Endpoint::new("http://[::1]:9/").unwrap()),
             ..on()
         };
-        assert_eq!(
-            at(&named, &variables),
-            ["http://[::1]:9/v1/logs", "http://[::1]:9/v1/metrics"]
-        );
+        assert_eq!(at(&named, &variables), "http://[::1]:9/v1/logs");
     }
 
     #[test]

@@ -8,28 +8,22 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use prost::Message as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use touchmark_proto::Millis;
 
 use super::answer::Meaning;
-use super::pack::{Batch, MOST_RECORDS, Packer, Subject, scope};
+use super::pack::{Batch, MOST_RECORDS, Packer, Subject};
 use super::progress::Progress;
 use super::sessions::Sessions;
 use super::settings::Settings;
-use super::{Begin, Shared, http, metrics};
-use crate::config::Endpoint;
+use super::{Begin, Shared, http};
 use crate::failpoint;
 use crate::store::{Exports, StoreError};
 
 /// The least time between two requests. Facts wait that long for others.
 const PACE: Duration = Duration::from_secs(1);
-
-/// The least time between two requests with metrics.
-const METRICS_PACE: Duration = Duration::from_secs(10);
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -62,10 +56,6 @@ pub(super) struct Task {
     stored: u64,
     /// The earliest time of the next request.
     next: Instant,
-    /// The earliest time of the next request with metrics.
-    next_metrics: Instant,
-    /// Metrics are not sent again before the next fact.
-    metrics_failed: bool,
     failures: u32,
     /// The most records in the next batch.
     most: usize,
@@ -73,17 +63,8 @@ pub(super) struct Task {
     tries: u32,
 }
 
-/// Why the task has nothing more to do for now.
-enum Done {
-    /// Everything is sent.
-    Sent,
-    /// The daemon ends.
-    Ending,
-}
-
 impl Task {
     pub(super) fn new(begin: Begin, shared: Arc<Shared>) -> Self {
-        let now = Instant::now();
         let ending = shared.end.subscribe();
         let Begin {
             settings,
@@ -108,9 +89,7 @@ impl Task {
             anew,
             stored: progress.n,
             progress,
-            next: now,
-            next_metrics: now,
-            metrics_failed: false,
+            next: Instant::now(),
             failures: 0,
             most: MOST_RECORDS,
             tries: 0,
@@ -120,10 +99,10 @@ impl Task {
     pub(super) async fn run(mut self) {
         if let Err(error) = self.begin().await {
             tracing::error!("telemetry: nothing is sent: {error}");
-            self.shared.told().log_error = Some(error);
+            self.shared.told().last_error = Some(error);
             return;
         }
-        while let Done::Sent = self.drain().await {
+        while self.drain().await {
             if let Some(packer) = &mut self.packer {
                 packer.rest();
             }
@@ -133,7 +112,6 @@ impl Task {
                 _deadline = ended(&mut self.ending) => {}
             }
             self.next = self.next.max(Instant::now() + PACE);
-            self.metrics_failed = false;
         }
         if self.progress.n != self.stored {
             self.store();
@@ -157,7 +135,7 @@ impl Task {
                     .and_then(|stored| Progress::stored(&stored, newest, epoch)),
             };
             let fresh = progress.is_none();
-            let progress = progress.unwrap_or_else(|| Progress::begin(newest, epoch, now()));
+            let progress = progress.unwrap_or_else(|| Progress::begin(newest, epoch));
             let mut packer = Packer::new(exports, sessions, &subject, &progress.instance);
             let unsent = packer.count(progress.n, newest)?;
             Ok((packer, progress, fresh, unsent))
@@ -176,8 +154,9 @@ impl Task {
         Ok(())
     }
 
-    /// Sends everything that is committed.
-    async fn drain(&mut self) -> Done {
+    /// Sends everything that is committed, or one batch if the daemon ends.
+    /// Returns whether the task goes on.
+    async fn drain(&mut self) -> bool {
         loop {
             self.wait(self.next).await;
             let ending = self.is_ending();
@@ -185,85 +164,32 @@ impl Task {
                 Ok(batch) if batch.records > 0 => self.send(batch).await,
                 Ok(batch) => {
                     self.pass(batch.upto);
-                    if batch.more && !ending {
-                        continue;
-                    }
-                    if let Some(done) = self.report().await {
-                        return done;
+                    if !batch.more {
+                        return !ending;
                     }
                 }
                 // The packer is lost with a thread that panicked.
-                Err(_) if self.packer.is_none() => return Done::Ending,
+                Err(_) if self.packer.is_none() => return false,
                 Err(error) => {
                     self.failed(error);
                     self.pause(None);
                 }
             }
             if ending {
-                let _nothing_follows = self.report().await;
-                return Done::Ending;
+                return false;
             }
         }
-    }
-
-    /// Sends the metrics if they have changed, once nothing else is to be sent.
-    /// Returns `None` if there is something else.
-    async fn report(&mut self) -> Option<Done> {
-        if self.progress.told || self.metrics_failed {
-            return Some(match self.is_ending() {
-                true => Done::Ending,
-                false => Done::Sent,
-            });
-        }
-        let shared = Arc::clone(&self.shared);
-        let due = self.next.max(self.next_metrics);
-        tokio::select! {
-            () = self.wait(due) => {}
-            () = shared.committed.notified() => {
-                self.next = self.next.max(Instant::now() + PACE);
-                return None;
-            }
-        }
-        let Some(packer) = &self.packer else {
-            return Some(Done::Ending);
-        };
-        let request = metrics::request(
-            &self.progress.totals,
-            self.exports.dropped(),
-            packer.resource(),
-            &scope(),
-            [self.progress.since, now()],
-        );
-        let endpoint = self.settings.metrics.clone();
-        let answered = self.post(&endpoint, request.encode_to_vec()).await;
-        self.next = Instant::now() + PACE;
-        self.next_metrics = Instant::now() + METRICS_PACE;
-        let error = match answered {
-            Ok(Meaning::Taken { .. }) => {
-                self.progress.told = true;
-                self.store();
-                None
-            }
-            Ok(Meaning::Later { why, .. } | Meaning::Malformed(why)) | Err(why) => Some(why),
-        };
-        // Metrics are sums: those after the next fact have these in them.
-        self.metrics_failed = error.is_some();
-        self.progress.totals.failures += u64::from(error.is_some());
-        self.shared.told().metrics_error = error;
-        None
     }
 
     /// Sends a batch, and takes the collector's answer.
     async fn send(&mut self, batch: Batch) {
-        let endpoint = self.settings.logs.clone();
         let (records, upto) = (batch.records, batch.upto);
         failpoint::pass("telemetry: about to send");
-        let answered = self.post(&endpoint, batch.body).await;
+        let answered = self.post(batch.body).await;
         failpoint::pass("telemetry: sent");
         match answered {
             Ok(Meaning::Taken { rejected, says }) => {
-                self.progress.totals.add(&batch.totals);
-                self.progress.totals.rejected += rejected;
+                self.progress.rejected += rejected;
                 self.tries = 0;
                 self.most = (self.most * 2).min(MOST_RECORDS);
                 self.worked((rejected > 0).then(|| {
@@ -281,7 +207,7 @@ impl Task {
                 }
                 if self.tries == MOST_TRIES {
                     self.tries = 0;
-                    self.progress.totals.refused += 1;
+                    self.progress.rejected += 1;
                     self.advance(upto, records);
                 }
             }
@@ -301,10 +227,9 @@ impl Task {
         let Some(mut packer) = self.packer.take() else {
             return Err("nothing can be packed".into());
         };
-        let (n, most) = (self.progress.n, self.most);
-        let uids = self.progress.uids.clone();
+        let (progress, most) = (self.progress.clone(), self.most);
         let packed = tokio::task::spawn_blocking(move || {
-            let batch = packer.pack(n, most, &uids);
+            let batch = packer.pack(&progress, most);
             (packer, batch)
         });
         let (packer, batch) = packed.await.map_err(|error| error.to_string())?;
@@ -313,9 +238,14 @@ impl Task {
     }
 
     /// Sends a request. Once the daemon ends, it has until the deadline.
-    async fn post(&mut self, endpoint: &Endpoint, body: Vec<u8>) -> Result<Meaning, String> {
+    async fn post(&mut self, body: Vec<u8>) -> Result<Meaning, String> {
         let mut ending = self.ending.clone();
-        let post = http::post(endpoint, &self.settings.headers, body, PATIENCE);
+        let post = http::post(
+            &self.settings.endpoint,
+            &self.settings.headers,
+            body,
+            PATIENCE,
+        );
         tokio::pin!(post);
         let answered = tokio::select! {
             answered = &mut post => answered,
@@ -342,7 +272,7 @@ impl Task {
     /// Notes that the facts up to `upto` need not be sent again.
     fn advance(&mut self, upto: u64, records: usize) {
         self.progress.n = upto;
-        self.progress.told = false;
+        self.progress.records += records as u64;
         self.shared.told().done += records as u64;
         self.next = self.next.max(Instant::now() + PACE);
         self.store();
@@ -372,16 +302,15 @@ impl Task {
             tracing::info!("telemetry: the collector takes records again");
         }
         self.failures = 0;
-        self.shared.told().log_error = but;
+        self.shared.told().last_error = but;
     }
 
     fn failed(&mut self, why: String) {
-        self.progress.totals.failures += 1;
         let mut told = self.shared.told();
-        if told.log_error.is_none() {
+        if told.last_error.is_none() {
             tracing::warn!("telemetry: {why}; it is tried again");
         }
-        told.log_error = Some(why);
+        told.last_error = Some(why);
     }
 
     /// Waits before the next request, longer with each failure.
@@ -408,10 +337,4 @@ async fn ended(ending: &mut watch::Receiver<Option<Instant>>) -> Instant {
             std::future::pending::<()>().await;
         }
     }
-}
-
-/// Returns the time of day, in milliseconds since 1970.
-fn now() -> Millis {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0))
 }

@@ -104,6 +104,7 @@ fn made(fact: Fact, lines: Option<LineCounts>) -> Option<LogRecord> {
     };
     assert_eq!(is_exported(&record.fact), record_is_made(&record, &names));
     let around = Around {
+        number: 9,
         uids: &|n| format!("3:{n}"),
         names: &names,
         session: session_of(&record.fact).map(|_| &known),
@@ -114,6 +115,7 @@ fn made(fact: Fact, lines: Option<LineCounts>) -> Option<LogRecord> {
 
 fn record_is_made(record: &Record, names: &Names) -> bool {
     let around = Around {
+        number: 1,
         uids: &|n| n.to_string(),
         names,
         session: None,
@@ -131,6 +133,7 @@ fn told(fact: Fact, lines: Option<LineCounts>) -> (String, Vec<(String, String)>
     let mut all = texts(&record.attributes);
     assert_eq!(all.len(), record.attributes.len(), "an attribute twice");
     assert_eq!(all.remove("log.record.uid").as_deref(), Some("3:7"));
+    assert_eq!(all.remove("touchmark.record.number").as_deref(), Some("9"));
     if all.remove("session.id").is_some() {
         let session = [
             ("gen_ai.conversation.id", "main"),
@@ -197,6 +200,7 @@ fn tel_5_a_version_says_who_changed_how_much() {
             "touchmark.change",
             "touchmark.evidence",
             "touchmark.path",
+            "touchmark.record.number",
         ]
     );
 }

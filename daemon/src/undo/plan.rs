@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use touchmark_engine::history::{Conflict, Step, Undos, Weave, Without};
+use touchmark_engine::history::{Conflict, Remaining, Step, Undos, Weave};
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneContent, UndoneFile,
 };
@@ -515,7 +515,7 @@ pub(super) async fn without(
     chain: Chain,
     undos: &Undos,
     chosen: &Chosen,
-) -> Result<(Chain, Without, Vec<Arc<[u8]>>), Error> {
+) -> Result<(Chain, Remaining, Vec<Arc<[u8]>>), Error> {
     let steps = chain.all_steps();
     let meant: Vec<bool> = steps.map(|at| is_meant(&chain, chosen, at)).collect();
     let versions = chain.versions.iter().enumerate();

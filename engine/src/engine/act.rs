@@ -51,7 +51,7 @@ macro_rules! dispatch {
 table!(dispatch);
 
 fn for_shell(request: RequestId, pending: &Pending, ask: ForShell) -> Answered {
-    match pending.connection {
+    match pending.connection() {
         Some(connection) => Err(Stop::Passed(Effect::Host {
             request,
             connection,

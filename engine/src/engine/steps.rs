@@ -8,7 +8,7 @@ use crate::input::Learned;
 use crate::parts::Core;
 use crate::requests::pending::{Answered, Ask, Pending, Stage, Stop, too_late};
 use crate::requests::scope::{Scope, be_patient};
-use crate::view::spoken::Spoken;
+use crate::view::names_used::NamesUsed;
 
 impl Engine {
     /// Lets every request take effect that can.
@@ -21,7 +21,7 @@ impl Engine {
                 let Core { base, requests, .. } = &mut self.core;
                 if let Some(pending) = requests.take_if_ready(request, base) {
                     moved |= self.step(request, pending);
-                    self.core.base.spoken = Spoken::default();
+                    self.core.base.names_used = NamesUsed::default();
                 }
             }
             if !moved {
@@ -34,7 +34,7 @@ impl Engine {
     /// take effect now.
     fn step(&mut self, request: RequestId, mut pending: Box<Pending>) -> bool {
         let late = pending
-            .until
+            .until()
             .is_some_and(|until| self.core.base.now > until);
         if late && !matches!(pending.stage, Stage::Writing(_)) {
             self.finish(request, &pending, Err(too_late(&pending)));
@@ -65,9 +65,9 @@ impl Engine {
             Ask::Look(_) => {
                 return true;
             }
-            Ask::Client(ask) => {
+            Ask::Client { ask, .. } => {
                 if self.core.base.view().has_several_names() {
-                    self.core.base.spoken = self.core.base.view().spoken_in(&ask);
+                    self.core.base.names_used = self.core.base.view().names_used_by(&ask);
                 }
                 self.answer(request, &mut pending, ask)
             }
@@ -91,7 +91,7 @@ impl Engine {
             }
             Stop::Read(paths, bytes) => {
                 let whole = pending.verify || self.core.audits.of(request).is_some();
-                pending.bytes |= bytes;
+                pending.reads.bytes |= bytes;
                 // What a name resolves to may have changed without an event as
                 // well, so it is verified for each name (SYNC-4).
                 let paths = match pending.verify {
@@ -99,12 +99,16 @@ impl Engine {
                     false => paths,
                 };
                 for path in paths {
-                    if !pending.borrowed.contains(&path) {
+                    if !pending.reads.borrowed.contains(&path) {
                         self.core.base.turn().borrow(&path);
-                        pending.borrowed.push(path.clone());
+                        pending.reads.borrowed.push(path.clone());
                     }
-                    let ticket = self.core.base.turn().order(&path, pending.bytes, whole);
-                    pending.reads.insert(path, ticket);
+                    let ticket = self
+                        .core
+                        .base
+                        .turn()
+                        .order(&path, pending.reads.bytes, whole);
+                    pending.reads.awaited.insert(path, ticket);
                 }
                 if self.core.base.view().scope_of(&pending.ask).is_list() {
                     be_patient(request, &mut pending, &mut self.core.base.turn());
@@ -131,7 +135,7 @@ impl Engine {
             Stop::Write(write, mut order) => {
                 self.core.base.tracker.writes(&order.path, None);
                 // The write goes to the name that the request used.
-                if let Some(name) = self.core.base.spoken.named.get(&order.path) {
+                if let Some(name) = self.core.base.names_used.named.get(&order.path) {
                     order.path = name.clone();
                 }
                 pending.stage = Stage::Writing(write);
@@ -185,19 +189,23 @@ impl Engine {
                 Ok(answer) => self
                     .core
                     .base
-                    .spoken
+                    .names_used
                     .reply(&self.core.base.state, &mut answer.reply),
-                Err(error) => self.core.base.spoken.error(&self.core.base.state, error),
+                Err(error) => self
+                    .core
+                    .base
+                    .names_used
+                    .error(&self.core.base.state, error),
             }
         }
         self.core.leave(request, pending);
-        if pending.connection.is_some() {
+        if pending.connection().is_some() {
             match &mut answer {
                 Ok(answer) => self.core.base.state.label_reply(&mut answer.reply),
                 Err(error) => self.core.base.state.label_error(error),
             }
             self.core.base.counts.requests += 1;
-            if let (Ask::Client(ask), Err(error)) = (&pending.ask, &answer) {
+            if let (Ask::Client { ask, .. }, Err(error)) = (&pending.ask, &answer) {
                 // The session may have been named by its label.
                 let mut ask = ask.clone();
                 if self.core.base.view().name_session(&mut ask).is_ok() {

@@ -40,7 +40,7 @@ impl Core {
             .iter()
             .filter(|(path, _)| !audit.hinted.contains(*path))
             .filter_map(|(path, believed)| {
-                let disk = holds(pending.found.get(path)?)?;
+                let disk = holds(pending.reads.found.get(path)?)?;
                 (disk != *believed).then(|| Difference {
                     path: path.clone(),
                     believed: *believed,

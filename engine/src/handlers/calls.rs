@@ -63,7 +63,13 @@ impl Base {
             pending.rechecked = true;
             return Err(Stop::Read(paths, false).into());
         }
-        let secret = |path| pending.found.get(path).is_some_and(|found| found.secret);
+        let secret = |path| {
+            pending
+                .reads
+                .found
+                .get(path)
+                .is_some_and(|found| found.secret)
+        };
         if paths.iter().any(secret) {
             // Neither arguments nor result are kept if one of the files is a
             // secret (SEC-3).
@@ -89,7 +95,7 @@ impl Base {
         }
         self.ensure_session(&ask.session);
         let result = ask.result.0.to_string();
-        if self.tells_a_secret(&arguments.canonical, &ask.result.0, &result) {
+        if self.shows_a_secret(&arguments.canonical, &ask.result.0, &result) {
             return done(Reply::CallRecord(CallRecorded { call_id: None }));
         }
         self.drop_old_calls();
@@ -115,13 +121,13 @@ impl Base {
     /// Returns whether arguments or result contain what must not be kept
     /// (SEC-3), as far as it can be recognised: a token, a value whose name
     /// says that it is secret, or what a search found in a secret file.
-    fn tells_a_secret(&self, arguments: &str, result: &Value, text: &str) -> bool {
+    fn shows_a_secret(&self, arguments: &str, result: &Value, text: &str) -> bool {
         let secrets = &self.config.secrets;
         tokens::any(text.as_bytes())
             || tokens::masked(arguments) != arguments
             || result
                 .as_str()
-                .is_some_and(|text| secrets.are_told_by(text))
+                .is_some_and(|text| secrets.are_shown_in(text))
     }
 
     pub(crate) fn call_check(&mut self, pending: &mut Pending, ask: &CallCheck) -> Answered {
@@ -249,7 +255,7 @@ impl Base {
         if self.view().usable(path, pending).is_err() {
             return None;
         }
-        let now = self.view().current(path, pending.found.get(path));
+        let now = self.view().current(path, pending.reads.found.get(path));
         now.trouble.is_none().then_some(now.held.hash)
     }
 
@@ -260,7 +266,7 @@ impl Base {
             .iter()
             .filter(|path| {
                 let watched = self.state.paths.contains_key(path);
-                (pending.verify || !watched) && !pending.found.contains_key(*path)
+                (pending.verify || !watched) && !pending.reads.found.contains_key(*path)
             })
             .cloned()
             .collect();

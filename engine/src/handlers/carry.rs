@@ -214,7 +214,10 @@ impl View<'_> {
             if known.files.is_whole(path) {
                 return None;
             }
-            let now = self.current(path, pending.found.get(path)).held.hash?;
+            let now = self
+                .current(path, pending.reads.found.get(path))
+                .held
+                .hash?;
             let copy = self.copy(session, path, now)?;
             // If the whole text is on record, any other content is a change,
             // and stays one until some of it is shown.

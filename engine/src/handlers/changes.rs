@@ -9,7 +9,7 @@ use touchmark_proto::{Clock, Error, ErrorCode, ErrorData, RelPath, Reply, Reques
 use super::path_cursor;
 use super::sessions::split;
 use crate::base::Base;
-use crate::cursor::{read_told, write_path, write_told};
+use crate::cursor::{read_reported, write_path, write_reported};
 use crate::effect::{Answer, Effect, Recall};
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Answered, Pending, Stop, done};
@@ -44,7 +44,7 @@ impl Base {
             Some(last) if more => last.newest,
             _ => self.state.n,
         };
-        let cursor = write_told(self.state.clock(upto), only.as_deref());
+        let cursor = write_reported(self.state.clock(upto), only.as_deref());
         let reset = self.state.after_loss
             && self
                 .state
@@ -81,7 +81,7 @@ impl Base {
     }
 
     pub(crate) fn modified_ack(&mut self, ask: &ModifiedAck) -> Answered {
-        let (clock, only) = read_told(&ask.cursor)?;
+        let (clock, only) = read_reported(&ask.cursor)?;
         let upto = self.view().known_clock(clock)?;
         // Everything up to the cursor has arrived. Paths with a newer fact stay
         // pending.
@@ -118,7 +118,7 @@ impl Base {
         for row in listed {
             if let Some(episode) = row.episode {
                 let live = self.tracker.live_mut(&row.change.path);
-                live.save.told.insert(session.clone(), episode);
+                live.save.reported.insert(session.clone(), episode);
             }
         }
         self.record(Fact::Delivered {

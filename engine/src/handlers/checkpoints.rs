@@ -150,7 +150,7 @@ impl Base {
             .filter(|path| {
                 let tracked = self.state.paths.contains_key(path);
                 let wanted = !tracked || (pending.verify && !pending.rechecked);
-                wanted && !pending.found.contains_key(*path)
+                wanted && !pending.reads.found.contains_key(*path)
             })
             .cloned()
             .collect();
@@ -170,7 +170,7 @@ impl Base {
                 more = files.last().map(|file: &EditedFile| write_path(&file.path));
                 break;
             }
-            let now = self.view().current(&path, pending.found.get(&path));
+            let now = self.view().current(&path, pending.reads.found.get(&path));
             let known = now.trouble.is_none().then_some(now.held.hash);
             files.push(EditedFile {
                 differs: edited

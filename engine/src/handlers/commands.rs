@@ -58,7 +58,7 @@ impl Core {
     pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Answered {
         not_too_long(&[("callId", ask.call_id.as_ref())])?;
         self.base.view().may_open_window(&ask.session)?;
-        let globs = match Globs::spoken(
+        let globs = match Globs::requested(
             ask.paths.as_deref(),
             &self.base.config.root,
             self.base.config.case_insensitive,
@@ -90,7 +90,7 @@ impl Core {
             globs,
             deadline,
             bound: pending
-                .connection
+                .connection()
                 .filter(|_| ask.bind)
                 .map(|connection| connection.0),
             pid: ask.pid,
@@ -336,7 +336,7 @@ impl Core {
 
     /// Ends a window whose opening the client never received. No client will
     /// end it, and the user's changes would be attributed to the session.
-    pub(crate) fn command_unheard(&mut self, name: &str) {
+    pub(crate) fn command_unanswered(&mut self, name: &str) {
         if let Some(command) = command_number(name) {
             self.ask_internally(Ask::EndCommand(command));
         }

@@ -191,7 +191,7 @@ impl Core {
         let current = self
             .base
             .view()
-            .current(path, pending.found.get(path))
+            .current(path, pending.reads.found.get(path))
             .held
             .hash;
         let changed = self
@@ -357,7 +357,8 @@ impl View<'_> {
         if self.state.paths.contains_key(path) {
             return None;
         }
-        let Some(Found::File(content)) = pending.found.get(path).map(|found| &found.found) else {
+        let Some(Found::File(content)) = pending.reads.found.get(path).map(|found| &found.found)
+        else {
             return None;
         };
         let young = content.mtime_ms.saturating_add(self.config.late) > self.now;

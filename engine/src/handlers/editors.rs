@@ -19,7 +19,7 @@ impl Core {
     /// correction) or later.
     pub(crate) fn editor_did_save(&mut self, pending: &Pending, ask: &EditorDidSave) -> Answered {
         let path = self.base.view().resolve(&ask.path)?;
-        self.base.unsaved.remove(pending.connection, &path);
+        self.base.unsaved.remove(pending.connection(), &path);
         let time = ask.time.unwrap_or(self.base.now).min(self.base.now);
         let Some(state) = self.base.state.paths.get(&path) else {
             self.saved_untracked(path, ask.hash);
@@ -71,14 +71,14 @@ impl Core {
 impl Base {
     pub(crate) fn editor_did_close(&mut self, pending: &Pending, ask: &EditorDidClose) -> Answered {
         let path = self.view().resolve(&ask.path)?;
-        self.unsaved.remove(pending.connection, &path);
+        self.unsaved.remove(pending.connection(), &path);
         done(Reply::EditorDidClose(Done {}))
     }
 
     pub(crate) fn editor_dirty(&mut self, pending: &Pending, ask: &EditorDirty) -> Answered {
         let path = self.view().resolve(&ask.path)?;
         let most = self.config.unsaved;
-        match pending.connection {
+        match pending.connection() {
             Some(editor) if ask.dirty => {
                 if !self.unsaved.insert(editor, path, ask.lines, most) {
                     return Err(too_many(

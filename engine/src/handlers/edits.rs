@@ -81,7 +81,7 @@ impl Base {
             force: ask.force,
             ttl,
             one_shot: false,
-            bound: pending.connection.filter(|_| ask.bind),
+            bound: pending.connection().filter(|_| ask.bind),
             call: ask.call_id.clone(),
             tool: ask.tool.clone(),
             step: ask.step,
@@ -125,7 +125,7 @@ impl Base {
             force: false,
             ttl: ask.ttl_ms.unwrap_or(self.config.flag_ttl),
             one_shot: true,
-            bound: pending.connection.filter(|_| ask.bind),
+            bound: pending.connection().filter(|_| ask.bind),
             call: None,
             tool: None,
             step: ask.step,
@@ -210,7 +210,7 @@ impl Base {
     ) -> Result<(), Box<Stop>> {
         let unread: Vec<RelPath> = paths
             .iter()
-            .filter(|path| !pending.found.contains_key(*path) || self.tracker.is_hinted(path))
+            .filter(|path| !pending.reads.found.contains_key(*path) || self.tracker.is_hinted(path))
             .cloned()
             .collect();
         if unread.is_empty() || pending.rechecked {
@@ -287,7 +287,7 @@ impl View<'_> {
         let mut not_read = Vec::new();
         let mut stale = Vec::new();
         for (path, _, base) in &plan.files {
-            let now = self.current(path, pending.found.get(path));
+            let now = self.current(path, pending.reads.found.get(path));
             let Some(hash) = now.held.hash else {
                 // A file that does not exist needs no read.
                 if now.trouble.is_none() {

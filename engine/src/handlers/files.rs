@@ -23,7 +23,7 @@ impl Core {
         let path = self.base.view().resolve(&ask.path)?;
         if self.base.state.knowledge(&ask.session, &path).is_some() {
             let names = self.base.view().names_of(&path);
-            let named = self.base.spoken.named.get(&path).unwrap_or(&path);
+            let named = self.base.names_used.named.get(&path).unwrap_or(&path);
             // If the session uses several names of the file, only the named one
             // is released.
             let one = self
@@ -148,7 +148,7 @@ impl Base {
         let unknown: Vec<RelPath> = paths
             .iter()
             .filter(|path| {
-                !self.state.paths.contains_key(path) && !pending.found.contains_key(*path)
+                !self.state.paths.contains_key(path) && !pending.reads.found.contains_key(*path)
             })
             .cloned()
             .collect();
@@ -182,16 +182,16 @@ impl Base {
                 };
                 break;
             }
-            let mut file = self
-                .view()
-                .file_state(&ask.session, path, pending.found.get(path));
+            let mut file =
+                self.view()
+                    .file_state(&ask.session, path, pending.reads.found.get(path));
             // One request may name several names of one file.
             let name = ask.paths.as_ref().and_then(|named| named.get(index));
             if let Some(Ok(name)) = name.map(|name| self.view().resolve_name(name)) {
                 file.path = name;
             } else {
-                let spoken = self.state.names.spoken(&ask.session, path);
-                file.path = spoken.clone();
+                let name = self.state.names.last_used(&ask.session, path);
+                file.path = name.clone();
             }
             if ask.state.is_empty() || ask.state.contains(&file.state) {
                 files.push(file);
@@ -325,7 +325,7 @@ impl View<'_> {
             request,
             recall: Recall::History {
                 earlier: self.state.names.history(&path).to_vec(),
-                spoken: self.spoken.named.get(&path).unwrap_or(&path).clone(),
+                named: self.names_used.named.get(&path).unwrap_or(&path).clone(),
                 path,
                 before,
                 limit: ask.limit.unwrap_or(self.config.list_limit) as usize,

@@ -89,7 +89,10 @@ impl Base {
         if self.state.paths.contains_key(path) {
             return;
         }
-        let held = self.view().current(path, pending.found.get(path)).held;
+        let held = self
+            .view()
+            .current(path, pending.reads.found.get(path))
+            .held;
         self.turn().watch(path);
         self.record(Fact::Baseline {
             // The tracker has stored the watched name already; its allocation
@@ -105,7 +108,7 @@ impl Base {
         }
         // The name has its own log now, so it is no pending copy any more.
         self.tracker.settled(path);
-        let found = pending.found.get(path).map(|outcome| &outcome.found);
+        let found = pending.reads.found.get(path).map(|outcome| &outcome.found);
         if let Some(found) = found {
             self.tracker.note_inode(path, found);
         }
@@ -137,6 +140,7 @@ impl View<'_> {
                 .live(path)
                 .and_then(|live| live.seen.obstacle.clone()),
             false => pending
+                .reads
                 .found
                 .get(path)
                 .and_then(|outcome| Obstacle::of(&outcome.found)),

@@ -22,7 +22,7 @@ impl Base {
             return Err(Error::invalid(format!("a name is longer than {NAME} bytes")).into());
         }
         self.ensure_session(&ask.session);
-        let (same, heard) = self
+        let (same, seen) = self
             .state
             .memory(&ask.session)
             .map_or((false, false), |memory| {
@@ -31,13 +31,13 @@ impl Base {
                         && entry.provider == ask.provider_id
                         && entry.mode == ask.mode
                 };
-                let heard = |message| memory.messages.contains(message);
+                let seen = |message| memory.messages.contains(message);
                 (
                     memory.models.last().is_some_and(same),
-                    ask.message_id.as_ref().is_some_and(heard),
+                    ask.message_id.as_ref().is_some_and(seen),
                 )
             });
-        let recorded = !same && !heard;
+        let recorded = !same && !seen;
         let note = match &ask.message_id {
             message if recorded => Some(Note::ModelRecorded {
                 model: ask.model_id.clone(),
@@ -47,7 +47,7 @@ impl Base {
             }),
             // The model is unchanged, so this makes no entry. The message is
             // remembered, so that a repeat of it is recognised.
-            Some(message) if !heard => Some(Note::MessageSeen {
+            Some(message) if !seen => Some(Note::MessageSeen {
                 message: message.clone(),
             }),
             _ => None,

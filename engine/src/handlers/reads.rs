@@ -80,7 +80,7 @@ fn text_of(
             first,
         }));
     }
-    let read = pending.texts_read.get(path);
+    let read = pending.reads.texts.get(path);
     Ok(read.map(|(content, bytes)| TextRead {
         content: *content,
         bytes: Arc::clone(bytes),
@@ -98,7 +98,7 @@ impl Base {
         if ask.hash.is_none() {
             self.view().usable(&path, pending)?;
         }
-        let now = self.view().current(&path, pending.found.get(&path));
+        let now = self.view().current(&path, pending.reads.found.get(&path));
         if ask.hash.is_none() && now.held.hash.is_none() && now.trouble.is_none() {
             return Err(not_found(&path).into());
         }
@@ -188,7 +188,7 @@ impl Base {
             // A repeat is answered without the text, so the file's bytes are
             // not read for it.
             self.read_first(pending, &path, true)?;
-            let found = pending.found.get(&path);
+            let found = pending.reads.found.get(&path);
             let now = self.view().current(&path, found);
             let repeat = track
                 && !ask.force
@@ -199,13 +199,13 @@ impl Base {
                     .verdict(&ask.session, &path, now.held.hash, ask.range)
                     == Verdict::Repeat;
             // To count the bytes that are not sent, the range has to be read.
-            let lines = repeat && ask.range.is_some() && !pending.bytes;
+            let lines = repeat && ask.range.is_some() && !pending.reads.bytes;
             if !repeat || lines {
                 self.view().usable(&path, pending)?;
                 if now.held.hash.is_none() && now.trouble.is_none() {
                     return Err(not_found(&path).into());
                 }
-                if !pending.bytes {
+                if !pending.reads.bytes {
                     return Err(Stop::Read(vec![path], true).into());
                 }
                 let Some(Found::File(content)) = found.map(|outcome| &outcome.found) else {
@@ -334,7 +334,7 @@ impl Base {
         bytes: bool,
     ) -> Result<(), Box<Stop>> {
         let watched = self.state.paths.contains_key(path);
-        if !watched && !pending.found.contains_key(path) {
+        if !watched && !pending.reads.found.contains_key(path) {
             return Err(Stop::Read(vec![path.clone()], bytes).into());
         }
         if pending.verify && !pending.rechecked {
@@ -343,7 +343,12 @@ impl Base {
         }
         if self.tracker.is_hinted(path) && !pending.rechecked {
             pending.rechecked = true;
-            pending.first_hash = Some(self.view().current(path, pending.found.get(path)).held.hash);
+            pending.reads.first_hash = Some(
+                self.view()
+                    .current(path, pending.reads.found.get(path))
+                    .held
+                    .hash,
+            );
             return Err(Stop::Read(vec![path.clone()], bytes).into());
         }
         Ok(())
@@ -439,9 +444,9 @@ impl Base {
 
 impl View<'_> {
     fn changed_meanwhile(&self, pending: &Pending, path: &RelPath) -> bool {
-        pending
-            .first_hash
-            .is_some_and(|first| first != self.current(path, pending.found.get(path)).held.hash)
+        pending.reads.first_hash.is_some_and(|first| {
+            first != self.current(path, pending.reads.found.get(path)).held.hash
+        })
     }
 
     fn verdict(

@@ -71,7 +71,7 @@ impl Base {
                 let changed = path.is_some_and(|path| {
                     let state = self
                         .view()
-                        .file_state(session, path, pending.found.get(path))
+                        .file_state(session, path, pending.reads.found.get(path))
                         .state;
                     matches!(state, State::Stale | State::Deleted)
                 });

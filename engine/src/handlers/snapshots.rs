@@ -49,7 +49,7 @@ impl View<'_> {
             return Err(Stop::Read(vec![path], false).into());
         }
         self.usable(&path, pending)?;
-        let now = self.current(&path, pending.found.get(&path));
+        let now = self.current(&path, pending.reads.found.get(&path));
         if now.trouble.is_some() {
             let error = Error::path(
                 ErrorCode::Unreadable,

@@ -64,7 +64,10 @@ impl Core {
         };
         let path = self.base.view().resolve(&ask.path)?;
         self.base.read_named(pending, std::slice::from_ref(&path))?;
-        let now = self.base.view().current(&path, pending.found.get(&path));
+        let now = self
+            .base
+            .view()
+            .current(&path, pending.reads.found.get(&path));
         let named = ask.base.filter(|_| !ask.force);
         let plan = Plan {
             require_read: ask.require_read != Some(false),
@@ -115,7 +118,7 @@ impl Core {
             pending.rechecked = true;
             return Err(Stop::Read(vec![path], true).into());
         }
-        let content = pending.texts_read.get(&path).cloned();
+        let content = pending.reads.texts.get(&path).cloned();
         let base = content.as_ref().map(|(content, _)| content.hash);
         let plan = self
             .base
@@ -123,7 +126,7 @@ impl Core {
             .write_plan(&ask.session, &path, base, ask.force, ask.step);
         self.base.view().may_begin(pending, &plan)?;
         let Some((_, bytes)) = content else {
-            return Err(match pending.found.get(&path).map(|o| &o.found) {
+            return Err(match pending.reads.found.get(&path).map(|o| &o.found) {
                 Some(Found::File(content)) => Error::new(
                     ErrorCode::TooLarge,
                     format!("{} is too large to be edited here", show(&path)),
@@ -366,7 +369,7 @@ impl View<'_> {
         cause: &str,
         recovered: Vec<String>,
     ) -> Error {
-        let now = self.current(path, pending.found.get(path));
+        let now = self.current(path, pending.reads.found.get(path));
         Error::new(
             ErrorCode::Conflict,
             format!("{} was not written: {cause}", show(path)),

@@ -9,7 +9,7 @@ use imara_diff::Algorithm;
 use super::kept::Kept;
 use super::weave::{Entry, Line, Weave};
 use super::without::LinesOn;
-use crate::text::align::{Aligned, Place};
+use crate::text::align::{Aligned, Region};
 
 /// A later text of a line.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ pub(super) fn has_words(text: &[u8]) -> bool {
 }
 
 /// Splits a place at pairs of lines, of which the indexes count from its start.
-pub(super) fn split(place: &Place, pairs: &[(usize, usize)]) -> Vec<Place> {
+pub(super) fn split(place: &Region, pairs: &[(usize, usize)]) -> Vec<Region> {
     let (before, after) = place;
     let (mut old, mut new) = (before.start, after.start);
     let mut places = Vec::with_capacity(pairs.len() + 1);

@@ -17,7 +17,7 @@ pub(super) struct Lines {
     /// How often each line occurs, and its weight: the number of its bytes.
     counts: BTreeMap<u64, (u64, u64)>,
     /// How often each line with a letter or a digit occurs.
-    telling: BTreeMap<u64, u64>,
+    distinctive: BTreeMap<u64, u64>,
     /// The weight of all lines.
     weight: u64,
 }
@@ -26,7 +26,7 @@ impl Lines {
     pub(super) fn of(text: &[u8]) -> Self {
         let mut lines = Self {
             counts: BTreeMap::new(),
-            telling: BTreeMap::new(),
+            distinctive: BTreeMap::new(),
             weight: 0,
         };
         match crate::text::lines::is_binary(text) {
@@ -47,22 +47,23 @@ impl Lines {
         let (name, weight) = (hasher.finish(), line.len() as u64 + 1);
         self.counts.entry(name).or_insert((0, weight)).0 += 1;
         self.weight += weight;
-        let tells = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-        if line.iter().any(tells) {
-            *self.telling.entry(name).or_default() += 1;
+        let counts_as_text = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+        if line.iter().any(counts_as_text) {
+            *self.distinctive.entry(name).or_default() += 1;
         }
     }
 
     /// Returns how many lines have a letter or a digit.
-    pub(super) fn telling(&self) -> u64 {
-        self.telling.values().sum()
+    pub(super) fn distinctive(&self) -> u64 {
+        self.distinctive.values().sum()
     }
 
     /// Returns how many lines with a letter or a digit another content has, too.
     pub(super) fn kept(&self, after: &Self) -> u64 {
-        let kept =
-            |(line, count): (&u64, &u64)| after.telling.get(line).map_or(0, |now| *now.min(count));
-        self.telling.iter().map(kept).sum()
+        let kept = |(line, count): (&u64, &u64)| {
+            after.distinctive.get(line).map_or(0, |now| *now.min(count))
+        };
+        self.distinctive.iter().map(kept).sum()
     }
 
     /// Returns how many thousandths of the longer one the two have in common,
@@ -94,7 +95,7 @@ pub(super) fn likest(earlier: &[Step], text: &[u8]) -> Option<usize> {
         _ => 0,
     };
     let now = kept(earlier.last()?);
-    if now * 2 >= lines.telling() {
+    if now * 2 >= lines.distinctive() {
         return None;
     }
     let newest_first = earlier.iter().enumerate().rev().take(EARLIER);

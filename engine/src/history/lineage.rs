@@ -56,7 +56,7 @@ pub struct Change {
     /// chooses between candidates that are equal otherwise.
     pub hint: Option<RelPath>,
     /// Whether the hint is certain: an undo or a redo has moved the file.
-    pub is_told: bool,
+    pub is_certain: bool,
     /// Whether a session has declared it as a change of the file at this name.
     pub is_edit: bool,
 }
@@ -158,7 +158,7 @@ pub fn decide(
         was_there: false,
         is_there: false,
         hint: None,
-        is_told: false,
+        is_certain: false,
         edited: None,
         known: &[],
     }));
@@ -169,7 +169,7 @@ pub fn decide(
     };
     let new: Vec<usize> = pairs.all(|stay| stay.starts.is_some() && stay.returns.is_none());
     let old: Vec<usize> = pairs.all(|stay| stay.ends.is_some());
-    pairs.told(&old);
+    pairs.certain(&old);
     pairs.same(&new, &old);
     pairs.earlier(&new, &old);
     let is_limited = pairs.similar(&new, &old, &mut texts);
@@ -232,8 +232,8 @@ struct Stay<'a> {
     /// Whether the name has a file after the burst.
     is_there: bool,
     hint: Option<&'a RelPath>,
-    /// As [`Change::is_told`].
-    is_told: bool,
+    /// As [`Change::is_certain`].
+    is_certain: bool,
     /// The last version that a session declared as a change of the file.
     edited: Option<u64>,
     /// The contents that the name had before the burst, as [`Name::known`] has
@@ -277,7 +277,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         was_there: name.is_there,
         is_there: name.versions.last().is_none_or(|last| last.hash.is_some()),
         hint,
-        is_told: false,
+        is_certain: false,
         edited: None,
         known: match starts {
             None => name.known.as_slice(),
@@ -372,7 +372,7 @@ fn of_name<'a>(name: &'a Name, may_move: bool, texts: &mut Texts<'_>, stays: &mu
         ));
         if let Some(last) = stays.last_mut() {
             (last.by[0], last.returns) = (change.command, returns);
-            (last.resembles, last.is_told) = (alike.flatten(), change.is_told);
+            (last.resembles, last.is_certain) = (alike.flatten(), change.is_certain);
         }
         is_open = true;
     }
@@ -405,7 +405,7 @@ impl Texts<'_> {
             return Some(false);
         }
         let (before, after) = (self.of(before)?, self.of(after)?);
-        Some(match before.telling() {
+        Some(match before.distinctive() {
             0 => before.alike(&after) >= HALF,
             total => before.kept(&after) * 2 >= total,
         })

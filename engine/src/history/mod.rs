@@ -23,7 +23,7 @@ pub use review::{LineName, Reviewed};
 pub use spared::{Decided, Likely};
 pub use survival::Left;
 pub use weave::{Claim, Step, Undos, Weave};
-pub use without::{Conflict, Without};
+pub use without::{Conflict, Remaining};
 
 #[cfg(test)]
 mod large;

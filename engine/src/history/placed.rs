@@ -7,7 +7,7 @@ use imara_diff::Algorithm;
 
 use super::indents;
 use super::weave::{Entry, How, Hunk, Line, Weave};
-use crate::text::align::{Aligned, Place};
+use crate::text::align::{Aligned, Region};
 use crate::text::differences::{self, Differences, Middle};
 use crate::text::lines;
 
@@ -133,11 +133,11 @@ impl Weave {
     /// the old text.
     fn recast(
         &mut self,
-        place: &Place,
+        place: &Region,
         places: &[usize],
         found: &Differences<'_>,
         how: How,
-    ) -> Vec<Place> {
+    ) -> Vec<Region> {
         let (before, after) = place;
         let old: Vec<Line> = places[before.clone()]
             .iter()

@@ -12,7 +12,7 @@ use super::weave::{Change, ChangeKind, Hunk, Line, Weave, number};
 
 /// A file without some of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Without {
+pub struct Remaining {
     /// The content that remains; `None` if no file remains.
     pub bytes: Option<Vec<u8>>,
     /// The number of hunks that are undone, wholly or in part.
@@ -56,7 +56,7 @@ impl Weave {
     /// The lines that they added are removed, and the lines that they removed
     /// are restored. Where another version has changed the added lines, the
     /// change stays. Lines that other versions added always stay.
-    pub fn without(&self, undone: impl Fn(usize) -> bool) -> Without {
+    pub fn without(&self, undone: impl Fn(usize) -> bool) -> Remaining {
         self.without_sparing(undone, |_| false, true)
     }
 
@@ -69,14 +69,14 @@ impl Weave {
         undone: impl Fn(usize) -> bool,
         is_likely: impl Fn(usize) -> bool,
         spares_decided: bool,
-    ) -> Without {
+    ) -> Remaining {
         let stay = |asked: &_, given: &_| self.kept(asked, given);
         self.without_but(undone, is_likely, spares_decided, stay)
     }
 
     /// As [`without`](Self::without), but the lines that the versions removed
     /// come back also where another version has changed what replaced them.
-    pub fn without_any(&self, undone: impl Fn(usize) -> bool) -> Without {
+    pub fn without_any(&self, undone: impl Fn(usize) -> bool) -> Remaining {
         self.without_but(
             undone,
             |_| false,
@@ -96,7 +96,7 @@ impl Weave {
         is_likely: impl Fn(usize) -> bool,
         spares_decided: bool,
         stay: impl Fn(&BTreeSet<usize>, &BTreeSet<(usize, Line)>) -> Kept,
-    ) -> Without {
+    ) -> Remaining {
         let (asked, not_kept) = self.asked(undone);
         let (mut given, likely) = self.new_text(&asked, is_likely);
         let mut kept = stay(&asked, &given);
@@ -140,7 +140,7 @@ impl Weave {
         let text = |line| self.text_without(line, &asked, &kept);
         let bytes = (!goes).then(|| self.text(&state.on, text));
         hunks += number(self.recasts_undone(&asked, &kept, &state).len());
-        Without {
+        Remaining {
             bytes,
             hunks,
             conflicts: self.conflicts(kept),

@@ -79,7 +79,7 @@ impl Names {
     }
 
     /// Returns the name that a session used last for a file.
-    pub fn spoken<'a>(&'a self, session: &SessionId, file: &'a RelPath) -> &'a RelPath {
+    pub fn last_used<'a>(&'a self, session: &SessionId, file: &'a RelPath) -> &'a RelPath {
         let used = self.used(session, file);
         used.and_then(<[RelPath]>::last).unwrap_or(file)
     }

@@ -309,10 +309,10 @@ impl SessionMemory {
                     mode: mode.clone(),
                 });
                 if let Some(message) = message {
-                    self.heard(message);
+                    self.see_message(message);
                 }
             }
-            Note::MessageSeen { message } => self.heard(message),
+            Note::MessageSeen { message } => self.see_message(message),
             Note::TaskSaved { task, started } => {
                 let kept = KeptTask {
                     task: task.clone(),
@@ -364,7 +364,7 @@ impl SessionMemory {
         }
     }
 
-    fn heard(&mut self, message: &str) {
+    fn see_message(&mut self, message: &str) {
         self.messages.push_back(message.to_owned());
         if self.messages.len() > MESSAGES {
             self.messages.pop_front();

@@ -6,7 +6,6 @@
 //! test reads all of them, and its documentation says how to add one.
 
 mod mirror;
-mod v0;
 mod v1;
 
 use minicbor::{Decoder, Encoder};
@@ -15,8 +14,7 @@ use crate::ledger::record::Fact;
 use crate::{Files, State};
 use mirror::Mirror as _;
 
-/// A first byte of at least this value names a version. Formats from before
-/// versions have a smaller first byte.
+/// A first byte of at least this value names a version.
 const VERSIONS: u8 = 0x80;
 /// The version that is written today.
 const V1: u8 = VERSIONS | 1;
@@ -60,15 +58,12 @@ pub fn encode_fact(fact: Fact) -> Vec<u8> {
     written(|to| to.encode(v1::Fact::of(fact)).map(|_| ()))
 }
 
-/// Decodes a fact of any version.
+/// Decodes a fact.
 ///
 /// # Errors
 /// [`Unreadable`].
 pub fn decode_fact(bytes: &[u8]) -> Result<Fact, Unreadable> {
-    match format(bytes)? {
-        0 => v0::fact(bytes).map_err(damaged).map(v1::Fact::back),
-        _ => whole(bytes, |from| from.decode::<v1::Fact>().map(v1::Fact::back)),
-    }
+    whole(bytes, |from| from.decode::<v1::Fact>().map(v1::Fact::back))
 }
 
 /// Encodes the state together with the stamps that prove contents. The next
@@ -77,15 +72,12 @@ pub fn encode_snapshot(state: &State, stamps: &Files) -> Vec<u8> {
     written(|to| v1::snapshot::encode(state, stamps, to))
 }
 
-/// Decodes a snapshot of any version.
+/// Decodes a snapshot.
 ///
 /// # Errors
 /// [`Unreadable`].
 pub fn decode_snapshot(bytes: &[u8]) -> Result<Saved, Unreadable> {
-    let mut kept = match format(bytes)? {
-        0 => v0::snapshot(bytes).map_err(damaged)?,
-        _ => whole(bytes, v1::snapshot::decode)?,
-    };
+    let mut kept = whole(bytes, v1::snapshot::decode)?;
     kept.state.share_sessions();
     Ok(kept)
 }
@@ -104,24 +96,21 @@ fn written(
     bytes
 }
 
-/// Returns the number of the format; 0 for the one without a version byte.
-fn format(bytes: &[u8]) -> Result<u8, Unreadable> {
-    match bytes.first() {
-        None => Err(damaged("it is empty")),
-        Some(first) if *first < VERSIONS => Ok(0),
-        Some(&V1) => Ok(1),
-        Some(first) => Err(Unreadable::Newer {
-            found: first - VERSIONS,
-            known: V1 - VERSIONS,
-        }),
-    }
-}
-
-/// Decodes a value that fills all bytes after the first one.
+/// Decodes a value that fills all bytes after the version.
 fn whole<T>(
     bytes: &[u8],
     take: impl FnOnce(&mut Decoder<'_>) -> Result<T, minicbor::decode::Error>,
 ) -> Result<T, Unreadable> {
+    match bytes.first() {
+        Some(&V1) => {}
+        Some(&first) if first >= VERSIONS => {
+            return Err(Unreadable::Newer {
+                found: first - VERSIONS,
+                known: V1 - VERSIONS,
+            });
+        }
+        _ => return Err(damaged("it does not begin with a version")),
+    }
     let mut from = Decoder::new(bytes);
     from.set_position(1);
     let value = take(&mut from).map_err(damaged)?;

@@ -25,7 +25,7 @@ impl Core {
             .unsettled
             .iter()
             .filter(|path| !self.base.view().may_return(path));
-        let due = due.filter(|path| self.base.view().speaks_of(scope, path));
+        let due = due.filter(|path| self.base.view().covers(scope, path));
         for path in sorted(due.cloned()) {
             self.settle(&path);
         }

@@ -92,7 +92,7 @@ impl Core {
         };
         let n = self.base.record(Fact::Version(fact.clone()));
         self.base.counts.versions += 1;
-        if self.base.heard {
+        if self.base.subscribed {
             let marks = VersionMarks::default();
             let version = version_of(self.base.state.epoch, n, self.base.now, &fact, marks);
             let lines = Some((fact.before, fact.held.hash));
@@ -167,127 +167,5 @@ impl Base {
         let is_link = |held: &Held| held.mode.is_some_and(FileMode::is_link);
         let by_itself = *file == change.path && !is_link(&before) && !is_link(&change.after);
         by_itself && other && !told && state.held.hash == change.after.hash
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::config::Config;
-    use crate::effect::Effect;
-    use crate::globs::Globs;
-    use crate::ledger::record::CommandFact;
-    use crate::ledger::state::State;
-    use crate::tracker::files::Files;
-
-    fn held(content: u8) -> Held {
-        Held {
-            hash: Some(Hash([content; 32])),
-            size: 1,
-            lines: 1,
-            mtime_ms: 0,
-            mode: None,
-            owner: None,
-        }
-    }
-
-    fn change(name: &str, changed_ms: Millis) -> SweptFile {
-        SweptFile {
-            path: RelPath::new(name.as_bytes()).unwrap(),
-            from: None,
-            before: Some(held(1)),
-            after: held(2),
-            changed_ms: Some(changed_ms),
-        }
-    }
-
-    fn core() -> Core {
-        Core::new(
-            Config::default(),
-            State::new(1, false),
-            Files::default(),
-            10_000,
-        )
-    }
-
-    fn begin(core: &mut Core, command: u64, session: &str, workspace: bool) {
-        core.base.record(Fact::CommandBegun(CommandFact {
-            command,
-            session: SessionId::new(session).unwrap(),
-            call: None,
-            label: None,
-            globs: Globs::default(),
-            deadline: 1 << 40,
-            bound: None,
-            pid: None,
-            formatter: false,
-            workspace,
-            branch: None,
-        }));
-    }
-
-    /// Returns the versions recorded for these changes: path, session and
-    /// command.
-    fn told(core: &mut Core, changes: &[SweptFile]) -> Vec<(String, String, Option<u64>)> {
-        core.base.out.clear();
-        core.swept(changes);
-        let versions = core.base.out.iter().filter_map(|effect| match effect {
-            Effect::Record(record) => match &record.fact {
-                Fact::Version(fact) => Some(fact),
-                _ => None,
-            },
-            _ => None,
-        });
-        let row = |fact: &VersionFact| {
-            let session = fact.author.session.as_ref();
-            let session = session.map_or("-", |session| session.as_str());
-            (
-                fact.path.to_string_lossy(),
-                session.to_owned(),
-                fact.command,
-            )
-        };
-        versions.map(row).collect()
-    }
-
-    #[test]
-    fn what_was_changed_before_the_command_began_is_not_its() {
-        let mut core = core();
-        begin(&mut core, 1, "s", true);
-        core.withdraw_before(1, 9_000);
-        let changes = [change("early", 8_000), change("late", 9_500)];
-        let late = ("late".to_owned(), "s".to_owned(), Some(1));
-        assert_eq!(told(&mut core, &changes), [late]);
-        // Another window whose command had begun earlier may have made the
-        // change.
-        begin(&mut core, 2, "t", true);
-        core.end_command(1);
-        begin(&mut core, 3, "s", true);
-        core.withdraw_before(3, 9_000);
-        let early = ("early".to_owned(), "t".to_owned(), Some(2));
-        let late = ("late".to_owned(), "s".to_owned(), Some(3));
-        assert_eq!(told(&mut core, &changes), [early, late]);
-    }
-
-    #[test]
-    fn only_windows_of_the_workspace_speak_for_files_that_nobody_tracks() {
-        let mut core = core();
-        let changes = [change("f", 9_000)];
-        assert_eq!(told(&mut core, &changes), []);
-        begin(&mut core, 1, "s", false);
-        assert_eq!(told(&mut core, &changes), []);
-        begin(&mut core, 2, "t", true);
-        let own = ("f".to_owned(), "t".to_owned(), Some(2));
-        assert_eq!(told(&mut core, &changes), [own]);
-        assert!(core.base.state.paths.is_empty(), "it is tracked by that");
-        let path = RelPath::new(b"f").unwrap();
-        core.base.record(Fact::Baseline {
-            path,
-            held: held(1),
-            untracked: false,
-            real: None,
-        });
-        assert_eq!(told(&mut core, &changes), [], "its own events tell");
     }
 }

@@ -198,7 +198,7 @@ impl Base {
     /// Returns the sessions whose copy is fresh now, for
     /// [`publish_stale`](Self::publish_stale).
     pub(super) fn fresh_holders(&self, path: &RelPath) -> Vec<SessionId> {
-        let state = self.state.paths.get(path).filter(|_| self.heard);
+        let state = self.state.paths.get(path).filter(|_| self.subscribed);
         let Some(state) = state else {
             return Vec::new();
         };
@@ -217,7 +217,7 @@ impl Base {
     /// Publishes a `stale` event for each session whose copy has just become
     /// stale.
     pub(super) fn publish_stale(&mut self, path: &RelPath, were_fresh: &[SessionId]) {
-        if !self.heard {
+        if !self.subscribed {
             return;
         }
         for session in were_fresh {
@@ -253,7 +253,7 @@ impl Base {
         n: u64,
         lines: Option<(Option<Hash>, Option<Hash>)>,
     ) {
-        if !self.heard {
+        if !self.subscribed {
             return;
         }
         let Some(kept) = self
@@ -282,7 +282,7 @@ impl Base {
 
     /// Publishes a correction.
     pub(crate) fn publish_amendment(&mut self, path: &RelPath, version: u64, n: u64) {
-        if !self.heard {
+        if !self.subscribed {
             return;
         }
         let Some(kept) = self.state.paths.get(path).and_then(|state| {

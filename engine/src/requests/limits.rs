@@ -23,13 +23,14 @@ impl View<'_> {
         let paths = &self.state.paths;
         let tracks = row.paths == Use::Tracks
             && pending
+                .reads
                 .borrowed
                 .iter()
                 .any(|path| !paths.contains_key(path));
         if tracks && paths.len() >= self.config.tracked {
             let own = session.and_then(|named| sessions.get(named));
             let own = own.map_or(0, |session| session.files.len());
-            if own.saturating_add(pending.borrowed.len()) > self.config.own_files {
+            if own.saturating_add(pending.reads.borrowed.len()) > self.config.own_files {
                 let most = self.config.tracked;
                 return Err(too_many(most, format!("{most} paths are tracked already"))
                     .hint("untrack some, or forget sessions that have ended"));
@@ -90,160 +91,4 @@ pub(crate) fn too_many(most: usize, message: String) -> Error {
         limit: Some(most as u64),
         ..ErrorData::default()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-    use serde_json::{Value, json};
-    use touchmark_proto::{ConnectionId, Error, ErrorCode, Request, RequestId};
-
-    use crate::{Config, Effect, Engine, Found, Input, ReadOutcome, State};
-
-    /// Sends a request to an engine whose disk is empty.
-    fn ask(engine: &mut Engine, method: &str, params: Value) -> Result<(), Error> {
-        let mut inputs = vec![Input::Request {
-            request: RequestId(1),
-            connection: ConnectionId(1),
-            ask: Request::from_json(method, params).unwrap(),
-            until: None,
-        }];
-        while let Some(input) = inputs.pop() {
-            let mut effects = Vec::new();
-            engine.handle(1_000, input, &mut effects);
-            for effect in effects {
-                match effect {
-                    Effect::Fence(fence) => inputs.push(Input::FenceReached { fence }),
-                    Effect::Read(order) => inputs.push(Input::Read {
-                        path: order.path,
-                        ticket: order.ticket,
-                        outcome: ReadOutcome::from(Found::Absent),
-                    }),
-                    Effect::Reply { answer, .. } => return answer.map(|_| ()),
-                    _ => {}
-                }
-            }
-        }
-        panic!("{method} was not answered");
-    }
-
-    fn engine(config: Config) -> Engine {
-        Engine::restore(config, State::new(1, false), [], 1_000)
-    }
-
-    fn refused(engine: &mut Engine, method: &str, params: Value, limit: u64) {
-        let error = ask(engine, method, params).unwrap_err();
-        assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
-        assert_eq!(error.data.limit, Some(limit));
-        assert_ne!(error.hint, "");
-    }
-
-    #[test]
-    fn sessions() {
-        let mut engine = engine(Config {
-            sessions: 2,
-            ..Config::default()
-        });
-        let engine = &mut engine;
-        ask(engine, "session/open", json!({"session": "a"})).unwrap();
-        ask(engine, "checkpoint/create", json!({"session": "b"})).unwrap();
-        refused(engine, "session/open", json!({"session": "c"}), 2);
-        refused(engine, "checkpoint/create", json!({"session": "c"}), 2);
-        refused(engine, "command/begin", json!({"session": "c"}), 2);
-        // Requests of known sessions are not refused, and a session that is
-        // forgotten makes room for another.
-        ask(engine, "file/list", json!({"session": "a"})).unwrap();
-        let forget = json!({"session": "a", "forget": true});
-        ask(engine, "session/close", forget).unwrap();
-        ask(engine, "session/open", json!({"session": "c"})).unwrap();
-    }
-
-    #[test]
-    fn tracked_paths() {
-        let mut engine = engine(Config {
-            tracked: 2,
-            own_files: 1,
-            ..Config::default()
-        });
-        let engine = &mut engine;
-        let mention = |path: &str| json!({"session": "s", "path": path});
-        ask(engine, "file/mention", mention("a")).unwrap();
-        ask(engine, "file/mention", mention("b")).unwrap();
-        refused(engine, "file/mention", mention("c"), 2);
-        refused(engine, "edit/mark", mention("c"), 2);
-        ask(engine, "file/mention", mention("a")).unwrap();
-        // Another session can still track its own share.
-        let other = json!({"session": "t", "path": "t"});
-        ask(engine, "file/mention", other).unwrap();
-        // A query tracks nothing.
-        let look = json!({"session": "s", "paths": ["c"]});
-        ask(engine, "file/status", look).unwrap();
-    }
-
-    #[test]
-    fn texts() {
-        let engine = &mut engine(Config::default());
-        let file = json!([{"path": "a"}]);
-        let long = "x".repeat(257);
-        for (method, params) in [
-            (
-                "session/open",
-                json!({"session": "s", "agent": {"name": long, "version": "1"}}),
-            ),
-            (
-                "edit/begin",
-                json!({"session": "s", "files": file, "callId": long}),
-            ),
-            (
-                "edit/begin",
-                json!({"session": "s", "files": file, "tool": long}),
-            ),
-            ("command/begin", json!({"session": "s", "callId": long})),
-        ] {
-            let error = ask(engine, method, params).unwrap_err();
-            assert_eq!(error.code, ErrorCode::InvalidParams, "{error}");
-        }
-        assert_eq!(engine.state().sessions.len(), 0);
-    }
-
-    #[test]
-    fn files_in_open_edits() {
-        let mut engine = engine(Config {
-            marked: 2,
-            own_files: 1,
-            ..Config::default()
-        });
-        let engine = &mut engine;
-        let begin = |paths: &[&str]| {
-            let files: Vec<Value> = paths.iter().map(|path| json!({"path": path})).collect();
-            json!({"session": "s", "files": files, "callId": "c"})
-        };
-        refused(engine, "edit/begin", begin(&["a", "b", "c"]), 2);
-        ask(engine, "edit/begin", begin(&["a", "b"])).unwrap();
-        let mark = json!({"session": "s", "path": "d"});
-        refused(engine, "edit/mark", mark.clone(), 2);
-        let other = json!({"session": "t", "path": "t"});
-        ask(engine, "edit/mark", other).unwrap();
-        let abort = json!({"session": "s", "callId": "c"});
-        ask(engine, "edit/abort", abort).unwrap();
-        ask(engine, "edit/mark", mark).unwrap();
-    }
-
-    #[test]
-    fn command_windows() {
-        let mut engine = engine(Config {
-            windows: 2,
-            own_windows: 1,
-            ..Config::default()
-        });
-        let engine = &mut engine;
-        let named = |session: &str| json!({"session": session});
-        ask(engine, "command/begin", named("s")).unwrap();
-        ask(engine, "command/begin", named("s")).unwrap();
-        refused(engine, "command/begin", named("s"), 2);
-        ask(engine, "command/begin", named("t")).unwrap();
-        refused(engine, "command/begin", named("t"), 2);
-        ask(engine, "command/end", named("t")).unwrap();
-        ask(engine, "command/begin", named("t")).unwrap();
-    }
 }

@@ -4,13 +4,11 @@
 pub(crate) mod audits;
 pub(crate) mod limits;
 pub(crate) mod pending;
+mod reads;
 pub(crate) mod scope;
 pub(crate) mod table;
 pub(crate) mod waiting;
 pub(crate) mod waits;
 mod whose;
 
-pub use table::{ForShell, Naming, Row, paths, row, session};
-
-#[cfg(test)]
-mod tests;
+pub use table::{ForShell, MethodRow, Naming, paths, row, session};

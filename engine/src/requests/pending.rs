@@ -1,21 +1,20 @@
 //! A request that has not taken effect yet, and the possible results of
 //! processing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use touchmark_proto::{
     ConnectionId, Error, ErrorCode, ErrorData, Hash, Millis, RelPath, Reply, Request, SessionId,
 };
 
-use crate::by_path::ByPath;
-use crate::disk::{Content, Found, ReadOutcome};
+use crate::disk::Content;
 use crate::effect::{Answer, Effect, Question, WriteOrder};
 use crate::input::Learned;
 use crate::input::WriteOutcome;
+use crate::requests::reads::Reads;
 use crate::requests::table::row;
 use crate::text::lines::Difference;
-use crate::tracker::ways::MAX_LOOKS;
 use touchmark_proto::writes::Matched;
 
 /// The number of additional fences that a request waits for at most.
@@ -26,7 +25,13 @@ pub(super) const LOOKS: u32 = 3;
 #[allow(clippy::large_enum_variant)] // almost all are requests of clients
 pub(crate) enum Ask {
     /// A request of a client.
-    Client(Request),
+    Client {
+        ask: Request,
+        /// The connection that sent it; `None` if it has ended since.
+        connection: Option<ConnectionId>,
+        /// The request has no effect after this time (ATTR-9).
+        until: Option<Millis>,
+    },
     /// An edit's deadline has passed. A deadline takes effect after a fence,
     /// like a query (ATTR-16).
     Expire(u64),
@@ -44,30 +49,12 @@ pub(crate) enum Ask {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub ask: Ask,
-    /// The connection that sent it; `None` for the engine's own requests.
-    pub connection: Option<ConnectionId>,
-    /// The request has no effect after this time (ATTR-9).
-    pub until: Option<Millis>,
     /// The fence that the request waits for.
     pub fence: Option<u64>,
     /// Whether every path that it covers has to be read and hashed (SYNC-4).
     pub verify: bool,
-    /// Paths that have to be read for the request. They are watched only for it
-    /// if nothing else watches them.
-    pub borrowed: Vec<RelPath>,
-    /// Whether every read that is ordered for it from now on has to return the
-    /// bytes.
-    pub bytes: bool,
-    /// The reads that it waits for, by path, with the numbers of their orders.
-    pub reads: ByPath<u64>,
-    /// How often it has waited for a read of a path because of what another
-    /// name resolves to.
-    pub names_read: ByPath<u32>,
-    /// The newest result of a read for it, for each path.
-    pub found: BTreeMap<RelPath, ReadOutcome>,
-    /// The newest content with its bytes, for each path that was read with
-    /// them.
-    pub texts_read: BTreeMap<RelPath, (Content, Arc<[u8]>)>,
+    /// What is read for it.
+    pub reads: Reads,
     /// How far it has come.
     pub stage: Stage,
     /// The time until which it waits for another session's edit to end.
@@ -76,13 +63,8 @@ pub(crate) struct Pending {
     pub rechecked: bool,
     /// The second looks at contents that it has waited for.
     pub looks: Looks,
-    /// The content that the first read found, if a later one found another
-    /// (SEEN-1).
-    pub first_hash: Option<Option<Hash>>,
     /// Paths in the request's scope that it no longer waits for.
     pub late: BTreeSet<RelPath>,
-    /// The last time at which something that it waits for arrived.
-    pub since: Millis,
     /// How long it waits for what is missing in a list.
     pub patience: Patience,
     /// A path that it covers and that still has to be compared with the disk.
@@ -139,35 +121,50 @@ pub(crate) enum Looks {
 pub(crate) enum Patience {
     /// As long as it takes.
     Endless,
-    /// At this time, it is checked whether it has waited too long.
-    Until(Millis),
+    /// Until it is found that nothing has arrived for too long.
+    Timed(Check),
     /// It has waited too long, and is answered without what is missing.
     Lost,
-    /// It has waited too long, and waits until this time for further reads.
-    LostUntil(Millis),
+    /// It has waited too long, and waits in the same way for further reads.
+    LostTimed(Check),
+}
+
+/// When it is checked whether a list has waited too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Check {
+    /// The time of the check.
+    pub due: Millis,
+    /// The last time at which something that the list waits for arrived.
+    pub since: Millis,
 }
 
 impl Patience {
-    /// Returns when it is checked whether the request has waited too long, or
-    /// `None`.
-    pub(super) fn due(self) -> Option<Millis> {
+    /// Returns the next check, or `None` if none is scheduled.
+    pub(super) fn check(self) -> Option<Check> {
         match self {
-            Self::Until(due) | Self::LostUntil(due) => Some(due),
+            Self::Timed(check) | Self::LostTimed(check) => Some(check),
             Self::Endless | Self::Lost => None,
         }
     }
 
     /// Returns whether the request has waited too long.
     pub(super) fn is_lost(self) -> bool {
-        matches!(self, Self::Lost | Self::LostUntil(_))
+        matches!(self, Self::Lost | Self::LostTimed(_))
     }
 
-    /// Checks at this time whether the request has waited too long.
-    pub(super) fn check_at(&mut self, due: Millis) {
+    /// Schedules a check.
+    pub(super) fn schedule(&mut self, check: Check) {
         *self = match self.is_lost() {
-            true => Self::LostUntil(due),
-            false => Self::Until(due),
+            true => Self::LostTimed(check),
+            false => Self::Timed(check),
         };
+    }
+
+    /// Notes that something has arrived that the request waits for.
+    pub(super) fn arrived(&mut self, now: Millis) {
+        if let Self::Timed(check) | Self::LostTimed(check) = self {
+            check.since = now;
+        }
     }
 }
 
@@ -256,27 +253,18 @@ impl From<Error> for Box<Stop> {
 }
 
 impl Pending {
-    /// Returns a pending request of the engine itself, with nothing read yet.
-    pub(super) fn new(ask: Ask, now: Millis) -> Self {
+    /// Returns a pending request with nothing read yet.
+    pub(super) fn new(ask: Ask, fence: Option<u64>) -> Self {
         Self {
             ask,
-            connection: None,
-            until: None,
-            fence: None,
+            fence,
             verify: false,
-            borrowed: Vec::new(),
-            bytes: false,
-            reads: ByPath::default(),
-            names_read: ByPath::default(),
-            found: BTreeMap::new(),
-            texts_read: BTreeMap::new(),
+            reads: Reads::default(),
             stage: Stage::Waiting,
             wait_until: None,
             rechecked: false,
             looks: Looks::AfterFences(0),
-            first_hash: None,
             late: BTreeSet::new(),
-            since: now,
             patience: Patience::Endless,
             blocker: None,
             learned: None,
@@ -285,51 +273,27 @@ impl Pending {
         }
     }
 
-    /// Takes the result of a read: one that the request waits for, or a later
-    /// one of a path that it has already read.
-    pub(crate) fn take_found(&mut self, path: &RelPath, outcome: &ReadOutcome, awaited: bool) {
-        if (awaited || self.found.contains_key(path))
-            && let (Found::File(content), Some(bytes)) = (&outcome.found, &outcome.bytes)
-        {
-            let read = (*content, Arc::clone(bytes));
-            self.texts_read.insert(path.clone(), read);
+    /// Returns the connection that waits for the answer; `None` if it has
+    /// ended, and for the engine's own requests.
+    pub(crate) fn connection(&self) -> Option<ConnectionId> {
+        match self.ask {
+            Ask::Client { connection, .. } => connection,
+            _ => None,
         }
-        let Some(earlier) = self.found.get_mut(path) else {
-            if awaited {
-                self.found.insert(path.clone(), outcome.clone());
-            }
-            return;
-        };
-        if earlier.found != outcome.found {
-            // The file changed after the request had arrived (SEEN-1).
-            self.first_hash.get_or_insert(earlier.hash());
-        }
-        *earlier = outcome.clone();
     }
 
-    /// Returns whether it waits for a read of `name`, or had it read, and may
-    /// wait for one more read of `other` because of what that resolves to.
-    pub(super) fn may_wait_too(&self, name: &RelPath, other: &RelPath) -> bool {
-        let for_it = self.reads.contains_key(name) || self.found.contains_key(name);
-        for_it
-            && self
-                .names_read
-                .get(other)
-                .is_none_or(|count| *count < MAX_LOOKS)
-    }
-
-    /// Waits for a read of a path as well, because of what another name
-    /// resolves to.
-    pub(crate) fn wait_too(&mut self, path: &RelPath, ticket: u64) {
-        if self.reads.insert(path.clone(), ticket) != Some(ticket) {
-            *self.names_read.entry(path.clone()).or_default() += 1;
+    /// Returns the time after which the request has no effect, or `None`.
+    pub(crate) fn until(&self) -> Option<Millis> {
+        match self.ask {
+            Ask::Client { until, .. } => until,
+            _ => None,
         }
     }
 
     /// Has it processed once more after a fence, with new reads.
     pub(super) fn retry(&mut self, fence: u64) {
         self.fence = Some(fence);
-        self.found.clear();
+        self.reads.found.clear();
         if matches!(self.stage, Stage::Blocked) {
             self.stage = Stage::Unblocked;
         }
@@ -359,7 +323,7 @@ impl Pending {
 
     /// Returns whether the shell answers the request without the engine.
     pub(crate) fn is_for_the_shell(&self) -> bool {
-        matches!(&self.ask, Ask::Client(ask) if row(ask).by_shell)
+        matches!(&self.ask, Ask::Client { ask, .. } if row(ask).by_shell)
     }
 }
 
@@ -370,7 +334,7 @@ pub(crate) fn too_late(pending: &Pending) -> Error {
         "the answer would have come after `withinMs`",
     )
     .with(ErrorData {
-        deadline: pending.until,
+        deadline: pending.until(),
         ..ErrorData::default()
     })
 }

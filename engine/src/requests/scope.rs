@@ -10,11 +10,11 @@ use super::table::{About, Use, edit_named, paths, row, session};
 use super::waiting::Requests;
 use crate::base::Base;
 use crate::by_path::sorted;
-use crate::requests::pending::Patience;
+use crate::requests::pending::{Check, Patience};
 use crate::timers::Timer;
 use crate::tracker::turn::Turn;
 use crate::view::View;
-use crate::view::spoken::Spoken;
+use crate::view::names_used::NamesUsed;
 
 /// How long a list waits without any of its reads arriving, in milliseconds.
 /// Files that were not read by then are `pending` in the answer.
@@ -55,8 +55,7 @@ impl Requests {
             }
             _ => {
                 let soon = self.soon_held(&scope, view);
-                let concerns =
-                    |path: &&RelPath| view.speaks_of(&scope, path) || soon.contains(*path);
+                let concerns = |path: &&RelPath| view.covers(&scope, path) || soon.contains(*path);
                 let owed = view.tracker.owed().filter(concerns);
                 sorted(owed.cloned())
             }
@@ -70,14 +69,14 @@ impl Requests {
         for path in owed {
             // A read that was ordered after the request's arrival is current
             // enough.
-            if pending.reads.contains_key(&path) {
+            if pending.reads.awaited.contains_key(&path) {
                 continue;
             }
             if base.tracker.is_slow(&path) && scope.is_list() {
                 pending.late.insert(path);
             } else {
-                let ticket = base.turn().read_for_answer(&path, pending.bytes);
-                pending.reads.insert(path, ticket);
+                let ticket = base.turn().read_for_answer(&path, pending.reads.bytes);
+                pending.reads.awaited.insert(path, ticket);
             }
         }
         if scope.is_list() {
@@ -96,7 +95,7 @@ impl Requests {
             .pending
             .values()
             .filter_map(|pending| match &pending.ask {
-                Ask::Client(ask) if session(ask) == Some(of) => Some(ask),
+                Ask::Client { ask, .. } if session(ask) == Some(of) => Some(ask),
                 _ => None,
             });
         let files = asks.flat_map(|ask| view.paths_named(ask)).collect();
@@ -110,33 +109,36 @@ impl Requests {
             return;
         };
         let now = base.now;
-        if pending.patience.due().is_none_or(|due| now < due) {
+        let Some(check) = pending.patience.check().filter(|check| check.due <= now) else {
             return;
-        }
+        };
         let reads = matches!(pending.stage, Stage::Waiting)
             && pending
                 .fence
                 .is_none_or(|fence| base.tracker.fences.is_done(fence));
         let since = match &pending.blocker {
-            Some(_) => pending.since.max(base.tracker.reconciliation.progress()),
-            None => pending.since,
+            Some(_) => check.since.max(base.tracker.reconciliation.progress()),
+            None => check.since,
         };
         let due = since + PATIENCE;
         if !reads || now < due {
             let due = due.max(now + 1);
-            pending.patience.check_at(due);
+            let since = check.since;
+            pending.patience.schedule(Check { due, since });
             base.timers.insert((due, Timer::Request(request)));
             return;
         }
         pending.patience = Patience::Lost;
-        let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads).into_keys().collect();
+        let mut late: Vec<RelPath> = std::mem::take(&mut pending.reads.awaited)
+            .into_keys()
+            .collect();
         let view = base.view();
         let scope = view.scope_of(&pending.ask);
         late.extend(
             view.tracker
                 .reconciliation
                 .under_way()
-                .filter(|path| view.speaks_of(&scope, path))
+                .filter(|path| view.covers(&scope, path))
                 .cloned(),
         );
         for path in &late {
@@ -149,13 +151,16 @@ impl Requests {
 /// Starts the time that a list waits for its reads, if it has something to wait
 /// for.
 pub(crate) fn be_patient(request: RequestId, pending: &mut Pending, turn: &mut Turn<'_>) {
-    pending.since = turn.now;
-    let waits = !pending.reads.is_empty()
+    pending.patience.arrived(turn.now);
+    let waits = !pending.reads.awaited.is_empty()
         || turn.tracker.written().len() > 0
         || turn.tracker.reconciliation.is_under_way();
-    if waits && pending.patience.due().is_none() {
+    if waits && pending.patience.check().is_none() {
         let due = turn.now + PATIENCE;
-        pending.patience.check_at(due);
+        pending.patience.schedule(Check {
+            due,
+            since: turn.now,
+        });
         turn.timers.insert((due, Timer::Request(request)));
     }
 }
@@ -164,7 +169,7 @@ impl View<'_> {
     /// Returns the scope of a pending request.
     pub(crate) fn scope_of(&self, ask: &Ask) -> Scope {
         match ask {
-            Ask::Client(ask) => self.scope_of_request(ask),
+            Ask::Client { ask, .. } => self.scope_of_request(ask),
             Ask::Expire(edit) => Scope::Paths(self.paths_of_edit(*edit)),
             Ask::EndCommand(_) | Ask::WithdrawCommand(_) | Ask::CommandBegan(..) => {
                 Scope::Everything
@@ -174,7 +179,7 @@ impl View<'_> {
     }
 
     /// Returns whether a path is in a scope.
-    pub(crate) fn speaks_of(&self, scope: &Scope, path: &RelPath) -> bool {
+    pub(crate) fn covers(&self, scope: &Scope, path: &RelPath) -> bool {
         match scope {
             Scope::Everything => true,
             Scope::Paths(paths) => paths.contains(path) || paths.contains(&self.file_of(path)),
@@ -223,7 +228,7 @@ impl View<'_> {
     }
 
     /// Returns the names of files that the answer to a request uses (FILE-1).
-    pub(crate) fn spoken_in(&self, ask: &Request) -> Spoken {
+    pub(crate) fn names_used_by(&self, ask: &Request) -> NamesUsed {
         let edit = edit_named(ask).and_then(|named| self.edit_of(named));
         let edit = edit.and_then(|edit| self.state.edits.get(&edit));
         let named = paths(ask).into_iter();
@@ -234,7 +239,7 @@ impl View<'_> {
             let name = file.name.as_ref().unwrap_or(&file.path);
             (file.path.clone(), name.clone())
         });
-        Spoken {
+        NamesUsed {
             session: session(ask)
                 .or(edit.map(|edit| &edit.fact.session))
                 .cloned(),

@@ -43,7 +43,7 @@ use touchmark_proto::{ClientPath, Request, SessionId};
 
 /// The properties of a request that are known before it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct MethodRow {
     /// Whether the request is refused while facts cannot be stored.
     pub changes: bool,
     /// How the request names its session.
@@ -332,9 +332,9 @@ macro_rules! rows {
     ) => {
         /// Returns the row of a request.
         #[allow(unused_variables)]
-        pub fn row(request: &Request) -> Row {
+        pub fn row(request: &Request) -> MethodRow {
             match request {
-                $(Request::$shell($ask) => Row {
+                $(Request::$shell($ask) => MethodRow {
                     changes: is!($s_change),
                     naming: Naming::$s_whose,
                     paths: Use::Names,
@@ -343,7 +343,7 @@ macro_rules! rows {
                     about: About::Everything,
                     by_shell: true,
                 },)*
-                $(Request::$own($ask) => Row {
+                $(Request::$own($ask) => MethodRow {
                     changes: is!($change) $(&& $change_if)?,
                     naming: Naming::$whose $(.or(Naming::$more, $more_if))?,
                     paths: Use::$use $(.if_so($use_if))?,

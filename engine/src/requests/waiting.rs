@@ -61,18 +61,20 @@ impl Requests {
         // New paths are watched and read from the request's arrival on, so that
         // later changes of them are noticed (SEEN-1).
         let new = base.view().paths_to_borrow(&ask);
-        let mut pending = Box::new(Pending {
+        let ask = Ask::Client {
+            ask,
             connection: Some(connection),
             until,
-            fence,
+        };
+        let mut pending = Box::new(Pending {
             verify: need.verify,
-            ..Pending::new(Ask::Client(ask), base.now)
+            ..Pending::new(ask, fence)
         });
         for path in new {
             base.turn().borrow(&path);
             let ticket = base.turn().order_read(&path, false);
-            pending.reads.insert(path.clone(), ticket);
-            pending.borrowed.push(path);
+            pending.reads.awaited.insert(path.clone(), ticket);
+            pending.reads.borrowed.push(path);
         }
         if !need.fence && base.view().scope_of(&pending.ask).is_list() {
             be_patient(request, &mut pending, &mut base.turn());
@@ -87,10 +89,7 @@ impl Requests {
         self.next_internal -= 1;
         let fence = turn.want_fence();
         self.unqueued.insert(request);
-        let pending = Pending {
-            fence: Some(fence),
-            ..Pending::new(ask, turn.now)
-        };
+        let pending = Pending::new(ask, Some(fence));
         self.pending.insert(request, Box::new(pending));
         fence
     }
@@ -150,7 +149,7 @@ impl Requests {
         let pending = self.pending.get_mut(&request)?;
         if matches!(pending.stage, Stage::Writing(_)) {
             // The outcome of a write is always answered, however late.
-        } else if pending.until.is_some_and(|until| base.now >= until) {
+        } else if pending.until().is_some_and(|until| base.now >= until) {
             return self.pending.remove(&request);
         } else if pending.wait_until.is_some_and(|until| base.now >= until) {
             pending.retry(base.turn().want_fence());
@@ -169,7 +168,7 @@ impl Requests {
         // The request has not taken effect. It must not delay a later request
         // of the same connection that would end the edit it waits for.
         let was_queued = !pending.stage.has_left_queue();
-        if let Some(connection) = pending.connection {
+        if let Some(connection) = pending.connection() {
             self.leave_queue(connection, request);
         }
         self.unqueued.insert(request);
@@ -208,10 +207,11 @@ impl Requests {
         timers: &mut BTreeSet<(Millis, Timer)>,
     ) {
         self.pending.remove(&request);
-        if let Some(connection) = pending.connection {
+        if let Some(connection) = pending.connection() {
             self.leave_queue(connection, request);
         }
-        let due = [pending.until, pending.wait_until, pending.patience.due()];
+        let check = pending.patience.check().map(|check| check.due);
+        let due = [pending.until(), pending.wait_until, check];
         for due in due.into_iter().flatten() {
             timers.remove(&(due, Timer::Request(request)));
         }
@@ -241,11 +241,14 @@ impl Requests {
     pub(crate) fn orphans(&mut self, connection: ConnectionId) -> Vec<RequestId> {
         let mut orphans = Vec::new();
         for (request, pending) in &mut self.pending {
-            if pending.connection != Some(connection) {
+            let Ask::Client { connection: of, .. } = &mut pending.ask else {
+                continue;
+            };
+            if *of != Some(connection) {
                 continue;
             }
             if matches!(pending.stage, Stage::Writing(_)) {
-                pending.connection = None;
+                *of = None;
                 self.unqueued.insert(*request);
             } else {
                 orphans.push(*request);
@@ -281,8 +284,9 @@ impl Requests {
     /// is about to open.
     pub(crate) fn opens_window(&self) -> bool {
         self.pending.values().any(|pending| {
-            let begin = matches!(&pending.ask, Ask::Client(Request::CommandBegin(_)));
-            begin && matches!(pending.stage, Stage::Learning)
+            let begin = |ask: &Request| matches!(ask, Request::CommandBegin(_));
+            matches!(&pending.ask, Ask::Client { ask, .. } if begin(ask))
+                && matches!(pending.stage, Stage::Learning)
         })
     }
 
@@ -291,11 +295,10 @@ impl Requests {
     /// not be missed.
     pub(crate) fn keep(&mut self, path: &RelPath, tracker: &mut Tracker) {
         for pending in self.pending.values_mut() {
-            let needs = matches!(pending.ask, Ask::Client(_))
-                && (pending.reads.contains_key(path) || pending.found.contains_key(path));
-            if needs && !pending.borrowed.contains(path) {
+            let needs = matches!(pending.ask, Ask::Client { .. }) && pending.reads.cover(path);
+            if needs && !pending.reads.borrowed.contains(path) {
                 tracker.borrow(path);
-                pending.borrowed.push(path.clone());
+                pending.reads.borrowed.push(path.clone());
             }
         }
     }
@@ -311,14 +314,14 @@ impl Requests {
         now: Millis,
     ) {
         for pending in self.pending.values_mut() {
-            let awaited = release(&mut pending.reads, path, ticket);
+            let awaited = release(&mut pending.reads.awaited, path, ticket);
             if awaited {
-                pending.since = now;
+                pending.patience.arrived(now);
             }
-            pending.take_found(path, outcome, awaited);
+            pending.reads.take(path, outcome, awaited);
             if file != path {
-                let awaited = awaited || pending.found.contains_key(path);
-                pending.take_found(file, outcome, awaited);
+                let awaited = awaited || pending.reads.found.contains_key(path);
+                pending.reads.take(file, outcome, awaited);
             }
         }
     }
@@ -328,15 +331,15 @@ impl Requests {
     pub(crate) fn may_wait(&self, name: &RelPath, other: &RelPath) -> bool {
         self.pending
             .values()
-            .any(|pending| pending.may_wait_too(name, other))
+            .any(|pending| pending.reads.may_wait_too(name, other))
     }
 
     /// Has the requests that wait for a read of `name`, or had it read, wait
     /// for this read of `other` as well, each up to a limit.
     pub(crate) fn wait_too(&mut self, name: &RelPath, other: &RelPath, ticket: u64) {
         for pending in self.pending.values_mut() {
-            if pending.may_wait_too(name, other) {
-                pending.wait_too(other, ticket);
+            if pending.reads.may_wait_too(name, other) {
+                pending.reads.wait_too(other, ticket);
             }
         }
     }
@@ -344,8 +347,8 @@ impl Requests {
     /// Notes that a content found by a name is a content of this file.
     pub(crate) fn joined(&mut self, name: &RelPath, file: &RelPath) {
         for pending in self.pending.values_mut() {
-            if let Some(found) = pending.found.get(name).cloned() {
-                pending.found.entry(file.clone()).or_insert(found);
+            if let Some(found) = pending.reads.found.get(name).cloned() {
+                pending.reads.found.entry(file.clone()).or_insert(found);
             }
         }
     }
@@ -371,7 +374,7 @@ impl Requests {
         outcome: WriteOutcome,
     ) {
         if let Some(pending) = self.pending.get_mut(&request) {
-            pending.reads.insert(path.clone(), read);
+            pending.reads.awaited.insert(path.clone(), read);
             if let Stage::Writing(write) = &mut pending.stage {
                 write.outcome = Some(outcome);
             }

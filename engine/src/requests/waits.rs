@@ -57,7 +57,7 @@ impl Requests {
         };
         let (lost, fences) = (&view.tracker.reconciliation, &view.tracker.fences);
         // A request that another session's edit blocks has left its queue.
-        if !pending.stage.has_left_queue() && pending.connection.is_some_and(before_it) {
+        if !pending.stage.has_left_queue() && pending.connection().is_some_and(before_it) {
             Some(Waits::Turn)
         } else if matches!(pending.stage, Stage::Learning) {
             Some(Waits::Shell)
@@ -70,7 +70,7 @@ impl Requests {
             Some(Waits::Edit)
         } else if pending.fence.is_some_and(|fence| !fences.is_done(fence)) {
             Some(Waits::Fence)
-        } else if !pending.reads.is_empty() {
+        } else if !pending.reads.awaited.is_empty() {
             Some(Waits::Reads)
         } else if !pending.patience.is_lost()
             && pending
@@ -146,7 +146,7 @@ impl View<'_> {
             }
             scope @ Scope::Session(_) if self.has_several_names() => {
                 let mut lost = lost.under_way();
-                lost.find(|name| self.speaks_of(&scope, name)).cloned()
+                lost.find(|name| self.covers(&scope, name)).cloned()
             }
             Scope::Session(session) => {
                 let files = &self.state.sessions.get(&session)?.files;
@@ -164,13 +164,13 @@ impl View<'_> {
     /// is in the middle of a save. The request waits for the close, for a short
     /// time (ATTR-12).
     fn awaits_close(&self, pending: &Pending) -> bool {
-        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client { .. });
         let mut unclosed = self.tracker.unclosed(self.now).peekable();
         if unclosed.peek().is_none() || !as_of_now || pending.is_for_the_shell() {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
-        unclosed.any(|path| !pending.late.contains(path) && self.speaks_of(&scope, path))
+        unclosed.any(|path| !pending.late.contains(path) && self.covers(&scope, path))
     }
 
     /// Returns whether the daemon itself is writing a file in a request's
@@ -183,9 +183,7 @@ impl View<'_> {
             return false;
         }
         let scope = self.scope_of(&pending.ask);
-        self.tracker
-            .written()
-            .any(|path| self.speaks_of(&scope, path))
+        self.tracker.written().any(|path| self.covers(&scope, path))
     }
 
     /// Returns the paths in a request's scope whose contents need a second
@@ -193,14 +191,14 @@ impl View<'_> {
     /// forever: after some looks, the request waits only for very recent
     /// contents, and only once.
     fn looked_at_once(&self, pending: &Pending) -> Option<Vec<RelPath>> {
-        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client(_));
+        let as_of_now = pending.fence.is_some() && matches!(pending.ask, Ask::Client { .. });
         if !as_of_now || self.tracker.unconfirmed().len() == 0 {
             return None;
         }
         let scope = self.scope_of(&pending.ask);
         let of_it = self.tracker.unconfirmed();
         let of_it: Vec<RelPath> = of_it
-            .filter(|path| self.speaks_of(&scope, path) && !pending.late.contains(*path))
+            .filter(|path| self.covers(&scope, path) && !pending.late.contains(*path))
             .cloned()
             .collect();
         let young = |path: &RelPath| {

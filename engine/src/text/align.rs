@@ -24,7 +24,7 @@ const STEPS: (u64, u64) = (64, 4 << 20);
 
 /// A place where two texts differ: its lines in the old and in the new one, by
 /// their indexes.
-pub(crate) type Place = (Range<usize>, Range<usize>);
+pub(crate) type Region = (Range<usize>, Range<usize>);
 
 /// The lines that two texts do not have in common.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Aligned {
     /// Returns the places where the texts differ, in order. With each: whether
     /// its lines were compared. If not, the old and the new ones may have lines
     /// in common.
-    pub(crate) fn places(&self) -> Vec<(Place, bool)> {
+    pub(crate) fn places(&self) -> Vec<(Region, bool)> {
         let mut places = Vec::new();
         let (mut old, mut new) = (0, 0);
         let run = |side: &[bool], from: usize| -> usize {
@@ -158,7 +158,7 @@ fn interned<T: Eq + Hash>(
 impl Search<'_> {
     /// Compares the lines of a part, or splits it into smaller ones, which are
     /// added to `rest`.
-    fn compare(&mut self, (mut old, mut new): Place, rest: &mut Vec<Place>) {
+    fn compare(&mut self, (mut old, mut new): Region, rest: &mut Vec<Region>) {
         let input = self.input;
         let same = |(a, b): &(&Token, &Token)| a == b;
         let both = input.before[old.clone()]
@@ -197,8 +197,8 @@ impl Search<'_> {
     fn small<T: Eq + Hash>(
         &mut self,
         input: &InternedInput<T>,
-        (old, new): Place,
-        rest: &mut Vec<Place>,
+        (old, new): Region,
+        rest: &mut Vec<Region>,
     ) {
         let part = Part::of(input);
         if effort(&part) > MAX_EFFORT {
@@ -215,7 +215,7 @@ impl Search<'_> {
 
     /// Splits a part at its unique lines. If it has none, compares it if few of
     /// its lines have changed.
-    fn split(&mut self, part: &Part<'_>, (old, new): Place, rest: &mut Vec<Place>) {
+    fn split(&mut self, part: &Part<'_>, (old, new): Region, rest: &mut Vec<Region>) {
         let lines = (old.len() + new.len()) as u64;
         let is_enough = self.spend(lines);
         let unique = increasing(&unique(part));
@@ -484,7 +484,7 @@ mod tests {
         new.remove(100_000);
         new.insert(199_990, "7\n".into());
         let found = compared(&old, &new);
-        let places: Vec<Place> = found.places().into_iter().map(|(place, _)| place).collect();
+        let places: Vec<Region> = found.places().into_iter().map(|(place, _)| place).collect();
         let lines: usize = places.iter().map(|(old, new)| old.len() + new.len()).sum();
         assert_eq!(lines, 4, "{places:?}");
         assert_eq!(found.given_up, []);

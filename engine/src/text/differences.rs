@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use imara_diff::Algorithm;
 
-use super::align::{Aligned, Place};
+use super::align::{Aligned, Region};
 
 /// The number of bytes that are compared at once.
 const BLOCK: usize = 4_096;
@@ -75,7 +75,7 @@ pub(crate) struct Differences<'a> {
     pub(crate) old_lines: usize,
     /// The places, in order. With each: whether its lines were compared. If not,
     /// the old and the new ones may have lines in common.
-    pub(crate) places: Vec<(Place, bool)>,
+    pub(crate) places: Vec<(Region, bool)>,
     /// The lines of the new text from `first` on, except for equal ones at the
     /// end.
     new: Vec<&'a [u8]>,

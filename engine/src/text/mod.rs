@@ -5,6 +5,7 @@
 pub(crate) mod align;
 pub mod cut;
 pub(crate) mod differences;
+pub mod form;
 pub mod lines;
 pub mod quotes;
 pub mod replace;

@@ -2,10 +2,8 @@
 
 use touchmark_proto::writes::Matched;
 
+use super::form::Endings;
 use super::quotes;
-
-/// UTF-8's byte order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The replacement that an edit requests.
 #[derive(Clone, Copy, Debug)]
@@ -118,53 +116,6 @@ fn places(file: &[u8], needle: &[u8]) -> Vec<(usize, usize)> {
     memchr::memmem::find_iter(file, needle)
         .map(|start| (start, start + needle.len()))
         .collect()
-}
-
-/// The line endings of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Endings {
-    /// Line feeds, or no line ending at all.
-    Unix,
-    /// Carriage return and line feed, everywhere.
-    Windows,
-    /// Both kinds of line endings. Texts are not adapted to such a file.
-    Mixed,
-}
-
-impl Endings {
-    fn of(file: &[u8]) -> Self {
-        let file = file.strip_prefix(MARK).unwrap_or(file);
-        let mut counts = (0_usize, 0_usize);
-        for at in memchr::memchr_iter(b'\n', file) {
-            if at > 0 && file[at - 1] == b'\r' {
-                counts.1 += 1;
-            } else {
-                counts.0 += 1;
-            }
-        }
-        match counts {
-            (0, 0) => Self::Mixed,
-            (_, 0) => Self::Unix,
-            (0, _) => Self::Windows,
-            _ => Self::Mixed,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            Self::Windows => "\r\n",
-            Self::Unix | Self::Mixed => "\n",
-        }
-    }
-
-    /// Returns a text with the file's line endings.
-    fn adapt(self, text: &str) -> String {
-        match self {
-            Self::Unix => text.replace("\r\n", "\n"),
-            Self::Windows => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-            Self::Mixed => text.to_owned(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ struct Tracked {
     /// The stat of a read. Perhaps only its inode is valid.
     stamp: Stamp,
     /// Whether the stat proves the path's content on record.
-    vouches: bool,
+    is_proof: bool,
     /// Whether the inode is that of the last read.
     inode: bool,
     /// Whether the path is watched: `Track` was ordered, and no `Untrack`
@@ -36,7 +36,7 @@ impl Files {
     /// Returns the stat that proves a path's content on record, or `None`.
     pub fn of(&self, path: &RelPath) -> Option<Stamp> {
         self.get(path)
-            .filter(|file| file.vouches)
+            .filter(|file| file.is_proof)
             .map(|file| file.stamp)
     }
 
@@ -55,8 +55,8 @@ impl Files {
     }
 
     /// Returns the paths whose content a stat proves, with that stat.
-    fn vouched(&self) -> impl Iterator<Item = (&RelPath, Stamp)> {
-        let all = self.0.iter().filter(|(_, file)| file.vouches);
+    fn proven(&self) -> impl Iterator<Item = (&RelPath, Stamp)> {
+        let all = self.0.iter().filter(|(_, file)| file.is_proof);
         all.map(|(path, file)| (path, file.stamp))
     }
 
@@ -67,7 +67,7 @@ impl Files {
         match is_new {
             true => self,
             false => self
-                .vouched()
+                .proven()
                 .map(|(path, stamp)| (path.clone(), stamp))
                 .collect(),
         }
@@ -102,8 +102,8 @@ impl Files {
 
     /// Marks a path as watched if a stat proves its content. Returns whether
     /// one does.
-    pub(crate) fn watch_vouched(&mut self, path: &RelPath) -> bool {
-        let file = self.0.get_mut(path).filter(|file| file.vouches);
+    pub(crate) fn watch_proven(&mut self, path: &RelPath) -> bool {
+        let file = self.0.get_mut(path).filter(|file| file.is_proof);
         file.is_some_and(|file| {
             file.watched = true;
             true
@@ -132,9 +132,9 @@ impl Files {
         self.change(path, |file| {
             // If the old stat still counts, the caller replaces or drops it
             // next.
-            if !(content.settled && file.vouches) {
+            if !(content.settled && file.is_proof) {
                 file.stamp.inode = content.stamp.inode;
-                file.vouches = false;
+                file.is_proof = false;
                 file.inode = true;
             }
         });
@@ -155,10 +155,10 @@ impl Files {
             return false;
         }
         self.change(path, |file| {
-            let news = !file.vouches || file.stamp != content.stamp;
+            let news = !file.is_proof || file.stamp != content.stamp;
             *file = Tracked {
                 stamp: content.stamp,
-                vouches: true,
+                is_proof: true,
                 inode: true,
                 watched: file.watched,
             };
@@ -170,7 +170,7 @@ impl Files {
     pub(crate) fn insert(&mut self, path: RelPath, stamp: Stamp) {
         let file = Tracked {
             stamp,
-            vouches: true,
+            is_proof: true,
             inode: true,
             watched: false,
         };
@@ -179,10 +179,10 @@ impl Files {
 
     /// Notes that no stat proves the path's content on record.
     pub(crate) fn forget(&mut self, path: &RelPath) {
-        let Some(file) = self.0.get_mut(path).filter(|file| file.vouches) else {
+        let Some(file) = self.0.get_mut(path).filter(|file| file.is_proof) else {
             return;
         };
-        file.vouches = false;
+        file.is_proof = false;
         file.inode = false;
         if !file.watched {
             self.0.remove(path);
@@ -217,259 +217,8 @@ impl FromIterator<(RelPath, Stamp)> for Files {
 
 impl PartialEq for Files {
     fn eq(&self, other: &Self) -> bool {
-        self.vouched().eq(other.vouched())
+        self.proven().eq(other.proven())
     }
 }
 
 impl Eq for Files {}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-    use super::*;
-    use crate::Config;
-    use crate::disk::{Found, Hint};
-    use crate::effect::{Comparison, Effect, ReadOrder};
-    use crate::engine::Engine;
-    use crate::input::Input;
-    use crate::ledger::state::State;
-    use crate::ledger::stored::Saved;
-    use touchmark_proto::edits::EditMark;
-    use touchmark_proto::files::FileRead;
-    use touchmark_proto::{
-        Author, ConnectionId, Evidence, Hash, HashOrAbsent, Request, RequestId, SessionId,
-    };
-
-    /// An engine with one file, and the orders that it has given.
-    struct Fixture {
-        engine: Engine,
-        content: Content,
-        requests: u64,
-        records: Vec<Record>,
-        reads: Vec<ReadOrder>,
-        comparisons: Vec<Comparison>,
-    }
-
-    fn path() -> RelPath {
-        RelPath::new(b"a").unwrap()
-    }
-
-    fn content(number: u8, settled: bool) -> Content {
-        Content {
-            hash: Hash([number; 32]),
-            size: 1,
-            lines: 1,
-            mtime_ms: 1,
-            mode: None,
-            owner: None,
-            stamp: Stamp {
-                modified: number.into(),
-                ..Stamp::default()
-            },
-            settled,
-        }
-    }
-
-    impl Fixture {
-        /// Returns an engine in which a session has read the file.
-        fn new(content: Content) -> Self {
-            let mut fixture = Self {
-                engine: Engine::restore(Config::default(), State::new(1, false), [], 1),
-                content,
-                requests: 0,
-                records: Vec::new(),
-                reads: Vec::new(),
-                comparisons: Vec::new(),
-            };
-            fixture.ask(Request::FileRead(FileRead {
-                session: SessionId::new("s").unwrap(),
-                path: "a".into(),
-                hash: None,
-                range: None,
-                total_lines: None,
-                text: None,
-                step: None,
-                source: None,
-                sync: None,
-                verify: None,
-            }));
-            fixture.read_all();
-            assert!(fixture.engine.state().paths.contains_key(&path()));
-            fixture
-        }
-
-        fn ask(&mut self, ask: Request) {
-            self.requests += 1;
-            self.feed(Input::Request {
-                request: RequestId(self.requests),
-                connection: ConnectionId(1),
-                ask,
-                until: None,
-            });
-        }
-
-        fn feed(&mut self, input: Input) {
-            let mut effects = Vec::new();
-            self.engine.handle(1, input, &mut effects);
-            self.carry_out(effects);
-        }
-
-        fn carry_out(&mut self, effects: Vec<Effect>) {
-            for effect in effects {
-                match effect {
-                    Effect::Record(record) => self.records.push(record),
-                    Effect::Read(order) => self.reads.push(order),
-                    Effect::Compare(comparison) => self.comparisons.push(comparison),
-                    Effect::Fence(fence) => self.feed(Input::FenceReached { fence }),
-                    _ => {}
-                }
-            }
-        }
-
-        fn read_all(&mut self) {
-            while let Some(order) = self.reads.pop() {
-                self.feed(Input::Read {
-                    path: order.path,
-                    ticket: order.ticket,
-                    outcome: Found::File(self.content).into(),
-                });
-            }
-        }
-
-        fn compared(&mut self, differs: bool) {
-            let comparison = self.comparisons.pop().unwrap();
-            let files = comparison.files.into_iter().filter(|_| differs);
-            self.feed(Input::Compared {
-                number: comparison.number,
-                differ: files.map(|(path, _)| path).collect(),
-            });
-        }
-
-        /// Restarts the engine with what the current run would leave in a
-        /// snapshot.
-        fn restart(&mut self) {
-            let kept = Saved {
-                state: self.engine.state().clone(),
-                stamps: self.engine.stamps().clone(),
-            };
-            self.begin(Engine::restore(Config::default(), kept, [], 1));
-        }
-
-        fn begin(&mut self, engine: Engine) {
-            self.engine = engine;
-            let mut effects = Vec::new();
-            self.engine.start(1, &mut effects);
-            self.carry_out(effects);
-        }
-
-        fn newest(&self) -> Option<(Author, Evidence)> {
-            let kept = self
-                .engine
-                .state()
-                .paths
-                .get(&path())
-                .unwrap()
-                .versions
-                .last()?;
-            Some((kept.author(), kept.evidence))
-        }
-    }
-
-    #[test]
-    fn a_stamp_vouches_until_it_differs() {
-        let mut fixture = Fixture::new(content(1, true));
-        fixture.restart();
-        assert!(fixture.engine.is_reconciling());
-        assert!(fixture.comparisons[0].track);
-        fixture.compared(false);
-        assert!(!fixture.engine.is_reconciling());
-        assert_eq!((fixture.reads.len(), fixture.newest()), (0, None));
-
-        fixture.content = content(2, true);
-        fixture.feed(Input::Overflow);
-        assert!(!fixture.comparisons[0].track);
-        fixture.compared(true);
-        assert!(fixture.engine.is_reconciling());
-        fixture.read_all();
-        assert!(!fixture.engine.is_reconciling());
-        assert_eq!(fixture.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
-        assert_eq!(
-            fixture.engine.stamps().of(&path()),
-            Some(content(2, true).stamp)
-        );
-    }
-
-    #[test]
-    fn a_stamp_of_before_a_version_does_not_vouch_after_it() {
-        let mut fixture = Fixture::new(content(1, true));
-        let kept = Saved {
-            state: fixture.engine.state().clone(),
-            stamps: fixture.engine.stamps().clone(),
-        };
-        // A version is recorded after the snapshot. Then the daemon is killed,
-        // and the old file, with its old stat, is restored.
-        fixture.content = content(2, true);
-        fixture.feed(Input::Hint {
-            path: path(),
-            hint: Hint::Closed,
-        });
-        fixture.read_all();
-        let records = std::mem::take(&mut fixture.records);
-        fixture.content = content(1, true);
-        fixture.begin(Engine::restore(Config::default(), kept, records, 1));
-        assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
-        fixture.read_all();
-        assert_eq!(fixture.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
-    }
-
-    #[test]
-    fn a_stamp_within_a_clock_tick_vouches_for_nothing() {
-        let mut fixture = Fixture::new(content(1, false));
-        fixture.restart();
-        assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
-    }
-
-    #[test]
-    fn a_content_that_is_held_back_is_not_vouched_for() {
-        let mut fixture = Fixture::new(content(1, true));
-        fixture.ask(Request::EditMark(EditMark {
-            session: SessionId::new("s").unwrap(),
-            path: "a".into(),
-            expect: Some(HashOrAbsent::Hash(Hash([9; 32]))),
-            require_read: false,
-            bind: false,
-            ttl_ms: None,
-            step: None,
-        }));
-        fixture.read_all();
-        // Half of what was declared is no version, since more may follow
-        // (ATTR-5).
-        fixture.content = content(2, true);
-        fixture.feed(Input::Hint {
-            path: path(),
-            hint: Hint::Written,
-        });
-        fixture.feed(Input::Hint {
-            path: path(),
-            hint: Hint::Touched,
-        });
-        fixture.ask(Request::Sync(touchmark_proto::daemon::Sync {}));
-        fixture.read_all();
-        assert_eq!(fixture.newest(), None);
-        fixture.restart();
-        assert_eq!((fixture.comparisons.len(), fixture.reads.len()), (0, 1));
-    }
-
-    #[test]
-    fn a_difference_found_before_the_comparison_is_of_the_gap() {
-        let mut fixture = Fixture::new(content(1, true));
-        fixture.content = content(2, true);
-        fixture.restart();
-        fixture.feed(Input::Hint {
-            path: path(),
-            hint: Hint::Closed,
-        });
-        fixture.read_all();
-        assert_eq!(fixture.newest(), Some((Author::UNKNOWN, Evidence::Gap)));
-    }
-}

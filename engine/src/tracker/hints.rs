@@ -12,15 +12,33 @@ pub(crate) const WRITE_DELAY: Millis = 250;
 /// The hints about one file, and its writer as far as they show it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hints {
-    writer: Writer,
+    name: Name,
     /// When the writer began; 0 if only the name has appeared so far.
     since: Millis,
     closes: Closes,
     /// The file was not watched for some time (ATTR-13).
     gap: bool,
-    /// Set while the name was removed, nothing has replaced it, and the absence
-    /// is not recorded.
-    gone: Option<Gone>,
+}
+
+/// What the last hints say about the file's name.
+#[derive(Clone, Copy, Debug)]
+enum Name {
+    /// It was not removed, or something has replaced it, or its absence is
+    /// recorded.
+    Present(Writer),
+    /// It was removed.
+    Gone {
+        /// The number of the first read ordered after the removal.
+        from: u64,
+        /// Whether the file was renamed.
+        has_moved: bool,
+    },
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self::Present(Writer::None)
+    }
 }
 
 /// The writer of a file since the last close that was counted. It moves along
@@ -71,14 +89,6 @@ struct Closes {
     from: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Gone {
-    /// The number of the first read ordered after the removal.
-    from: u64,
-    /// Whether the file was renamed.
-    has_moved: bool,
-}
-
 /// The hints that a read covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
@@ -96,10 +106,8 @@ impl Hints {
     /// Adds a hint. Returns whether a save begins with it. `next` is the number
     /// of the next read.
     pub(crate) fn note(&mut self, hint: Hint, now: Millis, next: u64) -> bool {
-        let begins = !self.writer.is_open();
-        if !matches!(hint, Hint::Touched | Hint::Removed) {
-            self.gone = None;
-        }
+        let writer = self.writer();
+        let begins = !writer.is_open();
         match hint {
             Hint::Written | Hint::Appeared => {
                 if begins {
@@ -110,23 +118,22 @@ impl Hints {
                 if hint == Hint::Written && self.since == 0 {
                     self.since = now;
                 }
-                self.writer = Writer::Writing;
+                self.name = Name::Present(Writer::Writing);
                 begins
             }
             Hint::Closed | Hint::WrittenAndClosed => {
                 if self.closes.count == 0 {
                     self.closes.from = next;
                 }
-                let wrote = self.writer.wrote() || hint == Hint::WrittenAndClosed;
+                let wrote = writer.wrote() || hint == Hint::WrittenAndClosed;
                 self.closes.count += 1;
                 self.closes.written += u32::from(wrote);
-                self.leave();
+                self.name = Name::default();
                 begins
             }
             Hint::Removed => {
                 // The writer of a removed name writes elsewhere, and the
                 // removal is no part of its write.
-                self.leave();
                 self.take_away(next, false);
                 true
             }
@@ -152,7 +159,7 @@ impl Hints {
         Taken {
             closes: std::mem::take(&mut self.closes.count),
             written_closes: std::mem::take(&mut self.closes.written),
-            writing: self.writer.is_open(),
+            writing: self.is_writing(),
             gap,
         }
     }
@@ -166,52 +173,62 @@ impl Hints {
     /// Notes that the file was not watched for some time.
     pub(crate) fn lose(&mut self) {
         self.gap = true;
-        self.gone = None;
+        self.appear();
     }
 
     /// Notes that a writer may have closed the file unseen.
     pub(crate) fn interrupt(&mut self) {
-        self.writer = Writer::new(false, self.writer.wrote());
+        if let Name::Present(writer) = &mut self.name {
+            *writer = Writer::new(false, writer.wrote());
+        }
     }
 
     /// Notes that the name was removed, or its file renamed. Reads from number
     /// `next` on will find nothing.
     pub(crate) fn take_away(&mut self, next: u64, by_rename: bool) {
-        self.gone = Some(Gone {
+        self.name = Name::Gone {
             from: next,
             has_moved: by_rename || self.has_moved(),
-        });
+        };
     }
 
     /// Notes that a read with this number found a file, or an absence that is
     /// recorded already.
     pub(crate) fn looked_at(&mut self, ticket: u64) {
-        if self.gone.is_some_and(|gone| gone.from <= ticket) {
-            self.gone = None;
+        if matches!(self.name, Name::Gone { from, .. } if from <= ticket) {
+            self.name = Name::default();
         }
     }
 
     /// Returns whether the last hint said that the name was removed.
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone.is_some()
+        matches!(self.name, Name::Gone { .. })
     }
 
     /// Returns whether the name is gone because its file was renamed.
     pub(crate) fn has_moved(&self) -> bool {
-        self.gone.is_some_and(|gone| gone.has_moved)
+        matches!(
+            self.name,
+            Name::Gone {
+                has_moved: true,
+                ..
+            }
+        )
     }
 
     /// Forgets what was written so far, since it does not belong to an edit
     /// that begins now.
     pub(crate) fn forget_written(&mut self) {
-        self.writer = Writer::new(self.writer.is_open(), false);
+        if let Name::Present(writer) = &mut self.name {
+            *writer = Writer::new(writer.is_open(), false);
+        }
     }
 
     /// Notes that the changes so far are recorded.
     pub(crate) fn recorded(&mut self) {
         self.closes.count = 0;
         self.gap = false;
-        self.gone = None;
+        self.appear();
     }
 
     /// Notes that the path's log begins: everything written so far is in its
@@ -224,15 +241,17 @@ impl Hints {
 
     /// Removes and returns the writer, because the file has got another name.
     pub(crate) fn leave(&mut self) -> Writer {
-        std::mem::take(&mut self.writer)
+        match &mut self.name {
+            Name::Present(writer) => std::mem::take(writer),
+            Name::Gone { .. } => Writer::None,
+        }
     }
 
     /// Notes that a file arrived at this name. `closed` says whether the
     /// arrival is a closed change that no hint counts.
     pub(crate) fn arrive(&mut self, writer: Writer, closed: bool) {
         self.closes.count += u32::from(closed);
-        self.writer = writer;
-        self.gone = None;
+        self.name = Name::Present(writer);
     }
 
     /// Adds the hints about another name of the file.
@@ -240,32 +259,44 @@ impl Hints {
         self.closes.count += other.closes.count;
         self.closes.written += other.closes.written;
         self.gap |= other.gap;
-        if other.closes.count > 0 {
-            self.leave();
-        }
-        let (one, other) = (self.writer, other.writer);
-        self.writer = Writer::new(
+        let one = match other.closes.count {
+            0 => self.writer(),
+            _ => Writer::None,
+        };
+        let other = other.writer();
+        self.name = Name::Present(Writer::new(
             one.is_open() || other.is_open(),
             one.wrote() || other.wrote(),
-        );
-        self.gone = None;
+        ));
     }
 
     /// Returns whether a writer has not closed the file yet.
     pub(crate) fn is_writing(&self) -> bool {
-        self.writer.is_open()
+        self.writer().is_open()
     }
 
     /// Returns whether anything was written that no read covers.
     pub(crate) fn any(&self) -> bool {
-        self.closes.count > 0 || self.writer != Writer::None
+        self.closes.count > 0 || self.writer() != Writer::None
     }
 
     /// Returns the time until which the content counts as the middle of a save,
     /// or `None`. It counts so if a writer that began recently has not closed
     /// the file, or if its close was not read yet (ATTR-12).
     pub(crate) fn mid_save(&self) -> Option<Millis> {
-        (self.writer.is_open() || self.closes.count > 0).then(|| self.since + WRITE_DELAY)
+        (self.is_writing() || self.closes.count > 0).then(|| self.since + WRITE_DELAY)
+    }
+
+    fn writer(&self) -> Writer {
+        match self.name {
+            Name::Present(writer) => writer,
+            Name::Gone { .. } => Writer::None,
+        }
+    }
+
+    /// Forgets that the name was removed.
+    fn appear(&mut self) {
+        self.name = Name::Present(self.writer());
     }
 
     /// Returns whether these hints have no information, so that they can be

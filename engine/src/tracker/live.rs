@@ -33,7 +33,7 @@ pub(crate) struct Save {
     pub of_version: u64,
     /// Sessions to which the middle of a save was reported, with the number of
     /// the save.
-    pub told: BTreeMap<SessionId, u64>,
+    pub reported: BTreeMap<SessionId, u64>,
     /// Sessions to which the middle of a save was shown, with the number of the
     /// save. It counts as reported once they acknowledge it.
     pub shown: BTreeMap<SessionId, u64>,
@@ -134,7 +134,7 @@ impl Save {
     /// counts as a change again. `editing` says whether the session has an edit
     /// of the file open.
     pub(crate) fn read_by(&mut self, session: &SessionId, editing: bool) {
-        self.told.remove(session);
+        self.reported.remove(session);
         self.shown.remove(session);
         if editing {
             self.read.insert(session.clone(), self.episode);
@@ -154,6 +154,6 @@ impl Save {
     }
 
     fn is_idle(&self) -> bool {
-        self.told.is_empty() && self.shown.is_empty() && self.consumed.is_none()
+        self.reported.is_empty() && self.shown.is_empty() && self.consumed.is_none()
     }
 }

@@ -10,7 +10,7 @@ use touchmark_proto::{ClientPath, Error, ErrorCode, ErrorData, RelPath};
 /// a name that cannot be a path.
 pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
     path.normalise(root).map_err(|reason| {
-        let spoken = String::from_utf8_lossy(path.as_bytes())
+        let named = String::from_utf8_lossy(path.as_bytes())
             .chars()
             .take(200)
             .collect();
@@ -20,7 +20,7 @@ pub fn within(path: &ClientPath, root: &[u8]) -> Result<RelPath, Error> {
             PathError::TooLong | PathError::Nul => ErrorCode::InvalidParams,
         };
         Error::new(code, reason.to_string()).with(ErrorData {
-            spoken: Some(spoken),
+            spoken: Some(named),
             ..ErrorData::default()
         })
     })

@@ -2,7 +2,7 @@
 //! of the protocol.
 
 mod names;
-pub(crate) mod spoken;
+pub(crate) mod names_used;
 
 use touchmark_proto::files::{FileRecord, RecordState, Source};
 use touchmark_proto::{
@@ -20,7 +20,7 @@ use crate::ledger::state::{KeptVersion, LostVersion, PathState, State as LedgerS
 use crate::tracker::Tracker;
 use crate::tracker::live::{Live, Obstacle};
 use crate::unsaved::Unsaved;
-use crate::view::spoken::Spoken;
+use crate::view::names_used::NamesUsed;
 
 /// The current content of a path.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ pub(crate) struct View<'a> {
     pub now: Millis,
     pub unsaved: &'a Unsaved,
     /// The names that the answer to the current request uses.
-    pub spoken: &'a Spoken,
+    pub names_used: &'a NamesUsed,
 }
 
 impl View<'_> {
@@ -297,7 +297,7 @@ impl View<'_> {
             }
         });
         // The middle of this save was reported already (MOD-2).
-        if live.is_some_and(|live| live.save.told.get(session) == Some(&episode)) {
+        if live.is_some_and(|live| live.save.reported.get(session) == Some(&episode)) {
             return None;
         }
         let folded = self.fold(session, &knowledge, state);

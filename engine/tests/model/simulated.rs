@@ -234,7 +234,7 @@ impl World {
         let Recall::History {
             path,
             earlier,
-            spoken,
+            named,
             limit,
             marks,
             ..
@@ -254,7 +254,7 @@ impl World {
                 _ => return false,
             };
             let wanted = of(name, record.n);
-            name.clone_from(spoken);
+            name.clone_from(named);
             wanted
         });
         Reply::FileHistory(history(EPOCH, &rows, *limit, marks))

@@ -138,7 +138,7 @@ impl Stage {
                 }
                 _ => {
                     let command = self.text(&Value::Null, "command");
-                    self.handle(Input::CommandUnheard { command });
+                    self.handle(Input::CommandUnanswered { command });
                 }
             },
         }

@@ -1,9 +1,8 @@
 //! Everything that was ever stored can be read, and is stored as it was.
 //!
-//! `tests/golden/v<format>/facts.txt` has a line for each example: its name, and
+//! `tests/golden/v1/facts.txt` has a line for each example: its name, and
 //! its bytes in hex. `facts.read.txt` has what is read from the bytes of that
-//! name. `snapshot.txt` is a whole state. The files of format 0 were written by
-//! the last touchmark that had no format. Lines of bytes are never changed.
+//! name. `snapshot.txt` is a whole state. Lines of bytes are never changed.
 //!
 //! A new kind of fact, and a new field of a kind, need an example.
 //! `TOUCHMARK_BLESS=1 cargo test -p touchmark-engine --test stored` adds one
@@ -42,13 +41,13 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the stored examples by their names.
-pub(crate) fn facts(format: u8) -> BTreeMap<String, Vec<u8>> {
-    let lines = lines(&format!("v{format}/facts")).into_iter();
+pub(crate) fn facts() -> BTreeMap<String, Vec<u8>> {
+    let lines = lines("v1/facts").into_iter();
     lines.map(|(name, hex)| (name, bytes(&hex))).collect()
 }
 
-pub(crate) fn snapshot(format: u8) -> Vec<u8> {
-    bytes(&fs::read_to_string(file(&format!("v{format}/snapshot"))).unwrap())
+pub(crate) fn snapshot() -> Vec<u8> {
+    bytes(&fs::read_to_string(file("v1/snapshot")).unwrap())
 }
 
 /// Returns which field of which kind of fact stored bytes have last, and not as
@@ -63,24 +62,22 @@ fn last_field(bytes: &[u8]) -> (u64, u64) {
 fn every_fact_ever_stored_is_read() {
     let name = "v1/facts.read";
     if std::env::var_os("TOUCHMARK_BLESS").is_some() {
-        let read = facts(1).into_iter();
+        let read = facts().into_iter();
         let read = read.map(|(name, bytes)| format!("{name} {:?}\n", decode_fact(&bytes).unwrap()));
         fs::write(file(name), read.collect::<String>()).unwrap();
     }
     let read = lines(name);
-    for format in [0, 1] {
-        let stored = facts(format);
-        for (name, bytes) in &stored {
-            let fact = format!("{:?}", decode_fact(bytes).unwrap());
-            assert_eq!(fact, read[name], "v{format} {name}");
-        }
-        assert!(stored.len() >= 45, "v{format} has {}", stored.len());
+    let stored = facts();
+    for (name, bytes) in &stored {
+        let fact = format!("{:?}", decode_fact(bytes).unwrap());
+        assert_eq!(fact, read[name], "{name}");
     }
+    assert!(stored.len() >= 45, "there are {}", stored.len());
 }
 
 #[test]
 fn every_fact_is_stored_as_it_was() {
-    let stored = facts(1);
+    let stored = facts();
     for (name, bytes) in &stored {
         let again = encode_fact(decode_fact(bytes).unwrap());
         assert_eq!(hex(&again), hex(bytes), "{name}");
@@ -111,15 +108,12 @@ fn every_fact_is_stored_as_it_was() {
 
 #[test]
 fn every_snapshot_ever_stored_is_read() {
-    let [old, new] = [0, 1].map(|format| decode_snapshot(&snapshot(format)).unwrap());
-    assert_eq!(old.state, new.state);
-    // Stats of format 0 prove nothing any more (FILE-5).
-    assert_eq!(old.stamps, Files::default());
+    let saved = decode_snapshot(&snapshot()).unwrap();
     let of_d = touchmark_proto::RelPath::new(b"d/a").unwrap();
-    let stamp = new.stamps.of(&of_d).unwrap();
+    let stamp = saved.stamps.of(&of_d).unwrap();
     assert_eq!(stamp.modified, 1_700_000_000_123_456_789);
-    assert_eq!(encode_snapshot(&new.state, &new.stamps), snapshot(1));
-    let state = new.state;
+    assert_eq!(encode_snapshot(&saved.state, &saved.stamps), snapshot());
+    let state = saved.state;
     assert_eq!((state.epoch, state.after_loss), (1_700_000_000_000, true));
     let [a, of_d] = ["a", "d/a"].map(|name| {
         let path = touchmark_proto::RelPath::new(name.as_bytes()).unwrap();

@@ -63,7 +63,7 @@ proptest! {
 
 #[test]
 fn bytes_that_are_cut_or_go_on_are_no_record() {
-    for (name, bytes) in golden::facts(1) {
+    for (name, bytes) in golden::facts() {
         for length in 0..bytes.len() {
             let cut = decode_fact(&bytes[..length]);
             assert!(
@@ -74,7 +74,7 @@ fn bytes_that_are_cut_or_go_on_are_no_record() {
         let longer = [&bytes[..], &[0]].concat();
         assert!(decode_fact(&longer).is_err(), "{name}");
     }
-    let bytes = golden::snapshot(1);
+    let bytes = golden::snapshot();
     for length in 0..bytes.len() {
         let cut = decode_snapshot(&bytes[..length]);
         assert!(matches!(cut, Err(Unreadable::Damaged(_))), "{length}");

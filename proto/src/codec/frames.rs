@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use bincode::config::{self, Config};
+use bincode::config;
 use bincode::error::DecodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -61,19 +61,6 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// Returns the value that these bytes encode, without a limit of its size. The
-/// bytes must have been written by this program and verified by a check sum.
-///
-/// # Errors
-/// The same as [`decode`], except `tooLarge`.
-pub fn decode_trusted<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    let (value, consumed) = decode_with(bytes, config::standard())?;
-    if consumed != bytes.len() {
-        return Err(invalid_request("there are bytes after the value"));
-    }
-    Ok(value)
-}
-
 fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> {
     bincode::serde::encode_into_std_write(value, out, config::standard())
         .map(|_| ())
@@ -87,13 +74,7 @@ fn encode_into<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> 
 
 /// Returns the value that the first of these bytes encode, and their number.
 fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), Error> {
-    decode_with(bytes, config::standard().with_limit::<MAX_DECODED>())
-}
-
-fn decode_with<T: DeserializeOwned, C: Config>(
-    bytes: &[u8],
-    config: C,
-) -> Result<(T, usize), Error> {
+    let config = config::standard().with_limit::<MAX_DECODED>();
     bincode::serde::decode_from_slice(bytes, config).map_err(|error| match error {
         DecodeError::LimitExceeded => length_too_large(),
         DecodeError::UnexpectedEnd { additional } if additional > FAR => length_too_large(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Logged, Point};
+use super::Logged;
 
 /// The value of a field.
 enum Field<'a> {
@@ -116,32 +116,6 @@ pub(super) fn logs(request: &[u8]) -> Vec<Logged> {
                     attributes: attributes(record, 6),
                     resource: resource.clone(),
                 });
-            }
-        }
-    }
-    all
-}
-
-/// Reads an `ExportMetricsServiceRequest` of monotonic cumulative sums.
-pub(super) fn metrics(request: &[u8]) -> Vec<Point> {
-    let mut all = Vec::new();
-    for of_resource in within(request, 1) {
-        for of_scope in within(of_resource, 2) {
-            for metric in within(of_scope, 2) {
-                for sum in within(metric, 7) {
-                    let of = |number: u64| {
-                        fields(sum).iter().any(|(found, field)| {
-                            *found == number && matches!(field, Field::Varint(1 | 2))
-                        })
-                    };
-                    assert!(of(2) && of(3), "cumulative and monotonic");
-                    all.extend(within(sum, 1).into_iter().map(|point| Point {
-                        name: text(metric, 1),
-                        attributes: attributes(point, 7),
-                        sum: fixed(point, 6).cast_signed(),
-                        since: fixed(point, 2),
-                    }));
-                }
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use touchmark_engine::text::tokens;
+use touchmark_engine::text::{form, lines, tokens};
 use touchmark_engine::{Fact, Hunk, Passing, Refusal};
 use touchmark_proto::files::FileMention;
 use touchmark_proto::{ClientPath, Error, ErrorCode, FileState, Hash, LineRange, SessionId};
@@ -14,7 +14,6 @@ use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::InDenial;
 use super::super::{edits, notice};
 use super::{DENIAL, Outcome, reads};
-use touchmark_engine::text::lines;
 
 /// The number of lines that a session is shown of a file that it was about to
 /// replace without having read it.
@@ -142,7 +141,7 @@ enum Found {
 
 /// The text after an edit, and the hunks of the edit.
 struct Edit {
-    result: Vec<u8>,
+    result: String,
     hunks: Vec<Hunk>,
 }
 
@@ -157,23 +156,25 @@ struct Seen {
 impl File<'_> {
     async fn weigh(&self, change: &Change) -> Option<Found> {
         let (hash, now) = self.daemon.bytes(&self.path).await?;
-        let text = std::str::from_utf8(&now).ok()?;
+        // A tool that keeps the form of the file, or one that does not, destroys
+        // no line by that.
+        let text = form::plain(&now)?;
         let result = match change {
-            Change::Delete => Some(Vec::new()),
+            Change::Delete => Some(String::new()),
             // The patch applies to the bytes of another file.
             Change::Patch { from: Some(_), .. } => return None,
             _ => edits::likeliest(change, &now),
         };
         let edit = match result {
             Some(result) => Some(Edit {
-                hunks: lines::places(&now, &result)?,
+                hunks: lines::places(text.as_bytes(), result.as_bytes())?,
                 result,
             }),
             None => None,
         };
         match self.status.seen_hash {
-            Some(seen) => self.out_of_date(hash, text, seen, edit).await,
-            None => self.unread(hash, text, change, edit?.hunks).await,
+            Some(seen) => self.out_of_date(hash, &text, seen, change, edit).await,
+            None => self.unread(hash, &text, change, edit?.hunks).await,
         }
     }
 
@@ -182,37 +183,42 @@ impl File<'_> {
         hash: Hash,
         text: &str,
         seen: Hash,
+        change: &Change,
         edit: Option<Edit>,
     ) -> Option<Found> {
         // Secrets are not shown to a session that has not requested them
         // (SEC-3).
         let old = self.daemon.content(seen).await?;
+        let old = form::plain(&old)?;
         if tokens::any(text.as_bytes()) {
             return None;
         }
-        let changed = lines::places(&old, text.as_bytes())?;
+        let changed = lines::places(old.as_bytes(), text.as_bytes())?;
+        let changed = destroys::unquoted(changed, text, &change.quotes());
         let places = destroys::places(&changed, self.status.line_count);
         let shown = destroys::shown(text, &places);
         let destroys = |edit: &Edit| {
             let texts = Texts {
-                seen: &old,
-                result: &edit.result,
+                seen: old.as_bytes(),
+                result: edit.result.as_bytes(),
                 changed: &changed,
                 edit: &edit.hunks,
             };
             texts.destroy()
         };
+        let can_repeat = edit.is_some();
         let Some(edit) = edit.filter(|edit| !destroys(edit)) else {
             let counts = self.daemon.lines(seen, hash).await;
-            let text = notice::would_destroy(&self.status, counts, &shown);
+            let text = notice::would_destroy(&self.status, counts, &shown, can_repeat);
             return Some(Found::Denied(text, Some((hash, shown.lines))));
         };
         let news = notice::changed_elsewhere(&self.status, &shown);
+        let news = Some(news).filter(|_| !changed.is_empty());
         let touched = destroys::touched(&edit.hunks, self.status.line_count);
         Some(Found::Passes(Seen {
             hash,
             lines: [shown.lines, touched].concat(),
-            news: Some(news),
+            news,
         }))
     }
 

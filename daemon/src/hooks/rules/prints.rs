@@ -235,12 +235,16 @@ pub(super) async fn content(
     path: &ClientPath,
 ) -> Option<(Before, Arc<str>)> {
     let (hash, bytes) = daemon.bytes(path).await?;
-    let text = String::from_utf8(bytes.to_vec()).ok()?;
+    if bytes.contains(&0) {
+        return None;
+    }
+    // As agents show what is not UTF-8.
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     let held = Before {
         path: path.clone(),
         hash,
         lines: u32::try_from(text.lines().count()).ok()?,
-        size: text.len() as u64,
+        size: bytes.len() as u64,
     };
     Some((held, text.into()))
 }

@@ -7,7 +7,7 @@ use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Change, Verdict};
 use super::super::{destroys, edits, notice};
 use crate::config::Unsaved;
-use touchmark_engine::text::lines;
+use touchmark_engine::text::{form, lines};
 
 /// Returns the verdict before a tool writes to these files, given their states.
 /// It warns once for each file and session, and again only after the file's
@@ -56,7 +56,10 @@ async fn overlaps(
     let Some((_, now)) = daemon.bytes(&path).await else {
         return false;
     };
-    let edit = edits::likeliest(change, &now).and_then(|result| lines::places(&now, &result));
+    let edit = edits::likeliest(change, &now).and_then(|result| {
+        let now = form::plain(&now)?;
+        lines::places(now.as_bytes(), result.as_bytes())
+    });
     destroys::touched(&edit.unwrap_or_default(), file.line_count)
         .iter()
         .any(|touched| touched.start <= unsaved.end && unsaved.start <= touched.end)

@@ -5,12 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile};
-use touchmark_proto::files::FileHistory;
-use touchmark_proto::{
-    ClientPath, Error, ErrorCode, Evidence, Hash, HashOrAbsent, Millis, Request, SessionId,
-};
+use touchmark_proto::{ClientPath, Error, ErrorCode, Hash, HashOrAbsent, Request, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::edits::Candidate;
@@ -18,7 +14,7 @@ use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
 use super::super::{edits, notice};
 use super::gate::{self, Weighed};
-use super::{Outcome, reads, remember, unsaved, worktrees};
+use super::{Outcome, remember, unsaved, unseen, worktrees, written};
 use crate::config::Gate;
 
 /// The maximum length of a tool's name that is stored, in bytes.
@@ -27,10 +23,6 @@ const TOOL: usize = 100;
 /// The maximum length in bytes of a text to be written that is remembered until
 /// the tool has run.
 const KEPT: usize = 64 << 10;
-
-/// The maximum time between a tool's write and a formatter's, in milliseconds
-/// (ATTR-17).
-const FORMATTER: Millis = 5_000;
 
 /// Marks the files of a tool that is about to write, or denies the call.
 pub(super) async fn begin(
@@ -59,8 +51,9 @@ pub(super) async fn begin(
         }
         let others = daemon.memory.beside(session, &place);
         let mut base = None;
-        let read = match change.names_lines() || !others.is_empty() {
-            true => {
+        let read = match change {
+            Change::Delete | Change::Unknown => None,
+            _ => {
                 let from = match change {
                     Change::Patch {
                         from: Some(from), ..
@@ -77,11 +70,11 @@ pub(super) async fn begin(
                     .filter(|_| from.as_ref() == Some(&place));
                 read.map(|(_, bytes)| bytes)
             }
-            false => None,
         };
         if daemon.settings.worktrees && !matches!(change, Change::Patch { from: Some(_), .. }) {
             let before = read.as_deref().filter(|_| change.names_lines());
             let after = before.and_then(|before| edits::likeliest(change, before));
+            let after = after.map(String::into_bytes);
             known.extend(worktrees::edit(daemon, &place, before, after));
         }
         let mut planned = Planned {
@@ -100,7 +93,7 @@ pub(super) async fn begin(
             );
         }
         // If several results are possible, or calls run in parallel, the mark
-        // declares no content, and the commit decides.
+        // declares no content, and the commit decides (`written`).
         let expect = match planned.candidates.as_slice() {
             [one] if !planned.beside => Some(one.hash),
             _ => None,
@@ -153,6 +146,11 @@ pub(super) async fn begin(
     }
     match begun {
         Ok(begun) => {
+            if destructive && let Some(denied) = unseen::removed(daemon, session, cwd, files).await
+            {
+                super::abort(daemon, session, call).await;
+                return denied;
+            }
             let changes = plan.iter().map(|(_, _, change)| *change);
             let verdict = unsaved::before(daemon, session, begun.files.iter().zip(changes)).await;
             if matches!(verdict, Verdict::Deny(_)) {
@@ -285,35 +283,40 @@ pub(super) async fn commit(
         .unwrap_or_default()
         .marked;
     let began_unknown = marked.is_empty();
-    if began_unknown {
-        // The mark was set before the daemon was restarted, or not at all. The
-        // content is still known if the tool was given all of it.
-        for Writing { path, change } in files {
-            if let Some(path) = daemon.place(cwd, path).await {
-                marked.push(Marked {
-                    path,
-                    began: None,
-                    candidates: edits::candidates(change, None),
-                    change: Arc::new(Change::Unknown),
-                    beside: false,
-                });
-            }
+    for Writing { path, change } in files {
+        let Some(path) = daemon.place(cwd, path).await else {
+            continue;
+        };
+        if began_unknown {
+            // The mark was set before the daemon was restarted, or not at all.
+            marked.push(Marked {
+                path,
+                began: None,
+                candidates: edits::candidates(change, None),
+                change: Arc::new(change.clone()),
+                beside: false,
+            });
+        } else if let [one] = marked.as_mut_slice()
+            && one.path == path
+            && files.len() == 1
+        {
+            // It may have been too large to be remembered.
+            one.change = Arc::new(change.clone());
         }
     }
     let mut committed = Vec::new();
     for marked in marked {
-        let now = reads::look(daemon, session, &marked.path)
-            .await
-            .map(|found| found.hash);
-        let written = claim(now, &marked, began_unknown);
+        let written = written::find(daemon, session, &marked, began_unknown).await;
         if let Some(written) = written {
             let path = marked.path.clone();
             daemon.memory.leave(session, Left { path, written });
         }
-        committed.push(CommitFile {
-            path: marked.path,
-            hash: written.map(|written| written.hash),
-        });
+        let hash = written.map(|written| written.hash);
+        // A path without a mark is committed only with its content (ATTR-14).
+        if hash.is_some() || !began_unknown {
+            let path = marked.path;
+            committed.push(CommitFile { path, hash });
+        }
     }
     if committed.is_empty() {
         return;
@@ -323,100 +326,4 @@ pub(super) async fn commit(
         .call_id(call)
         .files(committed);
     let _no_such_edit = daemon.ask(commit).await;
-}
-
-/// Finds what formatters have done that an agent runs after its tools. Some end
-/// before the hook after the tool runs, some run at the same time. A content
-/// with the words of what the tool wrote is a formatter's (ATTR-17); one with
-/// other words was typed by a person. With `again`, files that are as the tool
-/// left them are checked once more at the next event.
-pub(super) async fn formatted(daemon: &DaemonHandle, session: &SessionId, again: bool) {
-    for Left { path, written } in daemon.memory.left(session) {
-        let Some(words) = written.words else { continue };
-        let Some((hash, bytes)) = daemon.bytes(&path).await else {
-            continue;
-        };
-        if HashOrAbsent::Hash(hash) == written.hash {
-            if again {
-                daemon.memory.leave(session, Left { path, written });
-            }
-            continue;
-        }
-        if edits::words(&bytes) != Some(words) || !is_unclaimed(daemon, &path, hash).await {
-            continue;
-        }
-        let saved = EditorDidSave::new(path, hash).formatted(true);
-        let _told_by_an_editor = daemon.ask(saved).await;
-    }
-}
-
-/// Returns whether no evidence shows who wrote a file's content, and the
-/// content before it was written by an agent's tool a short time ago.
-async fn is_unclaimed(daemon: &DaemonHandle, path: &ClientPath, hash: Hash) -> bool {
-    let history = FileHistory::new(path.clone()).limit(8);
-    let Ok(history) = daemon.ask(history).await else {
-        return false;
-    };
-    let versions = history.versions;
-    let newest = versions
-        .iter()
-        .position(|version| version.hash == Some(hash));
-    let (newest, older) = match newest.and_then(|at| versions.get(at..)) {
-        Some([newest, older @ ..]) => (newest, older),
-        _ => return false,
-    };
-    let before = older.iter().find(|version| version.hash != newest.hash);
-    // A later correction may have attributed that content to the agent.
-    let written = versions.iter().find(|version| {
-        before.is_some_and(|before| before.hash == version.hash)
-            && matches!(version.evidence, Evidence::Declared | Evidence::Marked)
-    });
-    let Some(written) = written else {
-        return false;
-    };
-    newest.evidence == Evidence::Unmarked && newest.time.abs_diff(written.time) <= FORMATTER
-}
-
-/// Returns the content that a tool is declared to have written; `None` if it is
-/// not known.
-fn claim(now: Option<Hash>, marked: &Marked, began_unknown: bool) -> Option<Candidate> {
-    let found = HashOrAbsent::from(now);
-    let candidates = &marked.candidates;
-    if let Some(found) = candidates.iter().find(|one| one.hash == found) {
-        return Some(*found);
-    }
-    // An unchanged file means that the tool wrote nothing. If several calls ran
-    // in parallel, it is not known which content is whose.
-    if marked.beside || (!began_unknown && now == marked.began) {
-        return None;
-    }
-    candidates.first().copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_tool_is_said_to_have_written() {
-        let hash = |text: &str| Hash::of(text.as_bytes());
-        let candidate = |hash| Candidate { hash, words: None };
-        let marked = |candidates: &[HashOrAbsent], beside| Marked {
-            path: ClientPath::from("a"),
-            began: Some(hash("0")),
-            candidates: candidates.iter().copied().map(candidate).collect(),
-            change: Arc::new(Change::Unknown),
-            beside,
-        };
-        let said = |now, marked: &Marked| claim(now, marked, false).map(|said| said.hash);
-        let (one, two) = (HashOrAbsent::Hash(hash("1")), HashOrAbsent::Hash(hash("2")));
-        let (both, beside) = (marked(&[one, two], false), marked(&[one, two], true));
-        assert_eq!(said(Some(hash("2")), &both), Some(two));
-        assert_eq!(said(Some(hash("0")), &both), None, "nothing written");
-        assert_eq!(said(Some(hash("user")), &both), Some(one), "saved over");
-        assert_eq!(said(Some(hash("user")), &beside), None, "who knows");
-        assert_eq!(said(Some(hash("x")), &marked(&[], false)), None);
-        let gone = marked(&[HashOrAbsent::Absent], false);
-        assert_eq!(said(None, &gone), Some(HashOrAbsent::Absent));
-    }
 }

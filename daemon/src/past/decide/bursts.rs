@@ -116,7 +116,7 @@ impl Row {
             hash: self.hash,
             command: self.command,
             hint: self.from.clone(),
-            is_told: self.is_told,
+            is_certain: self.is_told,
             is_edit: self.is_declared && self.kind == VersionKind::Modified && self.from.is_none(),
         }
     }

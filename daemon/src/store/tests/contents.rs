@@ -572,61 +572,6 @@ fn a_content_says_why_it_cannot_be_had() {
 }
 
 #[test]
-fn contents_of_an_older_touchmark_are_read_and_count() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("store.db");
-    let texts = texts(2);
-    let hashes: Vec<Hash> = texts.iter().map(|text| Hash::of(text)).collect();
-    let mut connection = rusqlite::Connection::open(&file).unwrap();
-    super::super::schema::migrate(&mut connection, &super::super::schema::MIGRATIONS[..5]).unwrap();
-    connection
-        .execute(
-            "INSERT INTO content (hash, size, used, body) VALUES (?1, ?2, 1, ?3)",
-            (&hashes[0].0[..], int(texts[0].len() as u64), &texts[0]),
-        )
-        .unwrap();
-    connection.close().unwrap();
-    let world = world(directory.path());
-    let reader = world.opened.store.readers().open().unwrap();
-    assert_eq!(
-        reader.content(&hashes[0]).unwrap().as_deref(),
-        Some(&texts[0][..])
-    );
-    // The next content has it as its base.
-    world.opened.store.keep(hashes[1], texts[1].clone().into());
-    let mut record = version(1, "a");
-    if let Fact::Version(version) = &mut record.fact {
-        version.held.hash = Some(hashes[1]);
-        version.before = Some(hashes[0]);
-    }
-    world.store(&[record]);
-    drop(reader);
-    world.close();
-    let world = super::world(directory.path());
-    let reader = world.opened.store.readers().open().unwrap();
-    assert_eq!(
-        reader.content(&hashes[1]).unwrap().as_deref(),
-        Some(&texts[1][..])
-    );
-    assert_eq!(
-        reader.content(&hashes[0]).unwrap().as_deref(),
-        Some(&texts[0][..])
-    );
-    drop(reader);
-    world.close();
-    let connection = rusqlite::Connection::open(&file).unwrap();
-    let (rows, bytes): (i64, i64) = connection
-        .query_row(
-            "SELECT count(base), sum(length(body)) FROM content",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .unwrap();
-    assert_eq!(rows, 1);
-    assert!(bytes < int(texts[0].len() as u64) + 300, "{bytes}");
-}
-
-#[test]
 fn keep2_a_killed_daemon_pins_what_it_had_stored() {
     let directory = tempfile::tempdir().unwrap();
     let contents: Vec<_> = (0..3).map(|seed| noise(seed, 10_000)).collect();

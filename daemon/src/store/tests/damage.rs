@@ -121,7 +121,7 @@ fn flipped(whole: &Path, name: &str, at: usize, last: u64, epoch: u64) -> bool {
         Err(error) => {
             // The header's bytes 60 to 63 are the schema's version.
             assert!(
-                matches!(error, StoreError::Newer { .. }),
+                matches!(error, StoreError::Incompatible { .. }),
                 "{name} at {at}: {error}"
             );
             assert!((60..64).contains(&at), "{at}");
@@ -410,8 +410,6 @@ fn an_epoch_that_is_not_what_was_stored_is_not_believed() {
         "UPDATE meta SET value = CAST(x'1100000000000000' || substr(value, 9) AS BLOB)
          WHERE key = 'sealed_epoch'",
         "UPDATE meta SET value = CAST(value AS TEXT) WHERE key = 'sealed_epoch'",
-        // As an older touchmark stored it; but none has opened this store.
-        "UPDATE meta SET key = 'epoch', value = 17 WHERE key = 'sealed_epoch'",
     ] {
         let directory = tempfile::tempdir().unwrap();
         let epoch = closed(directory.path(), 3);
@@ -419,42 +417,6 @@ fn an_epoch_that_is_not_what_was_stored_is_not_believed() {
         let (new, trouble) = epoch_of(directory.path());
         assert!(trouble && new > epoch, "{damage}: {new}, was {epoch}");
         assert_eq!(epoch_of(directory.path()), (new, false), "{damage}");
-    }
-}
-
-#[test]
-fn an_epoch_that_an_older_touchmark_stored_goes_on() {
-    for (older, goes_on) in [
-        ("('epoch', 17)", true),
-        ("('epoch', 17), ('epoch_again', 17)", true),
-        ("('epoch', 17), ('epoch_again', 18)", false),
-        ("('epoch_again', 17)", false),
-    ] {
-        let directory = tempfile::tempdir().unwrap();
-        let epoch = closed(directory.path(), 3);
-        let older = format!(
-            "DELETE FROM meta WHERE key = 'sealed_epoch';
-             INSERT INTO meta (key, value) VALUES {older};
-             DROP INDEX content_used;
-             DROP INDEX content_base;
-             ALTER TABLE content DROP COLUMN stored;
-             ALTER TABLE content DROP COLUMN base;
-             ALTER TABLE content DROP COLUMN links;
-             ALTER TABLE content DROP COLUMN time;
-             ALTER TABLE content DROP COLUMN pinned;
-             DROP TABLE checkpoint;
-             DROP INDEX fact_survival;
-             DROP INDEX fact_claim;
-             DROP INDEX fact_lineage;
-             PRAGMA user_version = 4"
-        );
-        changed(directory.path(), &older);
-        let (moved_up, trouble) = epoch_of(directory.path());
-        match goes_on {
-            true => assert_eq!((moved_up, trouble), (17, false), "{older}"),
-            false => assert!(trouble && moved_up >= epoch, "{older}"),
-        }
-        assert_eq!(epoch_of(directory.path()), (moved_up, false), "{older}");
     }
 }
 

@@ -62,8 +62,8 @@ impl Pairs<'_, '_> {
     }
 
     /// Pairs the files that are known to have been moved.
-    pub(super) fn told(&mut self, old: &[usize]) {
-        for new in self.all(|stay| stay.is_told && stay.starts.is_some()) {
+    pub(super) fn certain(&mut self, old: &[usize]) {
+        for new in self.all(|stay| stay.is_certain && stay.starts.is_some()) {
             let hint = self.stays[new].hint;
             let from = |at: &&usize| hint == Some(self.stays[**at].path);
             if let Some(old) = old.iter().rfind(from) {
@@ -208,7 +208,7 @@ impl Pairs<'_, '_> {
     pub(super) fn drop_backups(&mut self) {
         let is_backup = |(new, old): (&usize, &usize)| {
             let is_gone = self.stays[*new].ends.is_some() && !self.taken.contains(new);
-            let is_backup = is_gone && self.stays[*old].is_there && !self.stays[*new].is_told;
+            let is_backup = is_gone && self.stays[*old].is_there && !self.stays[*new].is_certain;
             is_backup.then_some((*new, *old))
         };
         let backups: Vec<(usize, usize)> = self.by.iter().filter_map(is_backup).collect();

@@ -98,7 +98,7 @@ impl World {
         let hash = text.map(|text| self.text(text));
         self.n += 1;
         let change = Change {
-            is_told: false,
+            is_certain: false,
             is_edit: false,
             n: self.n,
             hash,
@@ -298,10 +298,10 @@ fn a_moved_file_may_have_an_earlier_content_again() {
 
 #[test]
 fn what_an_undo_has_moved_is_moved_whatever_it_has_changed() {
-    let moved = |is_told| {
+    let moved = |is_certain| {
         let world = World::default().had("g", A).hinted("f", Some(B), Some("g"));
         let mut world = world.then("g", None);
-        world.name("f").versions[0].is_told = is_told;
+        world.name("f").versions[0].is_certain = is_certain;
         world.told()
     };
     assert_eq!(moved(false), []);
@@ -309,7 +309,7 @@ fn what_an_undo_has_moved_is_moved_whatever_it_has_changed() {
     // A command moves it on.
     let on = World::default().had("g", A).hinted("f", Some(A), Some("g"));
     let mut on = on.then("g", None).by(7).then("f", None).then("h", Some(A));
-    on.name("f").versions[0].is_told = true;
+    on.name("f").versions[0].is_certain = true;
     assert_eq!(on.told(), [row(1, "f", "g<2"), row(4, "h", "f<3")]);
 }
 

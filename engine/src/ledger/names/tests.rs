@@ -162,8 +162,8 @@ fn compare(names: &Names, model: &Model) {
                 .filter(|(session, _)| *session == who)
                 .map(|(_, by)| path(*by))
                 .collect();
-            let spoken = names.spoken(&session(who), &path(*file)).clone();
-            assert_eq!(Some(&spoken), own.last(), "n{file} s{who}");
+            let last = names.last_used(&session(who), &path(*file)).clone();
+            assert_eq!(Some(&last), own.last(), "n{file} s{who}");
             let used = names.used(&session(who), &path(*file));
             assert_eq!(used.unwrap_or(&[path(*file)]), own, "n{file} s{who}");
         }

@@ -140,14 +140,14 @@ impl State {
                 lost,
             } => {
                 let state = self.session_mut(session, time);
-                for (path, told) in paths {
+                for (path, reported) in paths {
                     let files = &mut state.files;
-                    files.change(path, |known| known.told = known.told.max(*told));
+                    files.change(path, |known| known.told = known.told.max(*reported));
                 }
                 state.lost.retain(|entry| !lost.contains(&entry.n));
                 state.memory.savings.notices += (paths.len() + lost.len()) as u64;
-                let told: Vec<RelPath> = paths.iter().map(|(path, _)| path.clone()).collect();
-                for path in &told {
+                let reported: Vec<RelPath> = paths.iter().map(|(path, _)| path.clone()).collect();
+                for path in &reported {
                     self.settle_pending(session, path);
                 }
             }

@@ -26,7 +26,7 @@ impl State {
                 expect: file.expect,
                 began: file.began,
                 matched: None,
-                name: Some(self.names.spoken(&fact.session, &file.path))
+                name: Some(self.names.last_used(&fact.session, &file.path))
                     .filter(|name| **name != file.path)
                     .cloned(),
             })

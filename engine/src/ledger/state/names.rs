@@ -58,9 +58,9 @@ impl State {
                 let out_of_date = knowledge.differs(known.held.hash);
                 out_of_date && state.newest_to_report(holder, knowledge) > knowledge.told
             };
-            let told = gone.held.hash == known.held.hash;
+            let is_same = gone.held.hash == known.held.hash;
             let owed = by_name.as_ref().is_some_and(|by_name| {
-                by_name.differs(known.held.hash) && (!told || owed(by_name, &gone))
+                by_name.differs(known.held.hash) && (!is_same || owed(by_name, &gone))
             }) || by_file.as_ref().is_some_and(|by_file| owed(by_file, known));
             let by_name = by_name.map(|by_name| brought(n, holder, by_name, &gone, known));
             let knowledge = match (by_name, by_file) {

@@ -2,7 +2,7 @@
 //!
 //! The log has all versions. The state keeps those that may still be reported
 //! or corrected: an author may be corrected for some time (ATTR-11, ATTR-14),
-//! and a session has to be told who changed a file since its copy (MOD-1).
+//! and a session has to be reported who changed a file since its copy (MOD-1).
 //! After that, a version is dropped if every session has seen a newer one.
 //! Other neighbouring versions that differ only in time and content are merged.
 //! Of the versions that every session has seen, a few recent ones are kept for
@@ -49,10 +49,10 @@ impl State {
             .filter_map(|holder| self.sessions.get(holder)?.files.at(path))
             .collect();
         copies.sort_unstable();
-        let all_told = copies.first().copied().unwrap_or(0);
+        let reported_to_all = copies.first().copied().unwrap_or(0);
         let decided = |kept: &KeptVersion, newer: usize| {
             let old = kept.time.saturating_add(DECIDED_AFTER) <= now;
-            kept.n < open && (old || (newer >= CORRECTED && kept.n <= all_told))
+            kept.n < open && (old || (newer >= CORRECTED && kept.n <= reported_to_all))
         };
         state.settle(&copies, decided);
         while state.versions.len() > MOST {
@@ -65,7 +65,7 @@ impl PathState {
     /// Drops and merges versions. `decided` gets a version and the number of
     /// newer ones, and returns whether the version can no longer be corrected.
     fn settle(&mut self, copies: &[u64], decided: impl Fn(&KeptVersion, usize) -> bool) {
-        let told_to_all = copies.first().copied().unwrap_or(0);
+        let reported_to_all = copies.first().copied().unwrap_or(0);
         let apart = |older: &KeptVersion, newer: &KeptVersion| {
             copies.iter().any(|at| (older.n..newer.n).contains(at))
         };
@@ -78,8 +78,8 @@ impl PathState {
                 // are undecided too.
                 break;
             }
-            let told = kept.n <= told_to_all && !kept.lost && !self.may_be_reverted(index);
-            if told && self.by_another() != Some(index) {
+            let reported = kept.n <= reported_to_all && !kept.lost && !self.may_be_reverted(index);
+            if reported && self.by_another() != Some(index) {
                 self.versions.remove(index);
             } else if next.is_like(kept) && !apart(kept, next) && !self.may_be_reverted(index + 1) {
                 let older = self.versions.remove(index);

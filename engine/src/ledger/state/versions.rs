@@ -143,12 +143,12 @@ impl State {
             if let Some(session) = self.sessions.get_mut(&writer) {
                 // If the version was reported already, its new place is no
                 // other change (MOD-2).
-                let told = session.files.change(path, |known| {
-                    let told = known.told >= amended;
-                    known.told = if told { n } else { known.told };
-                    told
+                let reported = session.files.change(path, |known| {
+                    let reported = known.told >= amended;
+                    known.told = if reported { n } else { known.told };
+                    reported
                 });
-                if told != Some(true) {
+                if reported != Some(true) {
                     session.pending.insert(path.clone());
                 }
             }

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use minicbor::data::Type;
 use minicbor::decode::{Decode, Decoder, Error as DecodeError};
 use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
-use serde::Deserialize;
 
 use crate::small_set::{Seldom, SmallSet};
 
@@ -55,9 +54,8 @@ const MOST_AT_ONCE: usize = 1_024;
 /// A list. Unlike minicbor's `Vec`, it allocates its final size at once when it
 /// is decoded: there are some thousand short lists in a state, and a start
 /// waits for them.
-#[derive(Clone, Debug, PartialEq, minicbor::Encode, Deserialize)]
+#[derive(Clone, Debug, PartialEq, minicbor::Encode)]
 #[cbor(transparent)]
-#[serde(transparent)]
 pub(super) struct List<T>(#[n(0)] pub(super) Vec<T>);
 
 impl<T> Default for List<T> {
@@ -115,7 +113,7 @@ impl<A: Mirror<C>, B: Mirror<D>, C: Ord, D> Mirror<BTreeMap<C, D>> for List<(A, 
 /// A field that is not written if it has its type's default, and that gets the
 /// default if it is missing. For fields that are rarely set, and for fields
 /// that were added later.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rare<T>(T);
 
 impl<A: Mirror<B>, B> Mirror<B> for Rare<A> {
@@ -154,33 +152,28 @@ impl<'b, C, T: Decode<'b, C> + Default> Decode<'b, C> for Rare<T> {
 }
 
 /// Defines structs: `stored = engine's { number field: stored type, ... }`.
-/// Fields that were added after the first format (`v0.rs`) follow a semicolon.
 macro_rules! structs {
     ($( $name:ident = $engine:ty {
         $($n:tt $field:ident: $type:ty),* $(,)?
-        $(; $($later:tt $new:ident: $new_type:ty),* $(,)?)?
     } )*) => { $(
-        #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
+        #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
         pub(in crate::ledger::stored) struct $name {
             $(#[n($n)] pub(in crate::ledger::stored) $field: $type,)*
-            $($(#[n($later)] #[serde(skip)] pub(in crate::ledger::stored) $new: $new_type,)*)?
         }
 
         impl Mirror<$engine> for $name {
             fn of(value: $engine) -> Self {
                 type Engine = $engine;
-                let Engine { $($field,)* $($($new,)*)? } = value;
+                let Engine { $($field,)* } = value;
                 Self {
                     $($field: Mirror::of($field),)*
-                    $($($new: Mirror::of($new),)*)?
                 }
             }
             fn back(self) -> $engine {
                 type Engine = $engine;
-                let Self { $($field,)* $($($new,)*)? } = self;
+                let Self { $($field,)* } = self;
                 Engine {
                     $($field: $field.back(),)*
-                    $($($new: $new.back(),)*)?
                 }
             }
         }
@@ -229,7 +222,7 @@ macro_rules! heads {
 /// Variant }`. New variants go to the end.
 macro_rules! names {
     ($( $name:ident = $engine:ty { $($n:tt $variant:ident),* $(,)? } )*) => { $(
-        #[derive(Clone, Copy, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
         #[cbor(index_only)]
         pub(in crate::ledger::stored) enum $name {
             $(#[n($n)] $variant,)*
@@ -253,22 +246,16 @@ macro_rules! names {
 macro_rules! variants {
     ($( $name:ident = $engine:ty { $(
         $number:tt $variant:ident
-        $({
-            $($n:tt $field:ident: $type:ty),* $(,)?
-            $(; $($later:tt $new:ident: $new_type:ty),* $(,)?)?
-        })?
+        $({ $($n:tt $field:ident: $type:ty),* $(,)? })?
         $(( $inner:ident: $inner_type:ty ))?
     ),* $(,)? } )*) => { $(
-        #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, serde::Deserialize)]
+        #[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
         // Only one value exists at a time, so its size does not matter.
         #[allow(clippy::large_enum_variant)]
         pub(in crate::ledger::stored) enum $name { $(
             #[n($number)]
             $variant
-            $({
-                $(#[n($n)] $field: $type,)*
-                $($(#[n($later)] #[serde(skip)] $new: $new_type,)*)?
-            })?
+            $({ $(#[n($n)] $field: $type,)* })?
             $({ #[n(0)] $inner: $inner_type })?,
         )* }
 
@@ -277,13 +264,12 @@ macro_rules! variants {
                 type Engine = $engine;
                 match value { $(
                     Engine::$variant
-                        $({ $($field,)* $($($new,)*)? })?
+                        $({ $($field,)* })?
                         $(( $inner ))? =>
                     Self::$variant
                         $({
                             $($field: Mirror::of($field),)*
-                            $($($new: Mirror::of($new),)*)?
-                        })?
+                                })?
                         $({ $inner: Mirror::of($inner) })?,
                 )* }
             }
@@ -291,13 +277,12 @@ macro_rules! variants {
                 type Engine = $engine;
                 match self { $(
                     Self::$variant
-                        $({ $($field,)* $($($new,)*)? })?
+                        $({ $($field,)* })?
                         $({ $inner })? =>
                     Engine::$variant
                         $({
                             $($field: $field.back(),)*
-                            $($($new: $new.back(),)*)?
-                        })?
+                                })?
                         $(( $inner.back() ))?,
                 )* }
             }

@@ -1,7 +1,7 @@
 //! The current format: CBOR, with a number for each field.
 //!
-//! To add a field, add a line with a new number after the semicolon of its
-//! type. Older bytes are read without it. A number is never used twice, and no
+//! To add a field, add a line with a new number at the end of its type. Older
+//! bytes are read without it. A number is never used twice, and no
 //! field changes its type. An older touchmark ignores what it does not
 //! understand. If it must not ignore a change (a new kind of fact, or a field
 //! that changes the meaning of others), increase the version of the store's
@@ -16,7 +16,6 @@ mod state;
 pub(super) use facts::Fact;
 pub(super) use leaves::{Path, Program, Session};
 pub(super) use session_memory::SessionMemory;
-pub(super) use snapshot::{Head, SessionHead};
 pub(super) use state::{
     Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, PathState, SaveReport,
     Stamp,

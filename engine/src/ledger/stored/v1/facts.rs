@@ -13,7 +13,7 @@ structs! {
         0 hash: Option<Content>,
         1 size: u64,
         2 lines: u32,
-        3 mtime_ms: u64;
+        3 mtime_ms: u64,
         4 mode: Option<Mode>,
         5 owner: Option<u32>,
     }
@@ -30,7 +30,7 @@ structs! {
         10 late: Rare<bool>,
         11 formatted: Rare<bool>,
         12 candidates: Rare<List<Session>>,
-        5 before: Option<Content>;
+        5 before: Option<Content>,
         13 command: Option<u64>,
         14 mode_before: Option<Mode>,
         15 real: Option<Path>,
@@ -61,7 +61,7 @@ structs! {
         5 deadline: u64,
         6 bound: Option<u64>,
         7 pid: Option<u32>,
-        8 formatter: Rare<bool>;
+        8 formatter: Rare<bool>,
         9 workspace: Rare<bool>,
         10 branch: Option<String>,
     }
@@ -77,7 +77,7 @@ variants! {
         },
         1 SessionClosed { 0 session: Session },
         2 SessionForgotten { 0 session: Session },
-        3 Baseline { 0 path: Path, 1 held: Held; 2 untracked: Rare<bool>, 3 real: Option<Path> },
+        3 Baseline { 0 path: Path, 1 held: Held, 2 untracked: Rare<bool>, 3 real: Option<Path> },
         4 Version(version: Version),
         5 Tracked {
             0 session: Session,
@@ -125,7 +125,7 @@ variants! {
         20 CommandBegun(command: CommandBegun),
         21 CommandEnded {
             0 command: u64,
-            1 session: Session;
+            1 session: Session,
             2 exit: Option<i32>,
             3 branch: Option<String>,
         },

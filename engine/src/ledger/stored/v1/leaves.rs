@@ -3,7 +3,6 @@
 
 use minicbor::decode::{Decode, Decoder, Error as DecodeError};
 use minicbor::encode::{Encode, Encoder, Error as EncodeError, Write};
-use serde::Deserialize;
 use smallvec::SmallVec;
 use touchmark_proto::{self as proto, FileMode, Hash, HashOrAbsent, RelPath, SessionId};
 
@@ -15,7 +14,7 @@ use crate::ranges::RangeSet;
 macro_rules! leaves {
     ($( $(#[$doc:meta])* $name:ident($engine:ty) $to:ident $from:ident )*) => { $(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, PartialOrd, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, PartialOrd)]
         pub(in crate::ledger::stored) struct $name($engine);
 
         impl Mirror<$engine> for $name {
@@ -149,7 +148,7 @@ structs! {
 }
 
 /// An author without its label, which is stored with the session.
-#[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode, Deserialize)]
+#[derive(Clone, Debug, PartialEq, minicbor::Encode, minicbor::Decode)]
 pub(in crate::ledger::stored) struct Author {
     #[n(0)]
     kind: AuthorKind,

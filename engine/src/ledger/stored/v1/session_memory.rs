@@ -12,7 +12,7 @@ variants! {
             0 checkpoint: u64,
             1 label: Option<String>,
             2 message: Option<String>,
-            3 step: Option<u64>;
+            3 step: Option<u64>,
             4 text: Option<String>,
         },
         1 CheckpointDeleted { 0 checkpoint: u64 },
@@ -64,7 +64,7 @@ structs! {
         4 conflicts: Rare<u64>,
         5 duplicate_calls: Rare<u64>,
         6 duplicate_bytes: Rare<u64>,
-        7 notices: Rare<u64>;
+        7 notices: Rare<u64>,
         8 unanswered_hooks: Rare<u64>,
         9 unclear_hooks: Rare<u64>,
     }
@@ -83,7 +83,7 @@ structs! {
         1 time: u64,
         2 label: Option<String>,
         3 message: Option<String>,
-        4 step: Option<u64>;
+        4 step: Option<u64>,
         5 text: Option<String>,
     }
     PendingWarning = session_memory::PendingWarning {
@@ -112,7 +112,7 @@ structs! {
         4 tasks: Rare<List<(String, KeptTask)>>,
         5 calls: Rare<List<Call>>,
         6 tally: CallTally,
-        7 savings: Savings;
+        7 savings: Savings,
         8 in_turn: Rare<bool>,
         9 to_say: Rare<List<String>>,
         10 undos_to_say: Rare<List<(u64, String)>>,

@@ -34,14 +34,14 @@ structs! {
         13 unobserved: Rare<bool>,
         14 late: Rare<bool>,
         15 formatted: Rare<bool>,
-        16 details: Option<VersionDetails>;
+        16 details: Option<VersionDetails>,
         17 mode: Option<Mode>,
     }
     VersionDetails = state::VersionDetails {
         0 from: Option<Path>,
         1 session: Option<Session>,
         2 edit: Option<u64>,
-        3 candidates: Rare<List<Session>>;
+        3 candidates: Rare<List<Session>>,
         4 command: Option<u64>,
         5 mode_before: Option<Mode>,
     }
@@ -58,7 +58,7 @@ structs! {
         10 edit_at: Option<u64>,
         11 copied: Rare<bool>,
         4 record: PastRecord,
-        12 past: Rare<List<PastRecord>>;
+        12 past: Rare<List<PastRecord>>,
         13 unsure: Rare<Lines>,
         14 displaced: Option<List<Seen>>,
         15 brought: Option<List<KeptVersion>>,
@@ -68,7 +68,7 @@ structs! {
         1 ranges: Rare<Lines>,
         2 resident: Rare<Lines>,
         3 assumed: Rare<bool>,
-        4 read: Rare<bool>;
+        4 read: Rare<bool>,
         5 written: Rare<bool>,
         6 moved: Rare<bool>,
     }
@@ -90,7 +90,7 @@ structs! {
         0 path: Path,
         1 expect: Option<Declared>,
         2 began: Option<Content>,
-        3 matched: Option<u64>;
+        3 matched: Option<u64>,
         4 name: Option<Path>,
     }
     Command = state::Command { 0 fact: CommandBegun, 1 n: u64, 2 cover: Globs }

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use touchmark_engine::{
-    Config, Content, Effect, Engine, Found, Hint, Input, ReadOutcome, Record, Stamp, State,
-};
+use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, Saved, State, WriteOutcome};
 use touchmark_proto::changes::ModifiedTake;
-use touchmark_proto::commands::{CommandBegin, CommandEnd};
+use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::daemon::{Audit, Holds};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::edits::{CommitFile, EditAbort, EditBegin, EditCommit, EditFile, EditMark};
@@ -17,56 +15,68 @@ use touchmark_proto::{
     RelPath, Reply, Request, RequestId, SessionId,
 };
 
+use super::disk::Disk;
+
 /// Plays lines and returns the answer to each.
 pub(crate) fn play(lines: &[&str]) -> Vec<String> {
     let mut stage = Stage {
         engine: Engine::restore(config(), State::new(1, false), [], 1_000),
         now: 1_000,
-        disk: BTreeMap::new(),
-        stamps: 0,
+        disk: Disk::default(),
         records: Vec::new(),
         answers: BTreeMap::new(),
         requests: 0,
         connection: 1,
         commands: BTreeMap::new(),
         awaited: BTreeSet::new(),
-        aside: Vec::new(),
+        during_read: Vec::new(),
         stalled: None,
         reads: None,
+        asked: None,
+        kept: State::new(1, false).into(),
+        seen: 0,
     };
     stage.start();
     lines.iter().map(|line| stage.line(line)).collect()
 }
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     Config {
         root: b"/w".to_vec(),
         ..Config::default()
     }
 }
 
-struct Stage {
-    engine: Engine,
+pub(super) struct Stage {
+    pub(super) engine: Engine,
     now: u64,
-    disk: BTreeMap<RelPath, (String, u64)>,
-    stamps: u64,
-    records: Vec<Record>,
-    answers: BTreeMap<RequestId, Result<Reply, Error>>,
+    pub(super) disk: Disk,
+    pub(super) records: Vec<Record>,
+    pub(super) answers: BTreeMap<RequestId, Result<Reply, Error>>,
     requests: u64,
     connection: u64,
     /// The names that the stories give to windows.
     commands: BTreeMap<String, String>,
     awaited: BTreeSet<u32>,
     /// What happens right after the next read is ordered.
-    aside: Vec<String>,
+    during_read: Vec<String>,
     /// While fences stall: the fences that are not reached yet.
     stalled: Option<Vec<u64>>,
     /// While reads stall: the results that have not been passed yet.
     reads: Option<Vec<Input>>,
+    /// The request whose answer a later step expects.
+    pub(super) asked: Option<RequestId>,
+    /// What a restart continues from.
+    pub(super) kept: Saved,
+    /// The number of records that a step has listed.
+    pub(super) seen: usize,
 }
 
+/// The number of reads that one input may cause. More never end.
+const MOST_READS: usize = 500;
+
 /// Returns a hash that contains its text, so that outputs are readable.
-fn hash(text: &str) -> Hash {
+pub(super) fn hash(text: &str) -> Hash {
     let mut bytes = [0; 32];
     bytes[..text.len()].copy_from_slice(text.as_bytes());
     Hash(bytes)
@@ -77,7 +87,7 @@ fn text(hash: Hash) -> String {
     String::from_utf8_lossy(&hash.0[..end]).into_owned()
 }
 
-fn path(name: &str) -> RelPath {
+pub(super) fn path(name: &str) -> RelPath {
     RelPath::new(name.as_bytes()).unwrap()
 }
 
@@ -85,7 +95,7 @@ fn spoken(name: &str) -> ClientPath {
     ClientPath::new(name.as_bytes())
 }
 
-fn author(author: &Author) -> String {
+pub(super) fn author(author: &Author) -> String {
     match (author.kind, &author.session) {
         (AuthorKind::Agent, Some(session)) => format!("agent:{session}"),
         (AuthorKind::Agent, None) => "agent".into(),
@@ -99,7 +109,7 @@ fn evidence(evidence: Evidence) -> String {
     format!("{evidence:?}").to_lowercase()
 }
 
-fn changes(changes: &[Change]) -> String {
+pub(super) fn changes(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "nothing".into();
     }
@@ -135,7 +145,7 @@ impl Stage {
         let words: Vec<&str> = line.split_whitespace().collect();
         match *words.as_slice() {
             ["write", name, content] => {
-                self.write(name, Some(content));
+                self.disk.write(name, Some(content));
                 self.feed(Input::Hint {
                     path: path(name),
                     hint: Hint::Closed,
@@ -143,7 +153,7 @@ impl Stage {
             }
             // A writer that keeps the file open.
             ["writing", name, content] => {
-                self.write(name, Some(content));
+                self.disk.write(name, Some(content));
                 self.feed(Input::Hint {
                     path: path(name),
                     hint: Hint::Written,
@@ -159,17 +169,17 @@ impl Stage {
                 }
             }
             ["remove", name] => {
-                self.write(name, None);
+                self.disk.write(name, None);
                 self.feed(Input::Hint {
                     path: path(name),
                     hint: Hint::Removed,
                 });
             }
-            ["quietly", "write", name, content] => self.write(name, Some(content)),
-            ["quietly", "cut", name] => self.write(name, Some("")),
-            ["quietly", "remove", name] => self.write(name, None),
+            ["quietly", "write", name, content] => self.disk.write(name, Some(content)),
+            ["quietly", "cut", name] => self.disk.write(name, Some("")),
+            ["quietly", "remove", name] => self.disk.write(name, None),
             ["during", "audit", ..] => {
-                self.aside.push(words[2..].join(" "));
+                self.during_read.push(words[2..].join(" "));
             }
             ["fences", "stall"] => self.stalled = Some(Vec::new()),
             ["fences", "go", "on"] => {
@@ -195,11 +205,15 @@ impl Stage {
                 self.connection += 1;
                 self.feed(Input::Disconnected { connection });
             }
+            ["began", name, time] => self.feed(Input::CommandBegan {
+                command: self.commands[name].clone(),
+                time: time.parse().unwrap(),
+            }),
             ["wait", ms] => self.wait(ms.parse().unwrap()),
             ["restart"] => {
                 let records = std::mem::take(&mut self.records);
                 self.records.clone_from(&records);
-                self.engine = Engine::restore(config(), State::new(1, false), records, self.now);
+                self.engine = Engine::restore(config(), self.kept.clone(), records, self.now);
                 self.connection = 1;
                 self.start();
             }
@@ -293,22 +307,21 @@ impl Stage {
             [session, "closes"] => {
                 self.ok(Request::SessionClose(SessionClose::new(id(session))));
             }
-            _ => panic!("not understood: {line}"),
+            ref words => return self.names(words),
         }
         String::new()
     }
 
     fn begin(&mut self, session: &str, name: &str, options: &[&str]) {
-        let option = |wanted: &str| {
-            options
-                .iter()
-                .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
-        };
+        let option = |wanted: &str| option(options, wanted);
         let reply = self.ask(Request::CommandBegin(CommandBegin {
             paths: option("paths").map(|glob| vec![glob.to_owned()]),
             pid: option("pid").map(|pid| pid.parse().unwrap()),
             bind: options.contains(&"bind"),
             formatter: options.contains(&"formatter"),
+            scope: options
+                .contains(&"workspace")
+                .then_some(CommandScope::Workspace),
             ..CommandBegin::new(id(session))
         }));
         let Ok(Reply::CommandBegin(begun)) = reply else {
@@ -318,11 +331,7 @@ impl Stage {
     }
 
     fn open(&mut self, session: &str, name: &str, options: &[&str]) -> String {
-        let option = |wanted: &str| {
-            options
-                .iter()
-                .find_map(|option| option.strip_prefix(wanted)?.strip_prefix('='))
-        };
+        let option = |wanted: &str| option(options, wanted);
         let reply = self.ask(Request::EditBegin(EditBegin {
             bind: options.contains(&"bind"),
             call_id: option("call").map(str::to_owned),
@@ -392,18 +401,6 @@ impl Stage {
         rows.join("; ")
     }
 
-    fn write(&mut self, name: &str, content: Option<&str>) {
-        self.stamps += 1;
-        match content {
-            Some(content) => {
-                self.disk.insert(path(name), (content.into(), self.stamps));
-            }
-            None => {
-                self.disk.remove(&path(name));
-            }
-        }
-    }
-
     fn wait(&mut self, ms: u64) {
         let until = self.now + ms;
         while let Some(due) = self.engine.deadline().filter(|due| *due <= until) {
@@ -419,11 +416,23 @@ impl Stage {
 
     fn ask(&mut self, ask: Request) -> Result<Reply, Error> {
         let request = self.send(ask);
+        self.answer(request)
+    }
+
+    /// Returns the answer to a request. Fences that have stalled are reached
+    /// for it.
+    pub(super) fn answer(&mut self, request: RequestId) -> Result<Reply, Error> {
+        if !self.answers.contains_key(&request) {
+            let fences = self.stalled.as_mut().map(std::mem::take);
+            for fence in fences.into_iter().flatten() {
+                self.feed(Input::FenceReached { fence });
+            }
+        }
         self.answers.remove(&request).expect("an answer")
     }
 
     /// Sends a request, which may be answered later.
-    fn send(&mut self, ask: Request) -> RequestId {
+    pub(super) fn send(&mut self, ask: Request) -> RequestId {
         self.requests += 1;
         let request = RequestId(self.requests);
         self.feed(Input::Request {
@@ -435,7 +444,7 @@ impl Stage {
         request
     }
 
-    fn feed(&mut self, input: Input) {
+    pub(super) fn feed(&mut self, input: Input) {
         let mut effects = Vec::new();
         self.engine.handle(self.now, input, &mut effects);
         self.carry_out(effects);
@@ -443,6 +452,7 @@ impl Stage {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let mut effects = VecDeque::from(effects);
+        let mut reads = 0;
         while let Some(effect) = effects.pop_front() {
             let input = match effect {
                 Effect::Record(record) => {
@@ -450,21 +460,38 @@ impl Stage {
                     continue;
                 }
                 Effect::Read(order) => {
-                    for line in std::mem::take(&mut self.aside) {
+                    for line in std::mem::take(&mut self.during_read) {
                         self.line(&line);
                     }
-                    Input::Read {
-                        outcome: self.outcome(&order.path, &order.prefixes),
+                    reads += 1;
+                    assert!(reads < MOST_READS, "the reads never end");
+                    let read = Input::Read {
+                        outcome: self.disk.outcome(&order),
                         path: order.path,
                         ticket: order.ticket,
-                    }
+                    };
+                    self.disk.after_read();
+                    read
                 }
+                Effect::Compare(comparison) => match self.disk.compared(comparison) {
+                    Some(input) => input,
+                    None => continue,
+                },
                 Effect::Fence(fence) => match &mut self.stalled {
                     Some(fences) => {
                         fences.push(fence);
                         continue;
                     }
                     None => Input::FenceReached { fence },
+                },
+                Effect::Write { order, .. } => Input::Written {
+                    path: order.path,
+                    ticket: order.ticket,
+                    outcome: WriteOutcome::Failed(Error::invalid("nothing is written here")),
+                },
+                Effect::Learn { request, question } => Input::Learned {
+                    request,
+                    learned: self.disk.learned(question),
                 },
                 Effect::AwaitProcess(pid) => {
                     self.awaited.insert(pid);
@@ -486,33 +513,12 @@ impl Stage {
             effects.extend(more);
         }
     }
+}
 
-    fn outcome(&self, path: &RelPath, prefixes: &[u64]) -> ReadOutcome {
-        let Some((content, stamp)) = self.disk.get(path) else {
-            return Found::Absent.into();
-        };
-        let found = Found::File(Content {
-            hash: hash(content),
-            size: content.len() as u64,
-            lines: 1,
-            mtime_ms: *stamp,
-            mode: None,
-            owner: None,
-            stamp: Stamp {
-                inode: 1,
-                size: content.len() as u64,
-                modified: *stamp as i64,
-                changed: *stamp as i64,
-                ..Stamp::default()
-            },
-            settled: false,
-        });
-        let beginning = |size: &u64| Some((*size, hash(content.get(..*size as usize)?)));
-        ReadOutcome {
-            prefixes: prefixes.iter().filter_map(beginning).collect(),
-            ..found.into()
-        }
-    }
+/// Returns the value of an option, or `None`.
+fn option<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
+    let mut options = options.iter();
+    options.find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// Returns a declared content; `gone` stands for no file.
@@ -523,6 +529,6 @@ fn declared(text: &str) -> HashOrAbsent {
     }
 }
 
-fn id(session: &str) -> SessionId {
+pub(super) fn id(session: &str) -> SessionId {
     SessionId::new(session).unwrap()
 }

@@ -11,7 +11,7 @@ use crate::text::shown::{show, show_bare};
 
 /// The names of files that an answer uses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spoken {
+pub(crate) struct NamesUsed {
     /// The session that gets the answer; `None` if the request names none.
     pub session: Option<SessionId>,
     /// For each file: the name that the request used.
@@ -20,12 +20,12 @@ pub(crate) struct Spoken {
     pub begun: BTreeMap<RelPath, RelPath>,
 }
 
-impl Spoken {
+impl NamesUsed {
     /// Returns the name to use for a file.
     fn name<'a>(&'a self, state: &'a State, file: &'a RelPath) -> &'a RelPath {
         let named = self.named.get(file).or_else(|| self.begun.get(file));
         named.unwrap_or_else(|| match &self.session {
-            Some(session) => state.names.spoken(session, file),
+            Some(session) => state.names.last_used(session, file),
             None => file,
         })
     }
@@ -68,7 +68,7 @@ impl Spoken {
             }
             let bare = |path: &RelPath| show_bare(&path.to_string_lossy());
             let forms = [(show(file), show(name)), (bare(file), bare(name))];
-            for (known, spoken) in forms {
+            for (known, used) in forms {
                 let at = text.find(&known).filter(|at| {
                     let edge =
                         |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | '.' | '"' | ']'));
@@ -76,7 +76,7 @@ impl Spoken {
                         && edge(text[at + known.len()..].chars().next())
                 });
                 if let Some(at) = at {
-                    text.replace_range(at..at + known.len(), &spoken);
+                    text.replace_range(at..at + known.len(), &used);
                     break;
                 }
             }
@@ -159,13 +159,13 @@ impl Spoken {
             Happening::Read { session, path, .. } => (session, path),
             Happening::Edit { session, paths, .. } => {
                 for path in paths {
-                    *path = state.names.spoken(session, path).clone();
+                    *path = state.names.last_used(session, path).clone();
                 }
                 return;
             }
             _ => return,
         };
-        let name = state.names.spoken(session, path);
+        let name = state.names.last_used(session, path);
         if name != path {
             *path = name.clone();
         }
