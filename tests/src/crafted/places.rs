@@ -132,7 +132,7 @@ pub(super) fn replace(path: &Path, dice: &mut Dice) -> &'static str {
             "one long line"
         }
         11 => {
-            put(path, b"a\n".repeat(2 << 20));
+            put(path, b"a\n".repeat(300_000));
             "many short lines"
         }
         12 => {
