@@ -34,6 +34,10 @@ use crate::tools::GIT;
 use files::{common_directory, pointed};
 use index::GitIndex;
 
+/// The latest time of a commit that counts, in seconds: the year 9999. A
+/// repository may say any number.
+pub(crate) const LATEST: u64 = 253_402_300_799;
+
 /// A work tree of a repository that is trusted (SEC-6).
 #[derive(Clone, Debug)]
 pub struct WorkTree {

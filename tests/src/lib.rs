@@ -14,6 +14,7 @@
 //! - [`snippets`]: the fenced blocks of the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
+//! - [`crafted`]: repositories that are made to do harm.
 //! - [`dealt`]: sessions of several authors in the same files, and who wrote
 //!   which line.
 //! - [`dice`]: random numbers from a seed, and contents that occur once.
@@ -48,6 +49,7 @@
 
 pub mod agents;
 pub mod children;
+pub mod crafted;
 pub mod dealt;
 pub mod dice;
 pub mod disk_fuzz;

@@ -182,14 +182,56 @@ fn sec7_a_repository_neither_ends_nor_blocks_nor_bloats_the_daemon() {
         for method in ["review/list", "survival/list", "worktree/list", "status"] {
             client.ok(method, json!({}));
         }
-        let status = fs::read_to_string(format!("/proc/{}/status", world.pid())).unwrap();
-        let peak = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .unwrap();
-        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        let peak = crate::crafted::peak(&world);
         assert!(peak < MOST, "{what}: {peak} KiB");
         assert_eq!(world.stop(), Some(0), "{what}");
         assert!(!world.log().contains("panic"), "{what}: {}", world.log());
     }
+}
+
+/// Files that went unseen are searched for in the whole workspace.
+#[test]
+fn sec7_a_search_for_a_moved_file_does_not_open_an_ignore_file_that_blocks() {
+    let mut world = World::new();
+    world.file("f", lines());
+    fifo(&world.path(".gitignore"));
+    let mut agent = world.session("s");
+    agent.read("f");
+    let text = lines().replace("line 5", "of the agent");
+    agent.ok("file/write", json!({"path": "f", "text": text}));
+    world.stop();
+    fs::rename(world.path("f"), world.path("g")).unwrap();
+    world.start();
+    let mut client = world.client();
+    let undone = client.ok("undo", json!({"session": "s", "now": true}));
+    assert_eq!(undone["files"][0]["path"], "g", "{undone}");
+    assert_eq!(fs::read_to_string(world.path("g")).unwrap(), lines());
+}
+
+#[test]
+fn sec7_a_link_that_became_a_large_file_does_not_fill_the_memory() {
+    let mut world = World::asleep();
+    let link = world.path("l");
+    world.file("a.txt", lines());
+    symlink("a.txt", &link).unwrap();
+    world.start();
+    let _agent = world.session("s");
+    let mut client = world.client();
+    let named = json!({"session": "s", "callId": "c"});
+    let mut begin = named.clone();
+    begin["label"] = json!("ln");
+    begin["scope"] = json!("workspace");
+    client.ok("command/begin", begin);
+    fs::remove_file(&link).unwrap();
+    symlink("b.txt", &link).unwrap();
+    client.ok("command/end", named);
+    fs::remove_file(&link).unwrap();
+    let hole = fs::File::create(&link).unwrap();
+    hole.set_len(400 << 20).unwrap();
+    let asked = json!({"path": "l"});
+    for method in ["file/blame", "file/history"] {
+        let _too_large = client.call(method, asked.clone());
+    }
+    let peak = crate::crafted::peak(&world);
+    assert!(peak < MOST, "{peak} KiB");
 }

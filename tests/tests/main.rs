@@ -23,6 +23,7 @@ mod command_scope;
 mod commands;
 mod committed;
 mod conformance;
+mod crafted;
 mod crash;
 mod crash_points;
 mod disk_fuzz;

@@ -16,6 +16,7 @@ use crate::text::{MAX_NAME, escaped};
 const LIMITS: Limits = Limits {
     bytes: 64 << 20,
     time: Duration::from_secs(20),
+    all: Duration::from_secs(600),
 };
 
 /// How long git may take for one answer, and how many bytes that may have.

@@ -14,8 +14,9 @@ use rustix::io::Errno;
 
 use crate::system::proc::limit_memory;
 
-/// How long one run may take, if the caller sets no other limit.
-const TIME: Duration = Duration::from_secs(20);
+/// How long one run may take, if the caller sets no other limit. Clients wait
+/// that long by default.
+const TIME: Duration = Duration::from_secs(10);
 
 /// The most bytes that one run may print, if the caller sets no other limit.
 const PRINTED: u64 = 64 << 20;

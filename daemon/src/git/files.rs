@@ -1,12 +1,9 @@
 //! Reads the small files of a repository that contain a path, a name or a
 //! setting. They may have been part of a clone, so they are untrusted input.
 
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
-use crate::system::open::patient;
+use crate::system::open::read_regular;
 use crate::tools::GIT;
 
 /// The most bytes read from a file that contains a path or a branch's name.
@@ -45,26 +42,9 @@ pub(crate) fn pointed(top: &Path) -> Option<PathBuf> {
 
 /// Returns the first line of a small file.
 pub(crate) fn line(path: &Path) -> Option<String> {
-    let bytes = read(path, MOST_LINE).ok()?;
+    let bytes = read_regular(path, MOST_LINE).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     Some(text.lines().next()?.to_owned())
-}
-
-/// Reads at most `most` bytes of a regular file that is not a link.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = patient()
-        .custom_flags(flags.bits().cast_signed())
-        .read(true)
-        .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() || found.len() > most {
-        return Err(io::Error::other("no file, or too large"));
-    }
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// The settings of a repository's configuration whose values are plain words.
@@ -80,7 +60,7 @@ impl Configured {
 
     /// Reads a configuration file; empty if it cannot be read.
     pub(crate) fn read_file(path: &Path) -> Self {
-        let text = read(path, MOST_CONFIG).unwrap_or_default();
+        let text = read_regular(path, MOST_CONFIG).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&text))
     }
 

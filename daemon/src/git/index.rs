@@ -4,10 +4,12 @@
 //! arithmetic is checked. Extensions are skipped.
 
 use std::cmp::Ordering;
-use std::io;
+use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::files::read;
+use crate::system::open::regular;
 
 /// The largest index that is read, in bytes.
 const MOST_BYTES: u64 = 128 << 20;
@@ -18,17 +20,22 @@ const MOST_ENTRIES: usize = 1 << 20;
 /// The most bytes of all names together. Version 4 stores a name without what
 /// it has in common with the one before it, so names may be longer than the
 /// file.
-const MOST_NAMES: usize = 128 << 20;
+const MOST_NAMES: usize = 64 << 20;
+
+/// The most bytes of all indexes in memory from which on no other is read.
+const MOST_HELD: u64 = 192 << 20;
 
 /// The longest name, in bytes: the system's limit.
 const LONGEST: usize = 4_096;
 
 /// Entries end at a multiple of this, before version 4.
-const ALIGNED: usize = 8;
+const ALIGNED: u64 = 8;
 
 const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 const NAME: u16 = 0x0fff;
+/// The length of a name that is longer than the flags can say.
+const LONG: usize = 0x0fff;
 const SKIP_WORKTREE: u16 = 0x4000;
 const INTENT_TO_ADD: u16 = 0x2000;
 
@@ -46,6 +53,34 @@ pub(crate) struct GitIndex {
     entries: Vec<Entry>,
     /// The names of all entries, one after the other.
     names: Vec<u8>,
+    held: Held,
+}
+
+/// Memory of indexes. It counts until this is dropped.
+#[derive(Debug, Default)]
+struct Held(u64);
+
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+impl Held {
+    fn of(bytes: u64) -> Self {
+        HELD.fetch_add(bytes, Relaxed);
+        Self(bytes)
+    }
+
+    fn reserve(bytes: u64) -> io::Result<Self> {
+        let reserved = Self::of(bytes);
+        match HELD.load(Relaxed) > MOST_HELD {
+            true => Err(io::ErrorKind::QuotaExceeded.into()),
+            false => Ok(reserved),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.fetch_sub(self.0, Relaxed);
+    }
 }
 
 /// What the index has on record of a file.
@@ -146,50 +181,54 @@ impl GitIndex {
     ///
     /// # Errors
     /// Those of the file system, and `InvalidData` if it is not understood: it
-    /// is damaged, too large, or only a part of an index (a split index).
+    /// is damaged, too large, or only a part of an index (a split index), or
+    /// others have taken the memory for indexes.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        Self::parse(&read(path, MOST_BYTES)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let (file, found) = regular(path)?;
+        if found.len() > MOST_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        // Any number of directories may have a large index, or the same one.
+        let reserved = Held::reserve(found.len())?;
+        let input = BufReader::with_capacity(64 << 10, file);
+        let index = Self::parse(input, found.len());
+        let mut index = index.ok_or(io::ErrorKind::InvalidData)?;
+        drop(reserved);
+        let entries = index.entries.capacity() * size_of::<Entry>();
+        index.held = Held::of((entries + index.names.capacity()) as u64);
+        Ok(index)
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    fn parse(mut input: impl BufRead + Seek, length: u64) -> Option<Self> {
         // The file does not say how long its ids are. With the other length,
         // what follows the entries is not read as extensions.
-        Self::with_ids_of(20, bytes).or_else(|| Self::with_ids_of(32, bytes))
+        [20, 32].into_iter().find_map(|id| {
+            input.rewind().ok()?;
+            Self::with_ids_of(id, &mut input, length)
+        })
     }
 
-    fn with_ids_of(id: usize, bytes: &[u8]) -> Option<Self> {
+    fn with_ids_of(id: usize, input: impl BufRead + Seek, length: u64) -> Option<Self> {
         // The checksum at the end is not compared: damage that it would show
         // does no more harm here than an index that was made to deceive.
-        let end = bytes.len().checked_sub(id)?;
-        let mut rest = Rest(bytes.get(..end)?);
-        let all = rest.0.len();
-        let signature = rest.take(4)?;
+        let left = length.checked_sub(id as u64)?;
+        let mut rest = Rest { input, left };
+        let signature: [u8; 4] = rest.array()?;
         let (version, count) = (rest.number()?, rest.number()?);
         let count = usize::try_from(count).ok()?;
-        if signature != b"DIRC" || !(2..=4).contains(&version) || count > MOST_ENTRIES {
+        if signature != *b"DIRC" || !(2..=4).contains(&version) || count > MOST_ENTRIES {
             return None;
         }
         // No more memory than such entries would have had in the file.
-        let possible = rest.0.len() / (42 + id);
-        if count > possible {
+        if count as u64 > rest.left / (42 + id as u64) {
             return None;
         }
         let mut index = Self {
             entries: Vec::with_capacity(count),
-            names: Vec::new(),
+            ..Self::default()
         };
         for _ in 0..count {
-            let begin = all - rest.0.len();
             let entry = index.entry(&mut rest, id, version)?;
-            if version < 4 {
-                let length = (all - rest.0.len()).checked_sub(begin)?;
-                // At least one zero byte ends the name.
-                let zeros = ALIGNED - length % ALIGNED;
-                rest.take(zeros)?
-                    .iter()
-                    .all(|byte| *byte == 0)
-                    .then_some(())?;
-            }
             let is_sorted = index.entries.last().is_none_or(|last| {
                 let stages = (last.flags & STAGE).cmp(&(entry.flags & STAGE));
                 index.name(last).cmp(index.name(&entry)).then(stages) == Ordering::Less
@@ -199,26 +238,36 @@ impl GitIndex {
             }
             index.entries.push(entry);
         }
-        while !rest.0.is_empty() {
-            let name = rest.take(4)?;
-            let size = usize::try_from(rest.number()?).ok()?;
-            rest.take(size)?;
+        while rest.left > 0 {
+            let name: [u8; 4] = rest.array()?;
+            let size = rest.number()?;
+            rest.skip(size.into())?;
             // An extension that must be understood, except the one that only
             // says that entries may be directories.
-            let is_optional = name.first().is_some_and(u8::is_ascii_uppercase);
-            if !is_optional && name != b"sdir" {
+            if !name[0].is_ascii_uppercase() && name != *b"sdir" {
                 return None;
             }
         }
+        index.names.shrink_to_fit();
         Some(index)
     }
 
-    fn entry(&mut self, rest: &mut Rest<'_>, id: usize, version: u32) -> Option<Entry> {
-        let changed = (rest.number()?, rest.number()?);
-        let modified = (rest.number()?, rest.number()?);
-        let (_device, inode, mode) = (rest.number()?, rest.number()?, rest.number()?);
-        let (_user, _group, size) = (rest.number()?, rest.number()?, rest.number()?);
-        let id = ObjectId::read(rest.take(id)?)?;
+    fn entry(
+        &mut self,
+        rest: &mut Rest<impl BufRead + Seek>,
+        id: usize,
+        version: u32,
+    ) -> Option<Entry> {
+        let begin = rest.left;
+        let mut numbers = [0; 10];
+        for number in &mut numbers {
+            *number = rest.number()?;
+        }
+        let [changed, rest_changed, modified, rest_modified, ..] = numbers;
+        let [.., _device, inode, mode, _user, _group, size] = numbers;
+        let mut bytes = [0; 32];
+        rest.fill(bytes.get_mut(..id)?)?;
+        let id = ObjectId::read(&bytes[..id])?;
         let flags = rest.short()?;
         let more_flags = match flags & EXTENDED != 0 && version > 2 {
             true => rest.short()?,
@@ -232,15 +281,20 @@ impl GitIndex {
             let kept = last.checked_sub(dropped)?;
             let from = start.checked_sub(last)?;
             self.names.extend_from_within(from..from + kept);
-            let added = rest.until_zero()?;
-            self.names.extend_from_slice(added);
+            rest.until_zero(&mut self.names)?;
         } else {
-            let length = match flags & NAME {
-                NAME => rest.0.iter().position(|byte| *byte == 0)?,
-                length => usize::from(length),
-            };
-            let name = rest.take(length)?;
-            self.names.extend_from_slice(name);
+            match usize::from(flags & NAME) {
+                LONG => rest.until_zero(&mut self.names)?,
+                length => {
+                    self.names.resize(start + length, 0);
+                    rest.fill(&mut self.names[start..])?;
+                    rest.zero()?;
+                }
+            }
+            // At least one zero byte ends the name.
+            while !(begin - rest.left).is_multiple_of(ALIGNED) {
+                rest.zero()?;
+            }
         }
         let length = self.names.len() - start;
         if length == 0 || length > LONGEST || self.names.len() > MOST_NAMES {
@@ -251,8 +305,8 @@ impl GitIndex {
             flags,
             more_flags,
             mode,
-            changed,
-            modified,
+            changed: (changed, rest_changed),
+            modified: (modified, rest_modified),
             inode,
             size,
             id,
@@ -262,6 +316,12 @@ impl GitIndex {
     /// Returns the names of all entries, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.iter().map(|entry| self.name(entry))
+    }
+
+    /// Returns the names of the files with a conflict.
+    pub(crate) fn unmerged<T: FromIterator<Vec<u8>>>(&self) -> T {
+        let unmerged = self.entries.iter().filter(|entry| entry.is_unmerged());
+        unmerged.map(|entry| self.name(entry).to_owned()).collect()
     }
 
     fn name(&self, entry: &Entry) -> &[u8] {
@@ -288,41 +348,55 @@ impl GitIndex {
     }
 }
 
-/// What was not read yet.
-struct Rest<'a>(&'a [u8]);
+/// What was not read yet, without the checksum at the end.
+struct Rest<R> {
+    input: R,
+    left: u64,
+}
 
-impl<'a> Rest<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
+impl<R: BufRead + Seek> Rest<R> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Option<()> {
+        self.left = self.left.checked_sub(bytes.len() as u64)?;
+        self.input.read_exact(bytes).ok()
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Some(bytes)
     }
 
     fn number(&mut self) -> Option<u32> {
-        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+        Some(u32::from_be_bytes(self.array()?))
     }
 
     fn short(&mut self) -> Option<u16> {
-        Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
+        Some(u16::from_be_bytes(self.array()?))
     }
 
-    /// Reads what is before the next zero byte, and that byte.
-    fn until_zero(&mut self) -> Option<&'a [u8]> {
-        let end = self
-            .0
-            .iter()
-            .take(LONGEST + 1)
-            .position(|byte| *byte == 0)?;
-        let text = self.take(end)?;
-        self.take(1)?;
-        Some(text)
+    fn zero(&mut self) -> Option<()> {
+        (self.array()? == [0]).then_some(())
+    }
+
+    fn skip(&mut self, size: u64) -> Option<()> {
+        self.left = self.left.checked_sub(size)?;
+        self.input.seek_relative(i64::try_from(size).ok()?).ok()
+    }
+
+    /// Adds what is before the next zero byte, and skips that byte.
+    fn until_zero(&mut self, to: &mut Vec<u8>) -> Option<()> {
+        let most = self.left.min(LONGEST as u64 + 1);
+        let mut name = io::Read::take(&mut self.input, most);
+        let read = name.read_until(0, to).ok()?;
+        self.left -= read as u64;
+        (to.pop()? == 0).then_some(())
     }
 
     /// Reads a number of varying length, as git's packs have it.
     fn varying(&mut self) -> Option<usize> {
         let mut value: usize = 0;
         loop {
-            let byte = *self.take(1)?.first()?;
+            let [byte] = self.array()?;
             value = value
                 .checked_mul(128)?
                 .checked_add(usize::from(byte & 0x7f))?;

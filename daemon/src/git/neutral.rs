@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use sha2::{Digest as _, Sha256};
 use touchmark_proto::native;
 
-use super::files::{Configured, read};
-use crate::system::open::private_directory;
+use super::files::Configured;
+use crate::system::open::{private_directory, read_regular};
 
 /// The directory of these directories, in the state directory.
 const NAME: &str = "git";
@@ -77,7 +77,7 @@ impl Directory {
         let all = state.join(NAME);
         let path = all.join(name);
         // After a power loss the file may be empty.
-        let written = read(&path.join(CONFIG), config.len() as u64).unwrap_or_default();
+        let written = read_regular(&path.join(CONFIG), config.len() as u64).unwrap_or_default();
         if written != config.as_bytes() {
             make(&path, common, &config)?;
         }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use touchmark_engine::history::Step;
 use touchmark_proto::{Millis, RelPath};
 
-use super::WorkTree;
 use super::call::{Git, Patient, Running};
+use super::{LATEST, WorkTree};
 
 /// The longest line that git prints before an object: a name that was asked
 /// for, and a word.
@@ -24,13 +24,15 @@ const MOST: u64 = 8 << 20;
 /// takes them, so that writing them does not wait for git.
 const ASKED: usize = 4 << 10;
 
-/// The limits of one object.
+/// The limits of objects that are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest object that is returned, in bytes.
     pub bytes: u64,
     /// How long git may take.
     pub time: Duration,
+    /// How long it may take for all objects together.
+    pub all: Duration,
 }
 
 impl Default for Limits {
@@ -39,6 +41,7 @@ impl Default for Limits {
         Self {
             bytes: MOST,
             time: Duration::from_secs(5),
+            all: Duration::from_secs(30),
         }
     }
 }
@@ -78,6 +81,8 @@ pub struct Objects {
     input: ChildStdin,
     output: BufReader<Patient<ChildStdout>>,
     limits: Limits,
+    /// How much of the time for all objects is left.
+    left: Duration,
     /// Git did not answer a request, so it answers no later one.
     pub(crate) is_broken: bool,
 }
@@ -98,6 +103,7 @@ impl Objects {
             _git: pipes.child,
             input: pipes.input,
             output: BufReader::new(Patient::new(pipes.output, Instant::now())),
+            left: limits.all,
             limits,
             is_broken: false,
         })
@@ -161,7 +167,14 @@ impl Objects {
 
     /// Returns git's next answer.
     fn answer(&mut self) -> Option<Object> {
-        self.output.get_mut().until = Instant::now() + self.limits.time;
+        let begun = Instant::now();
+        self.output.get_mut().until = begun + self.limits.time.min(self.left);
+        let object = self.read();
+        self.left = self.left.saturating_sub(begun.elapsed());
+        object
+    }
+
+    fn read(&mut self) -> Option<Object> {
         let mut head = Vec::new();
         let mut line = (&mut self.output).take(LINE);
         line.read_until(b'\n', &mut head).ok()?;
@@ -217,11 +230,11 @@ fn parsed(object: Object) -> Option<Commit> {
     let text = String::from_utf8_lossy(&commit);
     let head = text.split("\n\n").next().unwrap_or_default();
     let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
-    let time = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
+    let time: u64 = field("committer ")?.rsplit(' ').nth(1)?.parse().ok()?;
     let parents = head.lines().filter_map(|line| line.strip_prefix("parent "));
     Some(Commit {
         id,
-        time,
+        time: time.min(LATEST),
         parent: field("parent ").map(str::to_owned),
         merged: parents.skip(1).map(str::to_owned).collect(),
         author: field("author ")?.to_owned(),
@@ -239,6 +252,7 @@ mod tests {
         let limits = Limits {
             bytes: 8,
             time: Duration::from_millis(100),
+            all: Duration::from_secs(100),
         };
         // What is printed is the same however much was read.
         let script = format!("printf '{printed}'; exec sleep 100");
@@ -286,5 +300,22 @@ mod tests {
         ] {
             assert_eq!(answers(printed, 1), ["none"], "{printed}");
         }
+    }
+    /// Each object comes in time, and a repository may have any number of them.
+    #[test]
+    fn all_objects_together_end_in_time() {
+        let limits = Limits {
+            bytes: 8,
+            time: Duration::from_secs(100),
+            all: Duration::from_millis(200),
+        };
+        let script = "while read -r name; do sleep 0.05; echo $name missing; done";
+        let mut objects = Objects::of(shell(script), limits).unwrap();
+        let mut answered = 0;
+        objects.each(&["x"; 1_000], |_, object| {
+            answered += usize::from(object.is_some());
+        });
+        assert!((1..=4).contains(&answered), "{answered}");
+        assert!(objects.is_broken);
     }
 }

@@ -5,13 +5,11 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
-use crate::git::WorkTree;
-use crate::system::open::patient;
+use crate::git::{LATEST, WorkTree};
+use crate::system::open::regular;
 
 /// The most bytes of the log that are read, the newest.
-const MOST: u64 = 16 << 20;
+const MOST: u64 = 4 << 20;
 
 /// The steps of one operation, as git names them between parentheses.
 const STEPS: [&str; 10] = [
@@ -100,16 +98,7 @@ pub(crate) fn moves_in(log: &Path, most: u64) -> Vec<Move> {
 /// Reads the last bytes of a regular file that is not a link.
 fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     use std::io::{Seek as _, SeekFrom};
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let mut file = patient()
-        .custom_flags(flags.bits().cast_signed())
-        .read(true)
-        .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(std::io::Error::other("no file"));
-    }
+    let (mut file, found) = regular(path)?;
     file.seek(SeekFrom::Start(found.len().saturating_sub(most)))?;
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes)?;
@@ -132,14 +121,14 @@ fn parsed(line: &[u8]) -> Option<Move> {
     if !is_id(before) || !is_id(id) {
         return None;
     }
-    let second = head.rsplit(' ').nth(1)?.parse().ok()?;
+    let second: u64 = head.rsplit(' ').nth(1)?.parse().ok()?;
     Some(Move {
         id: id.to_owned(),
         before: before
             .bytes()
             .any(|byte| byte != b'0')
             .then(|| before.to_owned()),
-        second,
+        second: second.min(LATEST),
         why: String::from_utf8_lossy(why).into_owned(),
     })
 }
@@ -183,6 +172,13 @@ mod tests {
         ] {
             assert!(!makes(why), "{why}");
         }
+    }
+
+    #[test]
+    fn a_time_that_no_clock_shows_is_the_latest_one() {
+        let move_of = |second| parsed(line('1', '2', second, "commit: x").trim_end().as_bytes());
+        assert_eq!(move_of(u64::MAX).unwrap().second, LATEST);
+        assert_eq!(move_of(5).unwrap().second, 5);
     }
 
     #[test]

@@ -12,12 +12,14 @@ use touchmark_proto::{
     native,
 };
 
+use crate::content::MAX_BYTES;
 use crate::context::aside;
 use crate::inside::Inside;
 use crate::past::versions::{
     Joins, OneFile, PAGE, Sources, Which, corrected, follow, pages, unrecorded, versions,
 };
 use crate::store::Reader;
+use crate::system::open::read_regular;
 use crate::system::stat::{MetadataExt as _, modified_ms};
 
 /// The most bytes of contents that one history reads, newest first. Older
@@ -456,7 +458,11 @@ fn of_name(log: &Reader, root: &Path, path: &RelPath) -> Option<(Vec<Version>, O
             .read_link()
             .ok()
             .map(|to| native::bytes(&to).into_owned()),
-        Some(mode) if mode.is_file() => std::fs::read(place).ok(),
+        // One that cannot be read is not known to have changed.
+        Some(mode) if mode.is_file() => match read_regular(place, MAX_BYTES) {
+            Ok(bytes) => Some(bytes),
+            Err(_) => return Some((versions, None)),
+        },
         _ => None,
     };
     let now = bytes.as_deref().map(Hash::of);

@@ -94,6 +94,7 @@ impl Past {
             origins: &self.origins,
             known: None,
             root: &self.cx.workspace.root,
+            trusted: &self.cx.workspace.places.trusted,
             verifies: false,
         }
     }

@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use ignore::WalkBuilder;
+
+use crate::system::open::trust;
+use crate::tools::unignored;
 
 /// The maximum number of files for one command.
 pub(super) const FILES: usize = 16;
@@ -56,6 +58,8 @@ pub(super) struct Named {
 pub(super) struct Place<'a> {
     pub(super) root: &'a Path,
     pub(super) cwd: &'a Path,
+    /// The list of trusted directories.
+    pub(super) trusted: &'a Path,
 }
 
 /// Returns the files that a command names.
@@ -83,7 +87,7 @@ pub(super) fn in_output(
     }
     let mut found = files(place, &bases, spelled(output).into_iter());
     let named = !known.is_empty() || !found.is_empty();
-    for path in looked_up(&bases, &words, named) {
+    for path in looked_up(place, &bases, &words, named) {
         if found.len() < FILES && !found.iter().any(|known| known.path == path) {
             let names = names(place, &bases, &path, None);
             found.push(Named { path, names });
@@ -278,7 +282,7 @@ fn spelled(output: &str) -> Vec<&str> {
 
 /// Returns the files that a command finds by patterns, or by searching
 /// directories.
-fn looked_up(bases: &[PathBuf], words: &[String], named: bool) -> Vec<PathBuf> {
+fn looked_up(place: Place<'_>, bases: &[PathBuf], words: &[String], named: bool) -> Vec<PathBuf> {
     let is_pattern = |word: &str| {
         let sign = word.contains(['*', '?', '[']) || (word.contains('{') && word.contains(','));
         sign && !word.contains([' ', '$', '^', '"', '\''])
@@ -300,10 +304,12 @@ fn looked_up(bases: &[PathBuf], words: &[String], named: bool) -> Vec<PathBuf> {
     let Some(base) = bases.first() else {
         return found;
     };
-    let below = WalkBuilder::new(base)
+    let root = match base.starts_with(place.root) {
+        true => place.root,
+        false => base,
+    };
+    let below = unignored(base, root, false, trust(place.trusted))
         .max_depth(Some(DEPTH))
-        .require_git(false)
-        .follow_links(false)
         .max_filesize(Some(BYTES))
         .build();
     for entry in below.take(ENTRIES).filter_map(Result::ok) {
@@ -352,6 +358,7 @@ mod tests {
         let place = Place {
             root: root.path(),
             cwd: root.path(),
+            trusted: root.path(),
         };
         let below = |found: Vec<Named>| -> Vec<String> {
             let found = found
@@ -380,6 +387,36 @@ mod tests {
             ["src/b.rs"]
         );
         assert_eq!(said("make", "x\n"), Vec::<String>::new());
+    }
+
+    /// A repository may have anything in place of an ignore file.
+    #[test]
+    fn an_ignore_file_that_blocks_or_has_no_end_does_not_count() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        for is_fifo in [true, false] {
+            let root = tempfile::tempdir().unwrap();
+            fs::write(root.path().join("b.rs"), "x").unwrap();
+            let ignore = root.path().join(".gitignore");
+            match is_fifo {
+                true => {
+                    mknodat(CWD, &ignore, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap()
+                }
+                false => std::os::unix::fs::symlink("/dev/zero", ignore).unwrap(),
+            }
+            let (found, is_found) = std::sync::mpsc::channel();
+            let at = root.path().to_owned();
+            std::thread::spawn(move || {
+                let place = Place {
+                    root: &at,
+                    cwd: &at,
+                    trusted: &at,
+                };
+                let command = "find . -name b.rs -exec cat {} +";
+                let _too_late = found.send(in_output(place, command, "x\n", &[]).len());
+            });
+            let found = is_found.recv_timeout(std::time::Duration::from_secs(10));
+            assert_eq!(found, Ok(1), "{is_fifo}");
+        }
     }
 
     #[test]

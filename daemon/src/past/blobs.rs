@@ -9,10 +9,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::git::files::read;
 use crate::git::index::ObjectId;
 use crate::git::reflog::Move;
-use crate::system::open::{check_owner, patient};
+use crate::system::open::{check_owner, read_regular, regular};
 use crate::system::stat::MetadataExt as _;
 
 /// A time in nanoseconds since 1970.
@@ -89,16 +88,15 @@ impl Blobs {
     pub(crate) fn of(common: &Path) -> Self {
         let mut directories = vec![common.join("objects")];
         let mut at = 0;
-        while at < directories.len() && directories.len() < MOST_STORES {
+        while at < directories.len() {
             let directory = directories[at].clone();
             at += 1;
-            let list = read(&directory.join("info/alternates"), MOST_ALTERNATES);
-            for line in list.unwrap_or_default().split(|byte| *byte == b'\n') {
-                if line.is_empty() || line.starts_with(b"#") {
-                    continue;
-                }
+            let list = read_regular(&directory.join("info/alternates"), MOST_ALTERNATES);
+            let list = list.unwrap_or_default();
+            let lines = list.split(|byte| *byte == b'\n');
+            for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#")) {
                 let other = directory.join(touchmark_proto::native::name(line));
-                if !directories.contains(&other) {
+                if directories.len() < MOST_STORES && !directories.contains(&other) {
                     directories.push(other);
                 }
             }
@@ -224,17 +222,8 @@ impl Store {
 
 impl Pack {
     fn open(index: &Path, created: Nanos) -> Option<Self> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let file = patient()
-            .custom_flags(flags.bits().cast_signed())
-            .read(true)
-            .open(index)
-            .ok()?;
-        let found = file.metadata().ok()?;
-        if !found.is_file() || check_owner(&found).is_err() {
-            return None;
-        }
+        let (file, found) = regular(index).ok()?;
+        check_owner(&found).ok()?;
         let mut header = vec![0; HEADER];
         file.read_exact_at(&mut header, 0).ok()?;
         // Version 2 is the only one that git has written since 2007.
@@ -271,5 +260,27 @@ impl Pack {
             }
         }
         Some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn few_of_many_alternates_are_looked_at() {
+        let common = tempfile::tempdir().unwrap();
+        let info = common.path().join("objects/info");
+        std::fs::create_dir_all(&info).unwrap();
+        let mut list = String::new();
+        while list.len() < 60_000 {
+            list += "../";
+            list += &"./".repeat(list.len() % 9);
+            list += "objects\n";
+        }
+        std::fs::write(info.join("alternates"), list).unwrap();
+        let stores = Blobs::of(common.path()).stores.len();
+        assert!((2..=MOST_STORES).contains(&stores), "{stores}");
     }
 }

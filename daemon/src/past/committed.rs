@@ -19,9 +19,9 @@ use touchmark_proto::{LineRange, Millis, Places, RelPath, SessionId, native};
 use super::neighbours::Neighbours;
 use super::notes::Notes;
 use super::place::top_of;
-use crate::git::WorkTree;
-use crate::git::files::read;
+use crate::git::{LATEST, WorkTree};
 use crate::links::absolute;
+use crate::system::open::read_regular;
 
 /// How long git may take for one answer. Clients wait 10 s by default.
 const TIME: Duration = Duration::from_secs(5);
@@ -44,9 +44,6 @@ const MOST_NAME: usize = 200;
 
 /// The most bytes read of the list of commits where a shallow clone ends.
 const MOST_SHALLOW: u64 = 1 << 20;
-
-/// The latest time of a commit that is told, in seconds: the year 9999.
-const LATEST: u64 = 253_402_300_799;
 
 /// A commit that lines belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,7 +251,7 @@ enum Shallow {
 
 impl Shallow {
     fn of(tree: &WorkTree) -> Self {
-        match read(&tree.common.join("shallow"), MOST_SHALLOW) {
+        match read_regular(&tree.common.join("shallow"), MOST_SHALLOW) {
             Ok(list) => Self::These(String::from_utf8_lossy(&list).into_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::These(String::new()),
             Err(_) => Self::Unclear,

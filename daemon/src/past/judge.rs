@@ -19,7 +19,7 @@ use super::place::{AROUND, Place};
 use crate::git::index::ObjectId;
 use crate::git::reflog::Move;
 use crate::store::Reader;
-use crate::system::open::patient;
+use crate::system::open::regular;
 use crate::system::stat::modified_ms;
 
 /// The largest content that is looked at, in bytes.
@@ -66,8 +66,8 @@ struct Content {
 
 /// What was read of a file.
 pub(super) struct OnDisk {
-    bytes: Vec<u8>,
-    hash: Hash,
+    pub(super) bytes: Vec<u8>,
+    pub(super) hash: Hash,
     /// The file's stat while it had the bytes.
     found: Metadata,
 }
@@ -549,15 +549,8 @@ fn is_git(path: &RelPath) -> bool {
 /// Returns the bytes of a regular file; `None` if it has more than `most`, or was
 /// written meanwhile.
 pub(super) fn on_disk(path: &Path, most: u64) -> Option<OnDisk> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let mut file = patient()
-        .custom_flags(flags.bits().cast_signed())
-        .read(true)
-        .open(path)
-        .ok()?;
-    let found = file.metadata().ok()?;
-    if !found.is_file() || found.len() > most {
+    let (mut file, found) = regular(path).ok()?;
+    if found.len() > most {
         return None;
     }
     let mut bytes = Vec::new();

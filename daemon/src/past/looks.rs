@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use touchmark_engine::{Carriage, Fact, Record};
@@ -43,6 +43,16 @@ const FACTS: usize = 500;
 
 /// How long an answer waits for the looks at versions that git may have brought.
 const LOOKING: Duration = Duration::from_secs(10);
+
+/// How long git may take from releasing the index to the end.
+const LAST: Duration = Duration::from_millis(50);
+
+/// How long git processes that hold the indexes of repositories are waited for.
+/// A version is looked at while the command that wrote it may not have ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most git processes of a batch that run at the same time.
+const MOST_PROCESSES: usize = 16;
 
 /// The most repositories that are remembered.
 const MOST_PLACES: usize = 64;
@@ -174,6 +184,21 @@ fn explained(fact: &Fact) -> Option<Carriage> {
             ..
         } => Some(*how),
         _ => None,
+    }
+}
+
+/// Waits for what git writes last, after it has released an index: the log of
+/// `HEAD`. Once for each repository in a batch.
+fn settle(places: &mut HashMap<PathBuf, Option<Place>>) {
+    let all = places.values_mut().flatten();
+    let unsettled: Vec<&mut Place> = all.filter_map(Place::unsettled).collect();
+    if unsettled.is_empty() {
+        return;
+    }
+    std::thread::sleep(LAST);
+    let until = Instant::now() + PATIENCE;
+    for place in unsettled {
+        place.refresh(until);
     }
 }
 
@@ -314,8 +339,9 @@ impl Looks {
         if places.len() > MOST_PLACES {
             places.clear();
         }
+        let until = Instant::now() + PATIENCE;
         for place in places.values_mut().flatten() {
-            place.refresh();
+            place.refresh(until);
         }
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let left_over = before.take().map(|newest| left_over(log, newest));
@@ -393,9 +419,7 @@ impl Looks {
                 }
                 Placed::Answer(answer) => {
                     if !open.is_empty() {
-                        for place in places.values_mut().flatten() {
-                            place.settle();
-                        }
+                        settle(places);
                     }
                     for version in open.drain(..) {
                         facts.extend(self.judged(log, &version, None, places));
@@ -428,9 +452,13 @@ impl Looks {
             seen,
         } = version;
         let file = job.file(&self.root);
+        let running = places.values().flatten().filter(|place| place.runs_git());
+        if running.count() >= MOST_PROCESSES {
+            places.values_mut().flatten().for_each(Place::end_git);
+        }
         let place = places.entry(top.clone()).or_insert_with(|| {
             let mut place = Place::at(top, &self.user)?;
-            place.refresh();
+            place.refresh(Instant::now() + PATIENCE);
             Some(place)
         });
         let place = place.as_mut()?;

@@ -52,6 +52,7 @@ impl Notes {
         let limits = Limits {
             bytes: MOST_BYTES,
             time: TIME,
+            ..Limits::default()
         };
         let git = may_have
             .then(|| Objects::open(tree, &tree.top, limits))

@@ -20,12 +20,9 @@ use crate::git::waiting::Waiting;
 use crate::git::{Limits, Object, Objects, WorkTree};
 use crate::system::stat::MetadataExt as _;
 
-/// How long a git process that holds the index is waited for. A version is
-/// looked at while the command that wrote it may not have ended.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long git may take from releasing the index to the end.
-const LAST: Duration = Duration::from_millis(50);
+/// How old the lock of an index is at which the process that made it has ended
+/// without removing it. It may have come with the repository, too.
+const ABANDONED: Duration = Duration::from_secs(120);
 
 /// How often it is looked whether that process has ended.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -45,6 +42,9 @@ const MOST_LOGGED: usize = 64;
 
 /// The largest object that is read, in bytes.
 const MOST_OBJECT: u64 = 64 << 20;
+
+/// How long git may take for the objects of one batch of looks.
+const ALL_OBJECTS: Duration = Duration::from_secs(120);
 
 /// The most bytes of the log of `HEAD` that are read.
 const MOST_LOG: u64 = 1 << 20;
@@ -78,7 +78,7 @@ pub(super) struct Place {
     index: Option<(Nanos, Option<GitIndex>)>,
     /// A git process that prints objects; it ends after each batch of looks.
     objects: Option<Objects>,
-    /// Whether [`settle`](Self::settle) has waited in this batch of looks.
+    /// Whether it was [`unsettled`](Self::unsettled) in this batch of looks.
     has_settled: bool,
     /// The span of time in which stashes were searched in this batch, and those
     /// that git made in it.
@@ -114,12 +114,11 @@ impl Place {
         })
     }
 
-    /// Waits until no git process holds the index, and reads again what has
-    /// changed.
-    pub(super) fn refresh(&mut self) {
+    /// Waits until no git process holds the index, but not beyond `until`, and
+    /// reads again what has changed.
+    pub(super) fn refresh(&mut self, until: Instant) {
         let lock = self.tree.own.join("index.lock");
-        let begun = Instant::now();
-        while lock.symlink_metadata().is_ok() && begun.elapsed() < PATIENCE {
+        while is_held(&lock, SystemTime::now()) && Instant::now() < until {
             std::thread::sleep(PAUSE);
         }
         self.stashes.note(&self.tree.common);
@@ -144,14 +143,21 @@ impl Place {
         }
     }
 
-    /// Waits once in a batch of looks for what git writes last: the log of
-    /// `HEAD`, after it has released the index.
-    pub(super) fn settle(&mut self) {
-        let waits = !std::mem::replace(&mut self.has_settled, true);
-        if waits {
-            std::thread::sleep(LAST);
-            self.refresh();
-        }
+    /// Returns this place once in a batch of looks.
+    pub(super) fn unsettled(&mut self) -> Option<&mut Self> {
+        let is_first = !std::mem::replace(&mut self.has_settled, true);
+        is_first.then_some(self)
+    }
+
+    /// Returns whether a git process prints objects.
+    pub(super) fn runs_git(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    /// Ends the git process that prints objects. The next one that is needed
+    /// starts another.
+    pub(super) fn end_git(&mut self) {
+        self.objects = None;
     }
 
     /// Ends what is only needed while versions are looked at.
@@ -377,6 +383,7 @@ impl Place {
         if self.objects.is_none() {
             let limits = Limits {
                 bytes: MOST_OBJECT,
+                all: ALL_OBJECTS,
                 ..Limits::default()
             };
             self.objects = Objects::open(&self.tree, &self.tree.top, limits);
@@ -463,6 +470,17 @@ impl Place {
     }
 }
 
+/// Returns whether a git process may hold an index, by the time of its lock. A
+/// file cannot be given that time.
+fn is_held(lock: &Path, now: SystemTime) -> bool {
+    let Ok(found) = lock.symlink_metadata() else {
+        return false;
+    };
+    let made = u64::try_from(found.ctime()).unwrap_or_default();
+    let age = now.duration_since(UNIX_EPOCH + Duration::from_secs(made));
+    age.is_ok_and(|age| age < ABANDONED)
+}
+
 /// Returns the top directory of the repository that a file is in, and the
 /// file's path in it. It may be above the workspace.
 pub(crate) fn top_of(file: &Path) -> Option<(PathBuf, Vec<u8>)> {
@@ -482,4 +500,21 @@ pub(super) fn top_above(directory: &Path) -> Option<&Path> {
 pub(super) fn path_in(top: &Path, file: &Path) -> Option<Vec<u8>> {
     let path = file.strip_prefix(top).ok()?;
     Some(native::bytes(path).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_old_holds_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = directory.path().join("index.lock");
+        let now = SystemTime::now();
+        assert!(!is_held(&lock, now));
+        std::fs::write(&lock, "").unwrap();
+        assert!(is_held(&lock, now + Duration::from_secs(10)));
+        assert!(!is_held(&lock, now + ABANDONED + Duration::from_secs(10)));
+    }
 }

@@ -2,23 +2,24 @@
 //! off, or while no window was open (ATTR-13).
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use ignore::WalkBuilder;
 use touchmark_engine::Fact;
 use touchmark_engine::history::lineage::{Change, Gone, Name, decide};
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::{Error, ErrorCode, Hash, RelPath, native};
 
 use super::decide::{Known, Last, Lineages, is_gone};
+use super::judge::{OnDisk, on_disk};
 use super::lineage::Lineage;
 use super::undos::Recorded;
 use super::versions::Sources;
 use crate::store::Reader;
+use crate::system::open::trust;
 use crate::system::stat::MetadataExt as _;
-use crate::tools::GIT;
+use crate::tools::unignored;
 
 /// The most files on each side that are compared.
 const MOST: usize = 1_000;
@@ -67,11 +68,12 @@ impl Lineages {
         let lineage = self.now(sources.inside, sources.log).await?;
         let mut known = self.known.lock().await;
         let (log, root) = (Arc::clone(sources.log), sources.root.to_owned());
+        let trusted = sources.trusted.to_owned();
         let undone = self.undone();
         let mut taken = std::mem::take(&mut *known);
         let search = tokio::task::spawn_blocking(move || {
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let facts = taken.search(&log, &root, &lineage, &undone, &wanted);
+            let facts = taken.search(&log, &root, &trusted, &lineage, &undone, &wanted);
             (taken, facts)
         });
         let (taken, facts) = search
@@ -134,6 +136,7 @@ impl Known {
         &mut self,
         log: &Reader,
         root: &Path,
+        trusted: &Path,
         // With what is not decided for good yet.
         lineage: &Lineage,
         undone: &Recorded,
@@ -193,20 +196,15 @@ impl Known {
         }
         let places = match wanted {
             Wanted::File(name) => vec![name.clone()],
-            Wanted::Places(_) => self.candidates(root, &gone, &texts),
+            Wanted::Places(_) => self.candidates(root, trusted, &gone, &texts),
         };
         let mut new = Vec::new();
         for path in places {
             let place = root.join(native::name(path.as_bytes()));
-            let Ok(found) = place.symlink_metadata() else {
+            let Some(OnDisk { hash, bytes, .. }) = on_disk(&place, LARGE) else {
                 continue;
             };
-            if !found.is_file() || found.len() > LARGE {
-                continue;
-            }
-            let Ok(text) = fs::read(&place) else { continue };
-            let hash = Hash::of(&text);
-            texts.insert(hash, text.into());
+            texts.insert(hash, bytes.into());
             new.push(Name {
                 path,
                 earlier: None,
@@ -242,12 +240,9 @@ impl Known {
     /// the same content or the same base name.
     fn alike(&self, root: &Path, name: &RelPath) -> BTreeSet<RelPath> {
         let place = root.join(native::name(name.as_bytes()));
-        let small = place.symlink_metadata().ok();
-        let small = small.filter(|found| found.is_file() && found.len() <= LARGE);
-        let Some(Ok(text)) = small.map(|_| fs::read(&place)) else {
+        let Some(OnDisk { hash, .. }) = on_disk(&place, LARGE) else {
             return BTreeSet::new();
         };
-        let hash = Hash::of(&text);
         let is_alike = |(other, last): &(&RelPath, &Last)| {
             let is_alike = last.content == Some(hash) || other.file_name() == name.file_name();
             is_alike || !last.is_there || self.places.contains(*other)
@@ -262,6 +257,7 @@ impl Known {
     fn candidates(
         &self,
         root: &Path,
+        trusted: &Path,
         gone: &[Gone],
         texts: &HashMap<Hash, Arc<[u8]>>,
     ) -> Vec<RelPath> {
@@ -280,13 +276,7 @@ impl Known {
                 one.path.file_name() == name.file_name() || before == size || is_new && is_near
             })
         };
-        let files = WalkBuilder::new(root)
-            .hidden(false)
-            .require_git(false)
-            .parents(false)
-            .follow_links(false)
-            .filter_entry(|entry| entry.file_name() != GIT)
-            .build();
+        let files = unignored(root, root, true, trust(trusted)).build();
         let mut found = Vec::new();
         for entry in files.flatten() {
             let Some(below) = entry.path().strip_prefix(root).ok() else {

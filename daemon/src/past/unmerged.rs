@@ -1,6 +1,6 @@
 //! Which files have a merge conflict in git's index (UNDO-10).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use touchmark_proto::{Places, RelPath};
@@ -11,11 +11,13 @@ use crate::git::index::GitIndex;
 use crate::git::waiting::Waiting;
 use crate::links::absolute;
 
-/// The indexes of the repositories that were needed so far, each with the
-/// command that takes git's operation back; `None` for those that are not
-/// trusted, or not understood.
+/// The files with a conflict of the repositories that were needed so far, each
+/// with the command that takes git's operation back; `None` for those that are
+/// not trusted, or not understood.
 #[derive(Default)]
-pub(crate) struct Unmerged(HashMap<PathBuf, Option<(GitIndex, Option<&'static str>)>>);
+pub(crate) struct Unmerged(HashMap<PathBuf, Option<Conflicts>>);
+
+type Conflicts = (HashSet<Vec<u8>>, Option<&'static str>);
 
 impl Unmerged {
     /// Returns why a file is in the middle of a merge; `None` if it is not, or if
@@ -25,10 +27,10 @@ impl Unmerged {
         let known = self.0.entry(top.clone()).or_insert_with(|| {
             let tree = WorkTree::at(&top, places)?;
             let index = GitIndex::read(&tree.own.join("index")).ok()?;
-            Some((index, tree.waiting().map(Waiting::abort)))
+            Some((index.unmerged(), tree.waiting().map(Waiting::abort)))
         });
-        let (index, abort) = known.as_ref()?;
-        if !index.entry_of(&name)?.is_unmerged() {
+        let (unmerged, abort) = known.as_ref()?;
+        if !unmerged.contains(&name) {
             return None;
         }
         let back = abort.map(|abort| format!(", or take the merge back: `{abort}`"));

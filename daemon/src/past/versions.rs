@@ -52,6 +52,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) known: Option<&'a Snapshot>,
     /// The workspace's canonical path.
     pub(crate) root: &'a Path,
+    /// The list of trusted directories.
+    pub(crate) trusted: &'a Path,
     /// Whether files are read that are tracked. What was written to them without
     /// an event (SYNC-4) is found then.
     pub(crate) verifies: bool,

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use touchmark_proto::Places;
 
@@ -39,8 +39,7 @@ pub(super) struct Repository {
 enum Contents {
     /// None was needed yet in this sweep.
     Closed,
-    /// Until that moment.
-    Open(Objects, Instant),
+    Open(Objects),
     /// Git has not answered in time. It is not asked again in this sweep.
     Failed,
 }
@@ -122,15 +121,16 @@ impl Repository {
             let limits = Limits {
                 bytes: MAX_BYTES,
                 time: OBJECT,
+                all: OBJECTS,
             };
             let opened = Objects::open(&self.tree, &self.tree.top, limits);
             self.objects = match opened {
-                Some(objects) => Contents::Open(objects, Instant::now() + OBJECTS),
+                Some(objects) => Contents::Open(objects),
                 None => Contents::Failed,
             };
         }
         let objects = match &mut self.objects {
-            Contents::Open(objects, until) if Instant::now() < *until => objects,
+            Contents::Open(objects) => objects,
             _ => return None,
         };
         match objects.object(id.digits().as_bytes()) {

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -18,6 +20,8 @@ pub(super) struct Everywhere {
     /// The user's global ignore rules, which apply to every repository.
     user: Gitignore,
     exclude: Patterns,
+    /// The number of patterns in memory, of all directories.
+    all: Arc<AtomicUsize>,
 }
 
 /// The rules of one directory and of those above it.
@@ -29,7 +33,19 @@ pub(super) struct Rules {
     exclude: Gitignore,
     /// It is the top of a repository: ignore files above it do not count.
     is_top: bool,
-    patterns: usize,
+    _own: Counted,
+}
+
+/// Patterns in memory. They count until this is dropped.
+struct Counted {
+    all: Arc<AtomicUsize>,
+    count: usize,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.count, Relaxed);
+    }
 }
 
 impl Everywhere {
@@ -41,6 +57,7 @@ impl Everywhere {
                 trust,
             },
             exclude,
+            all: Arc::default(),
         }
     }
 
@@ -66,8 +83,8 @@ impl Everywhere {
         above: Option<Arc<Rules>>,
         is_top: bool,
     ) -> Arc<Rules> {
-        let before = above.as_ref().map_or(0, |above| above.patterns);
-        let mut left = MOST_PATTERNS.saturating_sub(before);
+        let most = MOST_PATTERNS.saturating_sub(self.all.load(Relaxed));
+        let mut left = most;
         let mut read = |name: &str| {
             let file = directory.join(name);
             let compiled = self.files.text(&file).and_then(|text| match text {
@@ -84,12 +101,17 @@ impl Everywhere {
             true => read(".git/info/exclude"),
             false => Gitignore::empty(),
         };
+        let count = most - left;
+        self.all.fetch_add(count, Relaxed);
         Arc::new(Rules {
             above,
             git,
             exclude,
             is_top,
-            patterns: MOST_PATTERNS - left,
+            _own: Counted {
+                all: Arc::clone(&self.all),
+                count,
+            },
         })
     }
 

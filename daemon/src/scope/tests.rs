@@ -4,12 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::patterns::Patterns;
-use touchmark_proto::{BaseDirectories, Places};
+use touchmark_proto::{BaseDirectories, Places, RelPath};
 
 use super::Settings;
 use super::known::Workspace;
+use super::rules::Everywhere;
 use crate::content::Met;
 use crate::content::{MAX_BYTES, Reader};
+use crate::system::open::trust;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -35,6 +37,29 @@ fn settings(root: &Path) -> Settings {
         keep_file: 1 << 20,
         keep_total: 64 << 20,
     }
+}
+
+/// Any number of directories may have ignore files.
+#[test]
+fn patterns_are_limited_in_all_directories_together() {
+    let world = tempfile::tempdir().unwrap();
+    let rules: String = (0..4_500).map(|n| format!("{n}\n")).collect();
+    let trust = trust(world.path());
+    let all = Everywhere::new(world.path(), trust, Patterns::default());
+    let rules_of = |name: &str| {
+        let directory = world.path().join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join(".gitignore"), format!("{rules}hidden\n")).unwrap();
+        let rules = all.of(&directory, None, false);
+        let path = RelPath::new(format!("{name}/hidden").as_bytes()).unwrap();
+        (all.ignore(&rules, &path, false), rules)
+    };
+    let mut held = ["a", "b", "c"].map(rules_of).to_vec();
+    let ignored: Vec<bool> = held.iter().map(|(ignored, _)| *ignored).collect();
+    assert_eq!(ignored, [true, true, false]);
+    // A directory that is gone leaves room.
+    held.remove(0);
+    assert!(rules_of("d").0);
 }
 
 /// Returns the changes since the last sweep, sorted by name.

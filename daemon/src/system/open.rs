@@ -2,7 +2,7 @@
 //! blocking.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -59,6 +59,37 @@ pub(crate) fn patient() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
     options
+}
+
+/// Opens a regular file that is not a link, without waiting for a FIFO's other
+/// end.
+///
+/// # Errors
+/// The system's error, or there is something else with this name.
+pub(crate) fn regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    options.custom_flags(flags.bits().cast_signed());
+    let file = options.read(true).open(path)?;
+    let found = file.metadata()?;
+    match found.is_file() {
+        true => Ok((file, found)),
+        false => Err(io::Error::other("not a regular file")),
+    }
+}
+
+/// Reads a regular file of at most `most` bytes that is not a link.
+///
+/// # Errors
+/// Those of [`regular`], and `FileTooLarge`.
+pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let (file, found) = regular(path)?;
+    if found.len() > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Returns a builder of directories with mode 0700.

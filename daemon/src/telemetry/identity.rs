@@ -12,8 +12,9 @@ use touchmark_proto::{Places, RelPath, native};
 use super::events::Attributes;
 use super::remote;
 use crate::config::Paths;
-use crate::git::{self, files};
+use crate::git;
 use crate::system::open::private;
+use crate::system::open::read_regular;
 
 /// The largest configuration of a repository that is read, in bytes.
 const MOST_CONFIG: u64 = 1 << 20;
@@ -102,7 +103,7 @@ pub(super) fn identify(
 
 /// Returns the normalised address of a repository's origin.
 fn origin(common: &Path) -> Option<String> {
-    let text = files::read(&common.join("config"), MOST_CONFIG).ok()?;
+    let text = read_regular(&common.join("config"), MOST_CONFIG).ok()?;
     remote::normalised(&remote::origin(&String::from_utf8_lossy(&text))?)
 }
 

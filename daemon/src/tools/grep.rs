@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::Walk;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
-use ignore::{Walk, WalkBuilder};
 use touchmark_engine::{patterns, within};
 use touchmark_proto::path::PathError;
 use touchmark_proto::search::{Matches, SearchGrep};
@@ -181,7 +181,7 @@ fn matcher(ask: &SearchGrep) -> Result<RegexMatcher, Error> {
 
 /// Returns a walk over all entries that must be searched.
 fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
-    let mut walk = WalkBuilder::new(start(root, ask.path.as_ref())?);
+    let start = start(root, ask.path.as_ref())?;
     let mut chosen_types = Types::empty();
     let mut chosen_globs = Override::empty();
     if let Some(name) = &ask.file_type {
@@ -199,11 +199,8 @@ fn walk(root: &Path, ask: &SearchGrep, trust: &Trust) -> Result<Walk, Error> {
         chosen_globs = globs.map_err(|error| Error::invalid(format!("glob: {error}")))?;
     }
     let ignored = Ignored::new(root, chosen_globs, chosen_types, trust.clone());
-    walk.standard_filters(false)
-        .follow_links(false)
-        .filter_entry(move |entry| ignored.keeps(entry))
-        .sort_by_file_name(OsStr::cmp);
-    Ok(walk.build())
+    let mut walk = ignored.walk(&start);
+    Ok(walk.sort_by_file_name(OsStr::cmp).build())
 }
 
 /// The directory in which git stores its own data.

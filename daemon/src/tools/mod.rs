@@ -6,5 +6,5 @@ pub mod grep;
 mod searches;
 
 pub(crate) use grep::GIT;
-pub(crate) use grep::ignored::{Files, MOST_PATTERNS, compile};
+pub(crate) use grep::ignored::{Files, MOST_PATTERNS, compile, unignored};
 pub(crate) use searches::Searches;

@@ -305,6 +305,7 @@ impl Undoer {
             origins: &self.origins,
             known: self.known.as_ref(),
             root: &self.cx.workspace.root,
+            trusted: &self.cx.workspace.places.trusted,
             // An undo computes the new content from the file's bytes on disk.
             verifies: true,
         }

@@ -12,8 +12,8 @@ use touchmark_proto::places::key;
 use touchmark_proto::{At, Author, Hash, Holder, LineRange, Places, RelPath};
 
 use super::trees::Repository;
-use crate::git::files::read;
 use crate::system::open::check_owner;
+use crate::system::open::read_regular;
 use crate::system::process::lives;
 
 /// How long the other daemon may take to name the authors of lines.
@@ -35,7 +35,7 @@ const AUTHORS: usize = 4;
 pub(super) fn socket(own: &Places, root: &Path) -> Option<PathBuf> {
     let lock = own.lock.with_file_name(format!("{}.lock", key(root)));
     check_owner(&lock.symlink_metadata().ok()?).ok()?;
-    let holder = Holder::parse(&read(&lock, LOCK).ok()?)?;
+    let holder = Holder::parse(&read_regular(&lock, LOCK).ok()?)?;
     let socket = holder.socket.filter(|_| lives(holder.pid))?;
     (holder.workspace == root).then_some(socket)
 }

@@ -6,6 +6,10 @@ use touchmark_tests::dice::Dice;
 
 use super::*;
 
+fn parse(bytes: &[u8]) -> Option<GitIndex> {
+    GitIndex::parse(std::io::Cursor::new(bytes), bytes.len() as u64)
+}
+
 fn git(directory: &Path, args: &[&str]) {
     let mut git = Command::new("git");
     git.current_dir(directory).args(args);
@@ -55,7 +59,7 @@ fn real() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn each_format_of_git_is_read() {
     for (format, bytes) in real() {
-        let index = GitIndex::parse(&bytes).unwrap_or_else(|| panic!("{format}"));
+        let index = parse(&bytes).unwrap_or_else(|| panic!("{format}"));
         assert_eq!(index.entries.len(), 6, "{format}");
         let names: Vec<&[u8]> = index.entries.iter().map(|one| index.name(one)).collect();
         assert_eq!(names[..3], [&b"a"[..], b"deep/er/b", b"deep/er/b.txt"]);
@@ -72,11 +76,7 @@ fn each_format_of_git_is_read() {
     }
     // The id of the content `deep/f`, as git computes it.
     let (_, bytes) = real().swap_remove(0);
-    let id = GitIndex::parse(&bytes)
-        .unwrap()
-        .entry_of(b"deep/f")
-        .unwrap()
-        .id;
+    let id = parse(&bytes).unwrap().entry_of(b"deep/f").unwrap().id;
     assert_eq!(
         id.digits(),
         "f627f85383ffa94613ee75f07f6feb83e0785c71".to_owned()
@@ -96,16 +96,16 @@ fn what_git_would_not_write_is_refused_or_skipped() {
     // A tree in a tree, 200,000 times.
     let deep = b"a\0-1 1\n".repeat(200_000);
     let size = u32::try_from(deep.len()).unwrap();
-    assert!(GitIndex::parse(&with(0, &extension(b"TREE", size, &deep))).is_some());
+    assert!(parse(&with(0, &extension(b"TREE", size, &deep))).is_some());
     // The offset of an entry beyond the end.
     let offset = [1_u32, 0xffff_fff0, 1].map(u32::to_be_bytes).concat();
-    assert!(GitIndex::parse(&with(0, &extension(b"IEOT", 12, &offset))).is_some());
-    assert!(GitIndex::parse(&with(0, &extension(b"TREE", u32::MAX, &[]))).is_none());
-    assert!(GitIndex::parse(&with(0, &extension(b"link", 0, &[]))).is_none());
-    assert!(GitIndex::parse(&with(u32::MAX, &[])).is_none());
-    assert!(GitIndex::parse(&with(1, &[0; 61])).is_none());
+    assert!(parse(&with(0, &extension(b"IEOT", 12, &offset))).is_some());
+    assert!(parse(&with(0, &extension(b"TREE", u32::MAX, &[]))).is_none());
+    assert!(parse(&with(0, &extension(b"link", 0, &[]))).is_none());
+    assert!(parse(&with(u32::MAX, &[])).is_none());
+    assert!(parse(&with(1, &[0; 61])).is_none());
     for short in 0..20 {
-        assert!(GitIndex::parse(&vec![0; short]).is_none());
+        assert!(parse(&vec![0; short]).is_none());
     }
 }
 
@@ -130,7 +130,7 @@ fn names_cannot_grow_without_limit() {
         bytes.extend(name);
     }
     bytes.extend([0; 20]);
-    assert!(GitIndex::parse(&bytes).is_none());
+    assert!(parse(&bytes).is_none());
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_thousand_damaged_indexes_are_read_or_refused() {
                     }
                 }
             }
-            let Some(index) = GitIndex::parse(&bytes) else {
+            let Some(index) = parse(&bytes) else {
                 continue;
             };
             read += 1;
@@ -171,4 +171,24 @@ fn a_thousand_damaged_indexes_are_read_or_refused() {
     }
     // Most damage is in what proves nothing, or is noticed.
     assert!((100..900).contains(&read), "{read}");
+}
+
+/// Any number of directories may name one repository, whose index is large.
+#[test]
+fn indexes_cannot_take_memory_without_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("index");
+    let (_, whole) = real().swap_remove(0);
+    fs::write(&path, whole).unwrap();
+    let taken = Held::of(MOST_HELD - 1_000);
+    let mut all = Vec::new();
+    let error = loop {
+        match GitIndex::read(&path) {
+            Ok(index) => all.push(index),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);
+    drop(taken);
+    assert!(all.len() < 3 && GitIndex::read(&path).is_ok());
 }

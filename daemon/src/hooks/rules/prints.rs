@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -208,11 +208,12 @@ async fn look(
     cwd: Option<&Path>,
     look: impl FnOnce(named::Place<'_>) -> Vec<Named> + Send + 'static,
 ) -> Option<Vec<Named>> {
-    let (root, cwd): (PathBuf, PathBuf) = (daemon.cx.workspace.root.clone(), cwd?.to_owned());
+    let (workspace, cwd) = (Arc::clone(&daemon.cx.workspace), cwd?.to_owned());
     let looked = tokio::task::spawn_blocking(move || {
         look(named::Place {
-            root: &root,
+            root: &workspace.root,
             cwd: &cwd,
+            trusted: &workspace.places.trusted,
         })
     });
     looked.await.ok()

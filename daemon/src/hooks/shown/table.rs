@@ -239,7 +239,11 @@ fn copy(of: &Path) -> tempfile::TempDir {
 /// Returns what is recorded of a command, found in the way that the rules find
 /// it.
 fn recorded(at: &Path, command: &str) -> (BTreeSet<(String, usize)>, String) {
-    let place = Place { root: at, cwd: at };
+    let place = Place {
+        root: at,
+        cwd: at,
+        trusted: at,
+    };
     let mut named = named::in_command(place, command);
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let mut before: Vec<String> = named.iter().map(|one| read(&one.path)).collect();

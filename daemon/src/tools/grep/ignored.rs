@@ -7,40 +7,44 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::Override;
 use ignore::types::Types;
-use ignore::{DirEntry, Match};
-use rustix::fs::OFlags;
+use ignore::{DirEntry, Match, WalkBuilder};
 use touchmark_engine::patterns;
 use touchmark_proto::trust::Trust;
 
 use super::GIT;
 use crate::content::{Opened, Root};
 use crate::links::relative;
-use crate::system::open::patient;
+use crate::system::open::regular;
 
 /// The maximum size of an ignore file that counts, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The maximum number of patterns of one directory and those above it together:
+/// The maximum number of patterns of all directories of a workspace together:
 /// each of them is compiled.
-pub(crate) const MOST_PATTERNS: usize = 20_000;
+pub(crate) const MOST_PATTERNS: usize = 10_000;
 
 /// Which entries a search examines.
 pub(super) struct Ignored {
     files: Files,
     globs: Override,
     types: Types,
+    /// Whether hidden entries are examined, too.
+    hidden: bool,
     /// The user's own ignore file, which applies to every repository.
     everywhere: Gitignore,
     /// The directories from the outermost to the current one. A walk finishes
     /// one directory before it enters the next.
     directories: Mutex<Vec<Directory>>,
+    /// How many patterns may still be compiled.
+    left: AtomicUsize,
 }
 
 /// The ignore files of one directory.
@@ -55,27 +59,49 @@ struct Directory {
     /// Whether it is a repository's top: git's ignore files above it do not
     /// count.
     is_top: bool,
-    patterns: usize,
+}
+
+/// Returns a walk over what is in a directory and no ignore file leaves out.
+/// Those count that are in it, or above it up to `root`, or are the user's own.
+/// `hidden`: entries count, too, whose names begin with a dot.
+pub(crate) fn unignored(below: &Path, root: &Path, hidden: bool, trust: Trust) -> WalkBuilder {
+    let ignored = Ignored {
+        hidden,
+        ..Ignored::new(root, Override::empty(), Types::empty(), trust)
+    };
+    ignored.walk(below)
 }
 
 impl Ignored {
+    /// Returns a walk over the entries in a directory that must be examined.
+    pub(super) fn walk(self, below: &Path) -> WalkBuilder {
+        let mut walk = WalkBuilder::new(below);
+        walk.standard_filters(false)
+            .follow_links(false)
+            .filter_entry(move |entry| self.keeps(entry));
+        walk
+    }
+
     /// Returns the rules for a workspace.
     pub(super) fn new(root: &Path, globs: Override, types: Types, trust: Trust) -> Self {
         let files = Files {
             root: root.to_owned(),
             trust,
         };
+        let mut left = MOST_PATTERNS;
         Self {
             globs,
             types,
+            hidden: false,
             everywhere: GitignoreBuilder::new(root).build_global().0,
-            directories: Mutex::new(around(&files)),
+            directories: Mutex::new(around(&files, &mut left)),
+            left: AtomicUsize::new(left),
             files,
         }
     }
 
     /// Returns whether an entry of the walk must be examined.
-    pub(super) fn keeps(&self, entry: &DirEntry) -> bool {
+    fn keeps(&self, entry: &DirEntry) -> bool {
         let path = entry.path();
         if entry.file_name() == GIT {
             return false;
@@ -91,7 +117,7 @@ impl Ignored {
             return false;
         }
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        ignored.is_whitelist() || typed.is_whitelist() || !hidden
+        ignored.is_whitelist() || typed.is_whitelist() || !hidden || self.hidden
     }
 
     fn ignored(&self, path: &Path, is_directory: bool) -> Match<()> {
@@ -141,15 +167,17 @@ impl Ignored {
         let mut path = from;
         for name in rest {
             path.push(name);
-            let left = left(directories);
-            directories.push(Directory::read(&path, left, &self.files));
+            // Only who has locked the directories changes it.
+            let mut left = self.left.load(Relaxed);
+            directories.push(Directory::read(&path, &mut left, &self.files));
+            self.left.store(left, Relaxed);
         }
     }
 }
 
 /// Returns the workspace's directory, preceded by those above it up to the top
 /// of its repository. Without a repository nothing above the workspace counts.
-fn around(files: &Files) -> Vec<Directory> {
+fn around(files: &Files, left: &mut usize) -> Vec<Directory> {
     let root = files.root.as_path();
     let is_top = |path: &&Path| path.join(GIT).symlink_metadata().is_ok();
     let top = root.ancestors().find(is_top).unwrap_or(root);
@@ -158,26 +186,19 @@ fn around(files: &Files) -> Vec<Directory> {
     above.reverse();
     let mut directories = Vec::new();
     for path in above.into_iter().chain([root]) {
-        let left = left(&directories);
         directories.push(Directory::read(path, left, files));
     }
     directories
 }
 
-fn left(directories: &[Directory]) -> usize {
-    let used: usize = directories.iter().map(|directory| directory.patterns).sum();
-    MOST_PATTERNS.saturating_sub(used)
-}
-
 impl Directory {
-    fn read(path: &Path, mut left: usize, files: &Files) -> Self {
-        let before = left;
+    fn read(path: &Path, left: &mut usize, files: &Files) -> Self {
         let mut rules = |name: &str| {
             let file = path.join(name);
             files
                 .text(&file)
                 .and_then(|text| match text {
-                    Some(text) => compile(path, &file, &text, &mut left),
+                    Some(text) => compile(path, &file, &text, left),
                     None => Ok(Gitignore::empty()),
                 })
                 .unwrap_or_else(|error| {
@@ -197,7 +218,6 @@ impl Directory {
             git,
             exclude,
             is_top,
-            patterns: before - left,
         }
     }
 }
@@ -217,14 +237,13 @@ pub(crate) fn compile(
     let lines = text
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let mut count = 0;
+    let count = lines.clone().count();
+    if count > *left {
+        return Err(io::Error::other(format!(
+            "more than {MOST_PATTERNS} patterns, with those of other directories"
+        )));
+    }
     for line in lines {
-        count += 1;
-        if count > *left {
-            return Err(io::Error::other(format!(
-                "more than {MOST_PATTERNS} patterns, with those above"
-            )));
-        }
         // A line that is no pattern has no effect, as for git.
         if patterns::check(line).is_ok() {
             let _no_pattern = rules.add_line(Some(file.to_owned()), line);
@@ -287,13 +306,8 @@ fn file(opened: Opened) -> io::Result<Option<File>> {
 
 /// Opens a file above the workspace, where no link is followed.
 fn itself(path: &Path) -> io::Result<Option<File>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = patient()
-        .custom_flags(flags.bits().cast_signed())
-        .read(true)
-        .open(path);
-    match opened {
-        Ok(file) => Ok(Some(file)),
+    match regular(path) {
+        Ok((file, _)) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -423,6 +423,24 @@ fn sec7_a_pattern_has_bounds() {
     assert_eq!(tree.refused(&asked).0, ErrorCode::InvalidParams);
 }
 
+/// SEC-7: any number of directories may have ignore files.
+#[test]
+fn sec7_patterns_are_limited_in_all_directories_together() {
+    let rules: String = (0..4_500).map(|n| format!("{n}\n")).collect();
+    let rules = rules + "hidden\n";
+    let names: Vec<[String; 2]> = (0..4)
+        .map(|n| [format!("d{n}/.gitignore"), format!("d{n}/hidden")])
+        .collect();
+    let files = names
+        .iter()
+        .flat_map(|[ignore, hidden]| [(ignore.as_str(), rules.as_str()), (hidden.as_str(), "hit")]);
+    let tree = Tree::new(&files.collect::<Vec<_>>());
+    assert_eq!(
+        tree.hits(&ask("hit")),
+        ["d2/hidden:1:1:hit", "d3/hidden:1:1:hit"]
+    );
+}
+
 /// SEC-6 for ignore files. The test needs root, to create files of another
 /// user.
 #[test]
