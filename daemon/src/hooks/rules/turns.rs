@@ -239,7 +239,7 @@ mod tests {
     fn paths_after_an_at_that_begins_a_word() {
         assert_eq!(
             mentioned("look at @src/a.rs, (@b.md) and @\"my file.txt\" or @c.rs#L1-5."),
-            ["src/a.rs", "b.md", "my file.txt", "c.rs"]
+            ["src/a.rs", "b.md", "my file.txt", "c.rs#L1-5"]
         );
         assert_eq!(
             mentioned("mail me@example.org @ @. x@y"),
