@@ -24,7 +24,7 @@ const MOST: u64 = 300 << 10;
 /// How long an answer may take that asks git. A client waits that long.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How long another client may wait for an answer that asks nobody.
+/// How long another client may wait for an answer that asks no process.
 const BESIDE: Duration = Duration::from_secs(2);
 
 fn variable(name: &str) -> Option<u64> {
