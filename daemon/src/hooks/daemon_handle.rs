@@ -92,6 +92,13 @@ impl DaemonHandle {
         Some(file)
     }
 
+    /// Notes that a session has read or written a file: its next change is told.
+    pub(super) fn uses(&self, session: &SessionId, path: &ClientPath) {
+        if let Ok(path) = path.normalise(&self.cx.root_bytes()) {
+            self.memory.notices().uses(session, &path);
+        }
+    }
+
     /// Returns a handle for what has already happened: its requests take effect
     /// however late, even if no client waits for the answer any more.
     pub(super) fn at_leisure(&self) -> Self {

@@ -3,7 +3,7 @@
 //! are stored as facts as well.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use touchmark_engine::State;
@@ -16,6 +16,7 @@ use super::happened::{Change, Happened, What};
 use super::identity::Calls;
 use super::last_events::LastEvents;
 use super::named::Named;
+use super::notices::Notices;
 use super::running::Commands;
 use super::scopes::Scopes;
 use super::undone::Undone;
@@ -110,6 +111,7 @@ pub(crate) struct Memory {
     commands: Mutex<Commands>,
     scopes: Mutex<Scopes>,
     undone: Mutex<Undone>,
+    notices: Mutex<Notices>,
     /// The sessions that are between a prompt and the end of its turn.
     turns: Mutex<BTreeSet<SessionId>>,
     /// Locked while stored events are replayed, so that two hooks never replay
@@ -211,6 +213,11 @@ impl Memory {
             Some((key.1.clone(), Arc::clone(&marked.change)))
         })
         .collect()
+    }
+
+    /// Returns what sessions were told in their turns.
+    pub(super) fn notices(&self) -> MutexGuard<'_, Notices> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that another call on the file was announced, with further contents

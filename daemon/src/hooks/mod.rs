@@ -24,6 +24,7 @@ mod last_events;
 mod memory;
 mod named;
 mod notice;
+mod notices;
 mod odd;
 mod patch;
 mod rules;

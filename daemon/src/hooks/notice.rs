@@ -288,7 +288,14 @@ pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
 
 /// Returns what others did to files that the session has read; `None` if there
 /// is nothing to report.
-pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String> {
+/// `room` is the maximum length of the rows, in bytes.
+pub(super) fn changes(
+    list: &[Change],
+    more: bool,
+    reset: bool,
+    room: usize,
+    session: &SessionId,
+) -> Option<String> {
     let mut text = String::new();
     if reset {
         text.push_str(
@@ -297,7 +304,7 @@ pub(super) fn changes(list: &[Change], more: bool, reset: bool) -> Option<String
     }
     if !list.is_empty() {
         text.push_str("Changed since this session last saw them: ");
-        text.push_str(&listed(list, more, false));
+        text.push_str(&listed(list, more, Some((room, session))));
     }
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
@@ -309,33 +316,58 @@ pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
     (!list.is_empty()).then(|| {
         format!(
             "Changed while this command ran, by the command or by another author: {}",
-            listed(list, more, true)
+            listed(list, more, None).trim_end()
         )
     })
 }
 
-/// Lists changes. With `own`, they are those during the session's own command.
-fn listed(list: &[Change], more: bool, own: bool) -> String {
+/// Lists changes. Those during the session's own command are not limited by a
+/// turn's room.
+fn listed(list: &[Change], more: bool, limit: Option<(usize, &SessionId)>) -> String {
     // A row that does not fit is left out as a whole: a cut name would lack its
     // closing quote.
-    let mut room = NOTICE;
-    let rows = list.iter().take(FILES).map(|change| row(change, own));
-    let rows = rows.take_while(|row| {
-        let fits = row.len() <= room;
+    let mut room = limit.map_or(NOTICE, |(room, _)| room);
+    let own = limit.is_none();
+    let rows = list.iter().take(FILES);
+    let rows = rows.map(|change| (change.lost.is_some(), row(change, own)));
+    // A loss is always told.
+    let rows = rows.filter(|(is_lost, row)| {
+        let fits = row.len() <= room || (*is_lost && limit.is_some());
         room = room.saturating_sub(row.len());
         fits
     });
-    let rows: Vec<String> = rows.collect();
+    let rows: Vec<String> = rows.map(|(_, row)| row).collect();
     let mut text = rows.join("; ");
-    text.push('.');
+    if !rows.is_empty() {
+        text.push_str(". ");
+    }
     match list.len().saturating_sub(rows.len()) {
-        0 if more => text.push_str(" More files have changed."),
+        0 if more => text.push_str("More files have changed."),
         0 => {}
         rest => {
-            let _ = write!(text, " {rest} more files have changed.");
+            let (files, have, them) = match rest {
+                1 => ("file", "has", "it"),
+                _ => ("files", "have", "them"),
+            };
+            let _ = write!(text, "{rest} more {files} {have} changed.");
+            if let Some((_, session)) = limit {
+                let command = modified_command(session);
+                let _ = write!(text, " `{command}` lists {them}.");
+            }
         }
     }
     text
+}
+
+/// Returns the command that lists what a session was not told. An id that a
+/// shell could read otherwise is left out (SEC-4).
+fn modified_command(session: &SessionId) -> String {
+    let id = session.as_str();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    match id.chars().all(is_plain) && !id.starts_with('-') {
+        true => format!("touchmark modified --session {id}"),
+        false => "touchmark modified".to_owned(),
+    }
 }
 
 /// Returns how a lost version can be restored; empty if it was never read.
@@ -379,6 +411,9 @@ fn row(change: &Change, own: bool) -> String {
     let what = match change.kind {
         VersionKind::Deleted => "deleted".to_owned(),
         VersionKind::Created => "created".to_owned(),
+        VersionKind::Modified if change.versions > 2 => {
+            format!("modified {} times", change.versions)
+        }
         VersionKind::Modified => "modified".to_owned(),
         VersionKind::Renamed => change.from.as_ref().map_or("renamed".to_owned(), |from| {
             format!("renamed from {}", path(from))
@@ -499,12 +534,16 @@ mod tests {
         long.from = Some(change.path.clone());
         long.kind = VersionKind::Renamed;
         long.changed_by = vec![Author::agent(SessionId::new(&"a".repeat(99)).unwrap()); 4];
-        let text = changes(&vec![long; 1_000], false, true).unwrap();
-        assert!(text.len() <= 6_000, "{}", text.len());
+        let session = SessionId::new("s").unwrap();
+        let text = changes(&vec![long; 1_000], false, true, 2_000, &session).unwrap();
+        assert!(text.len() <= 2_300, "{}", text.len());
         assert!(text.matches('"').count().is_multiple_of(2), "{text}");
-        let text = changes(&vec![change; 1_000], false, true).unwrap();
-        assert!(text.ends_with("980 more files have changed."), "{text}");
-        assert_eq!(changes(&[], false, false), None);
+        let text = changes(&vec![change; 1_000], false, true, 2_000, &session).unwrap();
+        assert!(
+            text.ends_with("more files have changed. `touchmark modified --session s` lists them."),
+            "{text}"
+        );
+        assert_eq!(changes(&[], false, false, 0, &session), None);
     }
 
     #[test]

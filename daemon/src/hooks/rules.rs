@@ -21,7 +21,7 @@ use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::files::FileMention;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, Warning};
-use touchmark_proto::{ClientPath, Error, Hash, Request, SessionId};
+use touchmark_proto::{Change, ClientPath, Error, Hash, Request, SessionId, State};
 
 use super::daemon_handle::DaemonHandle;
 use super::happened::{Happened, Tool, Verdict, What};
@@ -137,8 +137,10 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     {
         turns::used(daemon, &session, model).await;
     }
+    let mut held = Vec::new();
     match what {
         What::Prompt { .. } | What::ChildStart => {
+            held = daemon.memory.notices().begin(&session);
             daemon.memory.turn(&daemon.cx.inside, &session, true)
         }
         What::Stop { .. } | What::Interrupted | What::End | What::ChildEnd => {
@@ -152,7 +154,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             if !kept {
                 compacted(daemon, &session).await;
             }
-            tell(daemon, &session, warning, can_tell).await
+            tell(daemon, &session, warning, can_tell, held).await
         }
         What::Prompt { id, text } => {
             abort_left(daemon, &session, &standing).await;
@@ -160,16 +162,16 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             turns::checkpoint(daemon, &session, &standing, id, &text).await;
             turns::mentions(daemon, &session, cwd, &text).await;
             worktrees::turn(daemon, &session).await;
-            tell(daemon, &session, warning, can_tell).await
+            tell(daemon, &session, warning, can_tell, held).await
         }
-        What::ChildStart => tell(daemon, &session, warning, can_tell).await,
+        What::ChildStart => tell(daemon, &session, warning, can_tell, held).await,
         What::BatchEnd => {
             // Each tool that ran has reported its own end before this event.
             // Edits and windows that are still open belong to tools that were
             // declined.
             never_ran(daemon, &session, &standing, |_| true).await;
             formatted::find(daemon, &session, false).await;
-            tell(daemon, &session, warning, can_tell).await
+            tell(daemon, &session, warning, can_tell, held).await
         }
         What::Before { call, tool } => match tool {
             Tool::Read(reading) => {
@@ -215,7 +217,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 Tool::Other => {}
             }
             if can_tell && (batch_end || !home) {
-                take(daemon, &session, &mut told).await;
+                take(daemon, &session, &mut told, held).await;
             }
             match told.texts.is_empty() {
                 true => verdict.into(),
@@ -316,6 +318,7 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     }
     if cursor != "-" {
         daemon.memory.undone(|undone| undone.told(&session));
+        daemon.memory.notices().arrive(&session);
         let ack = ModifiedAck {
             session: session.clone(),
             cursor: cursor.to_owned(),
@@ -334,6 +337,7 @@ async fn tell(
     session: &SessionId,
     warning: Option<Warning>,
     can_tell: bool,
+    held: Vec<Change>,
 ) -> Outcome {
     if !can_tell {
         return Outcome::default();
@@ -343,7 +347,7 @@ async fn tell(
         told.texts.push(notice::warning(&warning));
         told.warned = true;
     }
-    take(daemon, session, &mut told).await;
+    take(daemon, session, &mut told, held).await;
     told.outcome(session)
 }
 
@@ -352,11 +356,11 @@ async fn tell(
 async fn changed(
     daemon: &DaemonHandle,
     session: &SessionId,
-    path: Option<ClientPath>,
+    paths: Option<Vec<ClientPath>>,
 ) -> Option<ModifiedTaken> {
     let take = ModifiedTake {
         ack: Ack::Explicit,
-        paths: path.map(|path| vec![path]),
+        paths,
         limit: u32::try_from(notice::FILES).ok(),
         ..ModifiedTake::new(session.clone())
     };
@@ -371,7 +375,7 @@ async fn changed(
 /// Returns the acknowledgement of a denial that reports what others did to this
 /// file, so that no notice reports it a second time.
 async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> Option<String> {
-    let taken = changed(daemon, session, Some(path)).await?;
+    let taken = changed(daemon, session, Some(vec![path])).await?;
     let told = Told {
         cursor: (!taken.changes.is_empty() && taken.reset != Some(true)).then_some(taken.cursor),
         ..Told::default()
@@ -379,14 +383,39 @@ async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> O
     told.ack(session)
 }
 
-/// Adds one notice of all changes by others.
-async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told) {
+/// Adds one notice of the changes by others, of each file once in a turn.
+async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told, held: Vec<Change>) {
     taken_back::find_put_back(daemon, session).await;
-    let Some(taken) = changed(daemon, session, None).await else {
+    let Some(mut taken) = changed(daemon, session, None).await else {
         return;
     };
+    let is_reset = taken.reset == Some(true);
+    let is_news = |change: &Change| daemon.memory.notices().is_news(session, change);
+    let news = taken.changes.iter().filter(|change| is_news(change));
+    let news: Vec<ClientPath> = news.map(|change| ClientPath::from(&change.path)).collect();
+    if !is_reset && news.len() < taken.changes.len() {
+        if news.is_empty() {
+            return;
+        }
+        // What is acknowledged is what was told.
+        let Some(only) = changed(daemon, session, Some(news)).await else {
+            return;
+        };
+        taken = only;
+    }
+    for change in held {
+        let listed = taken.changes.iter().any(|one| one.path == change.path);
+        let place = ClientPath::from(&change.path);
+        let state = daemon.status(session, &place).await.map(|file| file.state);
+        if !listed && matches!(state, Some(State::Stale | State::Deleted)) {
+            taken.changes.push(change);
+        }
+    }
     let more = taken.more == Some(true);
-    if let Some(text) = notice::changes(&taken.changes, more, taken.reset == Some(true)) {
+    let room = daemon.memory.notices().room(session);
+    if let Some(text) = notice::changes(&taken.changes, more, is_reset, room, session) {
+        let changes = &taken.changes;
+        daemon.memory.notices().send(session, changes, text.len());
         told.texts.push(text);
         told.cursor = Some(taken.cursor);
     }
@@ -428,7 +457,11 @@ async fn before_command(
 async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
     running::came_back(daemon, session, call).await;
     let end = CommandEnd::new().session(session.clone()).call_id(call);
-    let ended = daemon.ask(end).await.ok()?;
+    let mut ended = daemon.ask(end).await.ok()?;
+    daemon
+        .memory
+        .notices()
+        .of_command(session, &mut ended.changes);
     if let Some(row) = &ended.command {
         worktrees::command(daemon, session, row);
     }

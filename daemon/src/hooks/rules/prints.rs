@@ -192,6 +192,7 @@ pub(super) async fn record(
     file: &Before,
     ranges: Vec<LineRange>,
 ) {
+    daemon.uses(session, &file.path);
     for range in ranges.into_iter().take(RANGES) {
         let read = FileRead {
             range: Some(range).filter(|range| range.start > 1 || range.end < file.lines),

@@ -66,6 +66,7 @@ pub(super) async fn after(
         return None;
     };
     daemon.memory.shown(session, &before.path);
+    daemon.uses(session, &before.path);
     let range = range(reading, output, before.lines)?;
     let read = FileRead {
         range: Some(range).filter(|range| range.start > 1 || range.end < before.lines),

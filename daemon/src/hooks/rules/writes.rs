@@ -306,6 +306,7 @@ pub(super) async fn commit(
     }
     let mut committed = Vec::new();
     for marked in marked {
+        daemon.uses(session, &marked.path);
         let written = written::find(daemon, session, &marked, began_unknown).await;
         if let Some(written) = written {
             let path = marked.path.clone();
