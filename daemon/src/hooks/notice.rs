@@ -1,6 +1,7 @@
 //! Sentences for models. They state facts and give no opinion. Names can come
 //! from anywhere, so they are quoted, and cut if they are long (SEC-4).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::destroys::Shown;
@@ -10,6 +11,9 @@ use touchmark_proto::{
     Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, LineCounts, LineRange,
     Millis, RelPath, SessionId, Version, VersionKind,
 };
+
+/// How the reader's own command is named next to other authors.
+const THIS_COMMAND: &str = "by this command";
 
 /// The maximum number of files in one notice.
 pub(super) const FILES: usize = 20;
@@ -43,6 +47,9 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
                 name(session, author.label.as_deref())
             )
         }
+        (AuthorKind::Agent, None) if author.label.as_deref() == Some(THIS_COMMAND) => {
+            THIS_COMMAND.into()
+        }
         (AuthorKind::Agent, None) => {
             "while your command ran, by the command or by another author".into()
         }
@@ -59,6 +66,34 @@ pub(super) fn without_own(authors: &mut [Author], own: &SessionId) {
     for author in authors.iter_mut().filter(|author| author.is(own)) {
         (author.session, author.label) = (None, None);
     }
+}
+
+/// Removes the reader's own session from the authors of a change during its
+/// command, unless it is the only one. With others, it is "this command".
+pub(super) fn by_this_command(change: &mut Change, own: &SessionId) {
+    if change.changed_by.len() > 1 {
+        for author in change.changed_by.iter_mut().filter(|author| author.is(own)) {
+            (author.session, author.label) = (None, Some(THIS_COMMAND.into()));
+        }
+    }
+}
+
+/// Removes the copies that editors make of a file before they save it: a name
+/// that a file was renamed to while the file's own name was written again.
+pub(super) fn without_backups(changes: &mut Vec<Change>) {
+    let saved: BTreeSet<RelPath> = changes
+        .iter()
+        .filter(|change| matches!(change.kind, VersionKind::Modified | VersionKind::Created))
+        .map(|change| change.path.clone())
+        .collect();
+    changes.retain(|change| {
+        let is_copy = change.kind == VersionKind::Renamed && change.lost.is_none();
+        !(is_copy
+            && change
+                .from
+                .as_ref()
+                .is_some_and(|from| saved.contains(from)))
+    });
 }
 
 /// Returns a session's label, or its id if it has none.

@@ -390,6 +390,7 @@ async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told, held:
         return;
     };
     let is_reset = taken.reset == Some(true);
+    notice::without_backups(&mut taken.changes);
     let is_news = |change: &Change| daemon.memory.notices().is_news(session, change);
     let news = taken.changes.iter().filter(|change| is_news(change));
     let news: Vec<ClientPath> = news.map(|change| ClientPath::from(&change.path)).collect();
@@ -458,6 +459,9 @@ async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> 
     running::came_back(daemon, session, call).await;
     let end = CommandEnd::new().session(session.clone()).call_id(call);
     let mut ended = daemon.ask(end).await.ok()?;
+    for change in &mut ended.changes {
+        notice::by_this_command(change, session);
+    }
     daemon
         .memory
         .notices()
