@@ -304,3 +304,58 @@ fn hook4_an_edit_that_quotes_what_has_changed_goes_through() {
         assert!(reason.contains("adapt your edit"), "{reason}");
     });
 }
+
+#[test]
+fn hook4_a_file_that_others_removed_is_not_created_again_unasked() {
+    each(|world, talk| {
+        talk.read("a.txt").nothing();
+        fs::rename(world.path("a.txt"), world.path("b.txt")).unwrap();
+        world.client().ok("sync", json!({}));
+        let reason = write(talk, "a.txt", "new\n").denied();
+        assert!(
+            reason.contains("was moved to \"b.txt\" outside any agent"),
+            "{reason}"
+        );
+        let again = write(talk, "a.txt", "new\n");
+        assert!(!matches!(again, Heard::Denied(_)), "{again:?}");
+        // A session that was told of the removal is asked, too.
+        fs::remove_file(world.path("a.txt")).unwrap();
+        talk.read("b.txt");
+        fs::remove_file(world.path("b.txt")).unwrap();
+        let _told_where_the_agent_takes_text = talk.prompt("next", "go on");
+        let reason = write(talk, "b.txt", "new\n").denied();
+        assert!(reason.contains("was deleted outside any agent"), "{reason}");
+    });
+    // What the session's own command removed is its own.
+    each(|world, talk| {
+        talk.read("a.txt").nothing();
+        let _own = talk.shell("rm a.txt");
+        assert!(!world.path("a.txt").exists());
+        let heard = write(talk, "a.txt", "new\n");
+        assert!(!matches!(heard, Heard::Denied(_)), "{heard:?}");
+    });
+}
+
+#[test]
+fn hook5_a_file_that_keeps_changing_is_told_once_in_a_turn() {
+    each(|world, talk| {
+        talk.prompt("first", "x").nothing();
+        talk.read("a.txt").nothing();
+        let mut told = 0;
+        for n in 0..8 {
+            user::replace(
+                &world.path("a.txt"),
+                &ten().replace("line 9", &format!("{n} mine")),
+            );
+            let heard = talk.shell("true");
+            told += usize::from(format!("{heard:?}").contains("a.txt"));
+        }
+        assert!(told <= 1, "{told} times");
+        let next = format!("{:?}", talk.prompt("next", "go on"));
+        // Not every agent takes a text with a prompt.
+        assert!(
+            talk.voice.batch_end().is_none() || next.contains("times"),
+            "{next}"
+        );
+    });
+}

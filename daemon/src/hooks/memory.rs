@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use touchmark_engine::State;
 use touchmark_engine::session_memory::Note;
-use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
+use touchmark_proto::{ClientPath, Hash, LineRange, RelPath, SessionId};
 
 use super::agents::Agents;
 use super::edits::Candidate;
@@ -133,6 +133,8 @@ struct Remembered {
     unsaved: VecDeque<(SessionId, ClientPath)>,
     /// The contents of which a session was told that it has not seen all lines.
     unseen: VecDeque<(SessionId, Hash)>,
+    /// The files of whose removal a session was warned.
+    removed: VecDeque<(SessionId, RelPath)>,
     /// The size of all noted contents, in bytes.
     texts: usize,
 }
@@ -156,6 +158,18 @@ impl Memory {
         drop((turns, kept));
         memory
     }
+}
+
+/// Adds something to a bounded list. Returns whether it was not there.
+fn is_first<T: PartialEq>(known: &mut VecDeque<T>, new: T) -> bool {
+    if known.contains(&new) {
+        return false;
+    }
+    known.push_back(new);
+    if known.len() > CALLS {
+        known.pop_front();
+    }
+    true
 }
 
 impl Remembered {
@@ -410,31 +424,19 @@ impl Memory {
     /// Notes that a tool is about to write to a file with unsaved changes.
     /// Returns whether its session was not warned of them before.
     pub(super) fn warns_of_unsaved(&self, session: &SessionId, path: &ClientPath) -> bool {
-        let mut kept = self.kept();
-        let key = (session.clone(), path.clone());
-        if kept.unsaved.contains(&key) {
-            return false;
-        }
-        kept.unsaved.push_back(key);
-        if kept.unsaved.len() > CALLS {
-            kept.unsaved.pop_front();
-        }
-        true
+        is_first(&mut self.kept().unsaved, (session.clone(), path.clone()))
     }
 
     /// Notes that a tool is about to remove lines of a content that its session
     /// has not seen. Returns whether the session was not told before.
     pub(super) fn warns_of_unseen(&self, session: &SessionId, content: Hash) -> bool {
-        let mut kept = self.kept();
-        let key = (session.clone(), content);
-        if kept.unseen.contains(&key) {
-            return false;
-        }
-        kept.unseen.push_back(key);
-        if kept.unseen.len() > CALLS {
-            kept.unseen.pop_front();
-        }
-        true
+        is_first(&mut self.kept().unseen, (session.clone(), content))
+    }
+
+    /// Notes that a tool is about to create a file again that others removed.
+    /// Returns whether its session was not warned before.
+    pub(super) fn warns_of_removal(&self, session: &SessionId, path: &RelPath) -> bool {
+        is_first(&mut self.kept().removed, (session.clone(), path.clone()))
     }
 
     /// Notes that a file has no unsaved changes any more.

@@ -2,6 +2,7 @@
 
 mod formatted;
 mod gate;
+mod gone;
 mod late;
 mod prints;
 mod reads;

@@ -365,14 +365,7 @@ impl View<'_> {
         if !knowledge.any() || !was_there || !is_news {
             return None;
         }
-        let moved = self.state.paths.iter().find(|(_, other)| {
-            let newest = other.versions.last();
-            newest.is_some_and(|kept| kept.from() == Some(path) && kept.hash.is_some())
-        });
-        Some(Some(moved.map_or_else(
-            || "was deleted".to_owned(),
-            |(to, _)| format!("was moved to {}", show(to)),
-        )))
+        Some(Some(self.state.where_it_went(path)))
     }
 
     fn stale_data(&self, plan: &Plan, path: &RelPath, hash: Option<Hash>) -> ErrorData {

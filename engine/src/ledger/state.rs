@@ -30,6 +30,7 @@ use crate::ledger::record::{CommandFact, EditFact, Held};
 use crate::ledger::session_memory::SessionMemory;
 use crate::ledger::wire_names::edit_name;
 use crate::small_set::{Seldom, SmallSet};
+use crate::text::shown::show;
 
 /// The number of ended edits that are remembered, so that a late commit can
 /// still name them (ATTR-14).
@@ -240,6 +241,19 @@ pub struct SaveReport {
 }
 
 impl State {
+    /// Returns what happened to a file that does not exist any more: that it was
+    /// deleted, or moved, and its new name, quoted.
+    pub fn where_it_went(&self, path: &RelPath) -> String {
+        let moved = self.paths.iter().find(|(_, other)| {
+            let newest = other.versions.last();
+            newest.is_some_and(|kept| kept.from() == Some(path) && kept.hash.is_some())
+        });
+        moved.map_or_else(
+            || "was deleted".to_owned(),
+            |(to, _)| format!("was moved to {}", show(to)),
+        )
+    }
+
     /// Returns an empty state.
     pub fn new(epoch: u64, after_loss: bool) -> Self {
         Self {

@@ -14,7 +14,7 @@ use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
 use super::super::{edits, notice};
 use super::gate::{self, Weighed};
-use super::{Outcome, remember, unsaved, unseen, worktrees, written};
+use super::{Outcome, gone, remember, unsaved, unseen, worktrees, written};
 use crate::config::Gate;
 
 /// The maximum length of a tool's name that is stored, in bytes.
@@ -112,6 +112,9 @@ pub(super) async fn begin(
     .tool(super::cut(tool, TOOL));
     let destructive = daemon.settings.gate == Gate::Destructive;
     if destructive && let Some(denied) = gate::replaces_unread(daemon, session, cwd, files).await {
+        return denied;
+    }
+    if destructive && let Some(denied) = gone::created_again(daemon, session, cwd, files).await {
         return denied;
     }
     let mut begun = daemon.ask(begin.clone()).await;
