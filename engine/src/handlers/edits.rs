@@ -290,14 +290,10 @@ impl View<'_> {
             let now = self.current(path, pending.reads.found.get(path));
             let Some(hash) = now.held.hash else {
                 // A file that does not exist needs no read.
-                let removed = match now.trouble {
-                    None => self.removed_by_others(&plan.session, path),
-                    Some(_) => Some(None),
-                };
-                if let Some(cause) = removed {
-                    let data = self.stale_data(plan, path, None);
-                    stale.push(ErrorData { cause, ..data });
+                if now.trouble.is_none() {
+                    continue;
                 }
+                stale.push(self.stale_data(plan, path, None));
                 continue;
             };
             let knowledge = self.state.knowledge(&plan.session, path);
@@ -331,41 +327,16 @@ impl View<'_> {
             format!("{path} has not been read by this session")
         } else {
             format!(
-                "{path} {} since this session read it, {}",
-                first.cause.as_deref().unwrap_or("has changed"),
+                "{path} has changed since this session read it, {}",
                 show_authors(first.changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
             )
         };
         if files.len() == 1 {
             files.clear();
         }
-        let is_gone = first.cause.is_some();
         let mut error = Error::new(code, message).with(first);
-        if is_gone {
-            error = error.hint("take the change with `modified/take`, then repeat the request");
-        }
         error.files = files;
         Err(error)
-    }
-
-    /// Returns what others did to a file that the session has seen and that does
-    /// not exist any more, if the session was not told: the write would create
-    /// it again without a word. `None` if there is no such thing.
-    pub(crate) fn removed_by_others(
-        &self,
-        session: &SessionId,
-        path: &RelPath,
-    ) -> Option<Option<String>> {
-        let knowledge = self.state.knowledge(session, path)?;
-        let latest = self.state.paths.get(path)?.latest()?;
-        let was_there = knowledge.last().is_none_or(|last| last.hash.is_some());
-        let is_news = latest.hash.is_none()
-            && latest.n > knowledge.told.max(knowledge.at)
-            && latest.session() != Some(session);
-        if !knowledge.any() || !was_there || !is_news {
-            return None;
-        }
-        Some(Some(self.state.where_it_went(path)))
     }
 
     fn stale_data(&self, plan: &Plan, path: &RelPath, hash: Option<Hash>) -> ErrorData {

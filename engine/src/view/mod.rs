@@ -150,11 +150,8 @@ impl View<'_> {
             .filter(|knowledge| !knowledge.uncertain)
             .and_then(|knowledge| knowledge.of(now.held.hash));
         let certain = now.trouble.is_none();
-        let may_edit = certain
-            && match now.held.hash {
-                None => self.removed_by_others(session, path).is_none(),
-                Some(_) => seen_now.is_some() || state == State::Unknown,
-            };
+        let may_edit =
+            certain && (now.held.hash.is_none() || seen_now.is_some() || state == State::Unknown);
         let stale = matches!(state, State::Stale | State::Deleted);
         let folded = match (stale, knowledge, self.state.paths.get(path)) {
             (true, Some(knowledge), Some(known)) => Some(self.fold(session, knowledge, known)),
