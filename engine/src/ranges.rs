@@ -3,6 +3,8 @@
 use smallvec::{SmallVec, smallvec};
 use touchmark_proto::LineRange;
 
+use crate::text::lines::Hunk;
+
 /// A set of lines, as sorted, disjoint, non-adjacent ranges. A whole file,
 /// however many lines it has, is `1..=u32::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +58,22 @@ impl RangeSet {
             _ => u32::try_from(i64::from(line) + by).unwrap_or(1).max(1),
         };
         Self(self.0.iter().map(|&(s, e)| (shift(s), shift(e))).collect())
+    }
+
+    /// Returns the lines of an older text that a newer one still has, counted in
+    /// the newer one. The hunks are the differences of the two, in order.
+    #[must_use]
+    pub fn carried(&self, hunks: &[Hunk]) -> Self {
+        let mut kept = Self::default();
+        let (mut next, mut shift) = (1_u32, 0_i64);
+        for hunk in hunks {
+            let until = self.between(next, hunk.old_start.saturating_sub(1));
+            kept.add(&until.shifted(shift));
+            next = hunk.old_start.saturating_add(hunk.old_lines);
+            shift = i64::from(hunk.new_start) + i64::from(hunk.new_lines) - i64::from(next);
+        }
+        kept.add(&self.between(next, u32::MAX).shifted(shift));
+        kept
     }
 
     /// Returns the lines after the first `most` ranges.

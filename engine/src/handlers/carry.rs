@@ -36,7 +36,7 @@ fn place(hunk: Hunk) -> RangeSet {
 
 /// The result of carrying some lines of an older text over to a newer one.
 /// Lines are counted in the newer one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Carried {
     /// The lines that are still there.
     kept: RangeSet,
@@ -49,13 +49,10 @@ struct Carried {
 /// are none, unless the whole text is on record: then its beginning and end are
 /// known too.
 fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
-    let mut carried = Carried::default();
+    let mut changed = RangeSet::default();
     let all = *believed == RangeSet::whole();
-    let (mut next, mut shift) = (1_u32, 0_i64);
+    let held = |start, end| !believed.between(start, end).is_empty();
     for hunk in &difference.hunks {
-        let until = believed.between(next, hunk.old_start.saturating_sub(1));
-        carried.kept.add(&until.shifted(shift));
-        let held = |start, end| !believed.between(start, end).is_empty();
         let (start, before) = (hunk.old_start, hunk.old_start.saturating_sub(1));
         let at_an_end = before == 0 || start > difference.old_lines;
         let touched = match hunk.old_lines {
@@ -64,14 +61,13 @@ fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
             lines => held(start, start.saturating_add(lines - 1)),
         };
         if touched {
-            carried.changed.add(&place(*hunk));
+            changed.add(&place(*hunk));
         }
-        next = start.saturating_add(hunk.old_lines);
-        shift = i64::from(hunk.new_start) + i64::from(hunk.new_lines) - i64::from(next);
     }
-    let rest = believed.between(next, u32::MAX);
-    carried.kept.add(&rest.shifted(shift));
-    carried
+    Carried {
+        kept: believed.carried(&difference.hunks),
+        changed,
+    }
 }
 
 /// A session's copy that may be carried over to another content.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::text::{form, lines};
-use touchmark_engine::{Fact, Hunk, Refusal};
+use touchmark_engine::{Fact, Refusal};
 use touchmark_proto::{ClientPath, Hash, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
@@ -69,17 +69,16 @@ async fn denial(
             && let Some(content) = form::plain(&content)
         {
             let changed = lines::places(content.as_bytes(), text.as_bytes())?;
-            seen.add(&unchanged(ranges, &changed));
+            seen.add(&ranges.carried(&changed));
         }
     }
     let result = match change {
         Change::Delete => String::new(),
         _ => edits::likeliest(change, &bytes)?,
     };
-    let edit = lines::places(text.as_bytes(), result.as_bytes())?;
-    let goes = edit.iter().filter(|hunk| hunk.old_lines > 0);
-    let removed = goes.fold(RangeSet::default(), |removed, hunk| {
-        removed.with(hunk.old_start, hunk.old_start + (hunk.old_lines - 1))
+    let removed = lines::removed(text.as_bytes(), result.as_bytes())?;
+    let removed = removed.iter().fold(RangeSet::default(), |all, range| {
+        all.with(range.start, range.end)
     });
     let unseen = removed.minus(&seen).ranges(status.line_count);
     let all: Vec<&str> = text.lines().collect();
@@ -123,20 +122,4 @@ async fn copies(
         })
     });
     look.await.flatten()
-}
-
-/// Returns lines of an older text that are unchanged in the newer one, at their
-/// numbers there.
-fn unchanged(ranges: &RangeSet, changed: &[Hunk]) -> RangeSet {
-    let mut moved = RangeSet::default();
-    let (mut from, mut by) = (1, 0);
-    for hunk in changed {
-        if hunk.old_start > from {
-            moved.add(&ranges.between(from, hunk.old_start - 1).shifted(by));
-        }
-        from = hunk.old_start + hunk.old_lines;
-        by = i64::from(hunk.new_start + hunk.new_lines) - i64::from(from);
-    }
-    moved.add(&ranges.between(from, u32::MAX).shifted(by));
-    moved
 }
