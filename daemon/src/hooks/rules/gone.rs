@@ -1,32 +1,24 @@
 //! A write that creates a file again which others removed. Its session is denied
 //! once a file, also if it was told of the removal (HOOK-4).
 
-use std::path::Path;
-
 use touchmark_engine::{Fact, Refusal};
-use touchmark_proto::{AuthorKind, Error, ErrorCode, ErrorData, SessionId, State};
+use touchmark_proto::{AuthorKind, ClientPath, Error, ErrorCode, ErrorData, SessionId, State};
 
 use super::super::daemon_handle::DaemonHandle;
-use super::super::happened::{Change, Verdict, Writing};
+use super::super::happened::Verdict;
 use super::super::notice;
 use super::Outcome;
 
-/// Denies a call that creates a file again which its session has seen and which
-/// others have removed or moved since. `None` if the call may run.
+/// Denies a call that creates one of these files again, if its session has seen
+/// the file and others have removed or moved it since. `None` if the call may
+/// run.
 pub(super) async fn created_again(
     daemon: &DaemonHandle,
     session: &SessionId,
-    cwd: Option<&Path>,
-    files: &[Writing],
+    absent: impl Iterator<Item = &ClientPath>,
 ) -> Option<Outcome> {
-    for Writing { path, change } in files {
-        if *change == Change::Delete {
-            continue;
-        }
-        let Some(place) = daemon.place(cwd, path).await else {
-            continue;
-        };
-        let Some(file) = daemon.status(session, &place).await else {
+    for place in absent {
+        let Some(file) = daemon.status(session, place).await else {
             continue;
         };
         let authors = file.changed_by.unwrap_or_default();
@@ -58,7 +50,7 @@ pub(super) async fn created_again(
             path: Some(path),
             cause: Refusal::Stale,
         }]);
-        let ack = super::said(daemon, session, place).await;
+        let ack = super::said(daemon, session, place.clone()).await;
         return Some(Outcome {
             verdict: Verdict::Deny(notice::refusal(&error, None)?),
             ack,

@@ -114,7 +114,11 @@ pub(super) async fn begin(
     if destructive && let Some(denied) = gate::replaces_unread(daemon, session, cwd, files).await {
         return denied;
     }
-    if destructive && let Some(denied) = gone::created_again(daemon, session, cwd, files).await {
+    // Only a file that was not there to be read can be created again.
+    let absent = plan.iter().filter_map(|(file, _, change)| {
+        (file.base.is_none() && **change != Change::Delete).then_some(&file.path)
+    });
+    if destructive && let Some(denied) = gone::created_again(daemon, session, absent).await {
         return denied;
     }
     let mut begun = daemon.ask(begin.clone()).await;
