@@ -49,17 +49,6 @@ pub(super) fn likeliest(change: &Change, bytes: &[u8]) -> Option<String> {
 /// Returns the possible contents after a change, the most likely one first.
 pub(super) fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
     let decoded = bytes.and_then(Form::decode);
-    let by_text = |results: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
-        let form = decoded.as_ref().map(|(_, form)| *form);
-        let results = results.into_iter().filter_map(|result| {
-            let result = String::from_utf8(result).ok()?;
-            form.map_or_else(
-                || Some(result.clone().into_bytes()),
-                |form| form.encode(&result),
-            )
-        });
-        results.collect()
-    };
     match change {
         Change::Delete | Change::Unknown => Vec::new(),
         Change::Whole(text) => {
@@ -74,9 +63,11 @@ pub(super) fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
             all.into_iter().flatten().collect()
         }
         Change::Patch { hunks, .. } => {
-            let text = decoded.as_ref().map(|(text, _)| &**text);
-            let result = text.and_then(|text| patch::apply(text, hunks));
-            by_text(result.map(String::into_bytes).into_iter().collect())
+            let result = decoded.and_then(|(text, form)| {
+                let result = patch::apply(&text, hunks)?;
+                form.encode(&result)
+            });
+            result.into_iter().collect()
         }
         Change::Replace(replacements) => {
             let mut results = replaced(bytes, replacements);
@@ -85,8 +76,12 @@ pub(super) fn contents(change: &Change, bytes: Option<&[u8]>) -> Vec<Vec<u8>> {
             {
                 // A tool decodes the file, or reads it as UTF-8 and writes
                 // replacement characters.
-                if let Some((text, _)) = &decoded {
-                    results.extend(by_text(replaced(Some(text.as_bytes()), replacements)));
+                if let Some((text, form)) = &decoded {
+                    let decoded = replaced(Some(text.as_bytes()), replacements).into_iter();
+                    results.extend(decoded.filter_map(|result| {
+                        let result = String::from_utf8(result).ok()?;
+                        form.encode(&result)
+                    }));
                 }
                 let lossy = String::from_utf8_lossy(bytes);
                 results.extend(replaced(Some(lossy.as_bytes()), replacements));

@@ -97,20 +97,20 @@ pub(super) async fn mentions(
                 text: &held,
             };
             let ranges = shown::shown(&text, &[file_shown], 1).concat();
-            let (start, end) = (1, ATTACHED_LINES);
-            let ranges = match range {
-                Some(range) if ranges.is_empty() => vec![range],
-                None if ranges.is_empty() && daemon.settings.attaches => {
-                    // All of it, unless it is longer.
-                    hash = Some(file.hash).filter(|_| file.lines <= end);
-                    vec![LineRange { start, end }]
-                }
-                _ => ranges,
+            let is_long = file.lines > ATTACHED_LINES;
+            let beginning = (daemon.settings.attaches && is_long).then_some(LineRange {
+                start: 1,
+                end: ATTACHED_LINES,
+            });
+            let ranges = match ranges.is_empty() {
+                true => range.or(beginning).into_iter().collect(),
+                false => ranges,
             };
-            if !ranges.is_empty() && hash.is_none() {
+            if !ranges.is_empty() {
                 prints::record(daemon, session, &file, ranges).await;
                 continue;
             }
+            hash = Some(file.hash).filter(|_| daemon.settings.attaches);
         }
         let mention = FileMention {
             hash,
