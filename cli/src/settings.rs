@@ -2,8 +2,8 @@
 //! `uninstall`.
 //!
 //! - `agent`: an agent as an argument; `places`: the files of its settings for a
-//!   user and a workspace. Where they are and what is added to them is in the
-//!   agent's row, in the daemon's crate.
+//!   user and a workspace. The agent's row, in the daemon's crate, names these
+//!   files and what is added to them.
 //! - `part`: one thing that is added. `hooks`, `server`: add hooks and MCP
 //!   servers to settings, and remove them. They use `document`, which edits the
 //!   text and leaves every other byte unchanged, and `json`. `made` records

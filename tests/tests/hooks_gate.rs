@@ -7,14 +7,16 @@ use serde_json::json;
 use touchmark_tests::hooks::{Heard, Talk};
 use touchmark_tests::{World, user};
 
-const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
+pub(crate) const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
 
 /// Returns ten lines, `line 1` to `line 10`.
-fn ten() -> String {
+pub(crate) fn ten() -> String {
     (1..=10).map(|n| format!("line {n}\n")).collect()
 }
 
-fn each(test: impl Fn(&World, &mut Talk<'_>)) {
+/// Runs a test with each of these agents, which has started in a workspace with
+/// the file `a.txt`.
+pub(crate) fn each(test: impl Fn(&World, &mut Talk<'_>)) {
     for agent in AGENTS {
         let mut world = World::new();
         world.file("a.txt", ten());

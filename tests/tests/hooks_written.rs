@@ -7,12 +7,7 @@ use serde_json::json;
 use touchmark_tests::hooks::{Heard, Talk};
 use touchmark_tests::{World, user};
 
-const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
-
-/// Returns ten lines, `line 1` to `line 10`.
-fn ten() -> String {
-    (1..=10).map(|n| format!("line {n}\n")).collect()
-}
+use crate::hooks_gate::{AGENTS, each, ten};
 
 /// Returns `author evidence` of a file's newest version, as it was corrected.
 fn newest(world: &World, path: &str) -> String {
@@ -77,11 +72,8 @@ fn a_tool_may_complete_the_last_line() {
 
 #[test]
 fn a_tool_that_writes_from_what_its_session_saw_is_its_sessions() {
-    for agent in AGENTS {
-        let world = World::new();
-        world.file("a.txt", ten());
-        let mut talk = Talk::new(&world, agent, "s");
-        talk.start().nothing();
+    each(|world, talk| {
+        let agent = talk.voice.agent;
         talk.read("a.txt").nothing();
         let (call, heard) = talk.before_edit("a.txt", "line 2\n", "line two\n");
         heard.nothing();
@@ -93,12 +85,12 @@ fn a_tool_that_writes_from_what_its_session_saw_is_its_sessions() {
             .voice
             .after_edit(&call, "a.txt", "line 2\n", "line two\n");
         let _told = talk.say(&after);
-        assert!(newest(&world, "a.txt").starts_with("s "), "{agent}");
+        assert!(newest(world, "a.txt").starts_with("s "), "{agent}");
         let undone = world.run(&["undo", "s", "--yes"]);
         assert!(undone.status.success(), "{agent}: {undone:?}");
         let left = fs::read_to_string(world.path("a.txt")).unwrap();
         assert!(left.contains("line 2\n"), "{agent}: {left}");
-    }
+    });
 }
 
 #[test]
@@ -117,10 +109,7 @@ fn two_agents_edit_one_file_at_the_same_time() {
         let (first, heard) = one.before_edit("a.txt", "line 2\n", "line two\n");
         heard.nothing();
         let (second, heard) = two.before_edit("a.txt", "line 9\n", "line nine\n");
-        if heard != Heard::Nothing {
-            // Another session has announced an edit of the file.
-            continue;
-        }
+        heard.nothing();
         let path = world.path("a.txt");
         let text = ten().replace("line 2\n", "line two\n");
         user::replace(&path, &text);
@@ -141,11 +130,8 @@ fn two_agents_edit_one_file_at_the_same_time() {
 
 #[test]
 fn a_tool_whose_announcement_was_not_answered_is_claimed_by_its_report() {
-    for agent in AGENTS {
-        let world = World::new();
-        world.file("a.txt", ten());
-        let mut talk = Talk::new(&world, agent, "s");
-        talk.start().nothing();
+    each(|world, talk| {
+        let agent = talk.voice.agent;
         talk.read("a.txt").nothing();
         user::replace(&world.path("a.txt"), &ten().replace("line 2", "line two"));
         let call = talk.call();
@@ -153,7 +139,7 @@ fn a_tool_whose_announcement_was_not_answered_is_claimed_by_its_report() {
             .voice
             .after_edit(&call, "a.txt", "line 2\n", "line two\n");
         let _nothing = talk.say(&after);
-        assert!(newest(&world, "a.txt").starts_with("s "), "{agent}");
+        assert!(newest(world, "a.txt").starts_with("s "), "{agent}");
         talk.edit("a.txt", "line two\n", "line 2\n").nothing();
         // What the report does not explain stays the user's.
         user::replace(&world.path("a.txt"), &ten().replace("line 3", "the user's"));
@@ -162,6 +148,6 @@ fn a_tool_whose_announcement_was_not_answered_is_claimed_by_its_report() {
             .voice
             .after_edit(&call, "a.txt", "line 7\n", "line seven\n");
         let _told = talk.say(&after);
-        assert_eq!(newest(&world, "a.txt"), "user unmarked", "{agent}");
-    }
+        assert_eq!(newest(world, "a.txt"), "user unmarked", "{agent}");
+    });
 }

@@ -332,7 +332,7 @@ mod tests {
             form(b"\xe9t\xe9\n").last(),
             Some(&HashOrAbsent::Hash(latin))
         );
-        // What is found at the end is compared as a text, too.
+        // The file is compared with them as a text, too.
         let found = Candidate::of("ä\r\nb".as_bytes());
         assert!(whole(b"old\n").iter().all(|one| one.is_text_of(&found)));
         let other = Candidate::of("ä\nB\n".as_bytes());

@@ -399,7 +399,7 @@ async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told, held:
         if news.is_empty() {
             return;
         }
-        // What is acknowledged is what was told.
+        // The acknowledgement must cover only the changes that are told.
         let Some(only) = changed(daemon, session, Some(news)).await else {
             return;
         };

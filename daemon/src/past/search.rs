@@ -41,9 +41,9 @@ enum Wanted {
 }
 
 impl Lineages {
-    /// Looks for files that are not on disk, and whose removal was not
-    /// observed. What is found is recorded. Each is looked for once. Returns
-    /// whether anything was found.
+    /// Looks, once for each, for the new names of files that are not on disk and
+    /// whose removal was not observed. Records the names and returns whether
+    /// there are any.
     ///
     /// # Errors
     /// `storage`, `shuttingDown`.

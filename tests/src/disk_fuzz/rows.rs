@@ -64,7 +64,7 @@ pub enum Row {
     HistoryContents,
     /// Its author wrote it.
     HistoryAuthors,
-    /// What is on record is on disk.
+    /// The content on record is the content on disk.
     Audit,
 }
 

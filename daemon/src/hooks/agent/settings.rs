@@ -18,10 +18,10 @@ pub struct Settings {
     pub timeout: u64,
     /// The settings of its MCP servers; `None` if it has none.
     pub servers: Option<Servers>,
-    /// What is left to the user after the hooks are installed; `None` for
+    /// What the user has to do after the hooks are installed; `None` for
     /// nothing.
     pub note: Option<&'static str>,
-    /// What is left to the user after the settings of a project are changed;
+    /// What the user has to do after the settings of a project are changed;
     /// `None` for nothing.
     pub project_note: Option<&'static str>,
     /// Whether the file of its MCP servers records which hooks the user has

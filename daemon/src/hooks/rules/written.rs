@@ -1,7 +1,7 @@
-//! What a tool has written: the content that it left on disk, if that is a
-//! result of what the tool was told to do. What a tool starts from is not
-//! always what the file had when the call was announced, and tools differ in
-//! the form in which they store a text.
+//! What a tool has written: the content on disk after it, if that is a result of
+//! what the tool was told to do. A tool may start from another content than the
+//! file had when the call was announced, and tools store a text in different
+//! forms.
 
 use touchmark_engine::text::tokens;
 use touchmark_proto::files::FileHistory;
