@@ -307,9 +307,9 @@ mod tests {
         let limits = Limits {
             bytes: 8,
             time: Duration::from_secs(100),
-            all: Duration::from_millis(200),
+            all: Duration::from_millis(2_000),
         };
-        let script = "while read -r name; do sleep 0.05; echo $name missing; done";
+        let script = "while read -r name; do sleep 0.5; echo $name missing; done";
         let mut objects = Objects::of(shell(script), limits).unwrap();
         let mut answered = 0;
         objects.each(&["x"; 1_000], |_, object| {
