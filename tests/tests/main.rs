@@ -58,6 +58,7 @@ mod hooks_interleaved;
 mod hooks_late;
 mod hooks_opencode;
 mod hooks_places;
+mod hooks_turns;
 mod hooks_twice;
 mod hooks_windows;
 mod hooks_written;
