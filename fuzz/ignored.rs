@@ -152,7 +152,7 @@ pub(crate) fn ignored(bytes: &[u8]) {
         ..SearchGrep::new("hit")
     };
     let stop = Stop::at(Instant::now() + Duration::from_secs(10));
-    let found = match search(&tree.0, &ask, 1 << 20, &trust, &stop) {
+    let found = match search(&tree.0, &ask, |_| false, 1 << 20, &trust, &stop) {
         Ok(found) => found,
         Err(error) => {
             assert_eq!(error.code, ErrorCode::InvalidParams, "{error}");

@@ -54,6 +54,7 @@ const BUFFER: usize = 128 << 10;
 pub struct Reader {
     root: PathBuf,
     secrets: Patterns,
+    own: Patterns,
     vouching: Vouching,
     grown: Grown,
     keep_file_max: u64,
@@ -133,11 +134,24 @@ impl Reader {
         Self {
             root: root.to_path_buf(),
             secrets,
+            own: Patterns::default(),
             vouching: Vouching::new(root),
             grown: Grown::default(),
             keep_file_max,
             bytes_max,
         }
+    }
+
+    /// Treats touchmark's own files as unreadable (SCOPE-8). Each write to the
+    /// store would otherwise be a version of it, and make the next one.
+    pub fn without(mut self, own: Patterns) -> Self {
+        self.own = own;
+        self
+    }
+
+    /// Returns whether `path` is one of touchmark's own files.
+    pub fn is_own(&self, path: &RelPath) -> bool {
+        self.own.has(path)
     }
 
     /// Returns the size in bytes above which a content is not stored.
@@ -239,6 +253,10 @@ impl Visit<'_> {
                 Opened::Unreadable(cause) => return Found::Unreadable { cause }.into(),
                 Opened::Changing => continue,
             };
+            if self.reader.is_own(real.as_ref().unwrap_or(&order.path)) {
+                let cause = "it is a file of touchmark's own".into();
+                return Found::Unreadable { cause }.into();
+            }
             // A symlink's target may be a secret as well.
             let secret = secret
                 || real

@@ -5,6 +5,7 @@ mod directory;
 mod forget;
 mod instance;
 mod lock;
+mod own;
 mod stored;
 #[cfg_attr(not(target_os = "linux"), path = "life/systemd/unsupported.rs")]
 pub mod systemd;
@@ -19,6 +20,7 @@ pub use directory::{check_private, private_directory, usable_directory};
 pub use forget::{forget, kept};
 pub use instance::workspace_of_instance;
 pub use lock::Lock;
+pub(crate) use own::patterns as own_files;
 pub use stored::{Stored, stored};
 pub use vanished::{Sweep, Vanished, forget_vanished};
 

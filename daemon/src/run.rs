@@ -105,6 +105,9 @@ pub struct Options {
     pub manager: Manager,
     /// The umask of the process that started the daemon.
     pub umask: Umask,
+    /// What the daemon inherited from that process and could not change, a
+    /// sentence each, for people.
+    pub inherited: Vec<String>,
 }
 
 /// Serves a workspace until `shutdown` completes, a client requests the exit,

@@ -15,7 +15,7 @@ use crate::life::{self, Lock, Sweep, private_directory, usable_directory};
 use crate::log::{self, Target};
 use crate::run::{Options, run};
 use crate::socket::{Listener, Passed};
-use crate::system::{process, signals};
+use crate::system::{inherited, process, signals};
 use crate::time::Timeline;
 
 /// The maximum time to wait until another daemon ends for one that the service
@@ -83,11 +83,27 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     let refused = configured.refused();
     let user_is_wrong = configured.user_is_wrong;
     let config = configured.config;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Hooks and guarded writes read files as well, each on a separate
+        // thread.
+        .max_blocking_threads(16)
+        .build()
+        .map_err(part("runtime"))?;
+    {
+        let _runtime = runtime.enter();
+        signals::survive_file_size().map_err(part("signals"))?;
+    }
     private_directory(&places.runtime)?;
     let lock = lock(&places, &workspace, passed.is_some())?;
     failpoint::pass("start: the lock is taken");
     usable_directory(&places.state)?;
     let umask = process::detach(options.on_demand);
+    let inherited = if options.on_demand {
+        inherited::leave()
+    } else {
+        Vec::new()
+    };
     log::start(
         Target::choose(!options.on_demand),
         &places.state,
@@ -98,22 +114,9 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
     }
     process::raise_descriptor_limit(life::descriptors(config.connections));
 
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        // Hooks and guarded writes read files as well, each on a separate
-        // thread.
-        .max_blocking_threads(16)
-        .build()
-        .map_err(|cause| Error::Part {
-            part: "runtime",
-            cause: cause.to_string(),
-        })?;
     let ended = runtime.block_on(async {
         let terminal = !options.on_demand && std::io::stderr().is_terminal();
-        let shutdown = signals::shutdown(terminal).map_err(|cause| Error::Part {
-            part: "signals",
-            cause: cause.to_string(),
-        })?;
+        let shutdown = signals::shutdown(terminal).map_err(part("signals"))?;
         let listener = match passed {
             Some(socket) => Listener::adopt(socket, &places.socket)?,
             None => Listener::bind(&places.socket)?,
@@ -136,6 +139,7 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
             on_demand: options.on_demand,
             manager,
             umask,
+            inherited,
         };
         // The loop runs as a task: waking the future of `block_on` itself costs
         // a system call, even from the runtime's own thread.
@@ -156,6 +160,13 @@ fn serve(options: DaemonOptions, passed: Option<Passed>, manager: Manager) -> Re
         tracing::error!("{error}");
     }
     ended
+}
+
+fn part(part: &'static str) -> impl Fn(std::io::Error) -> Error {
+    move |cause| Error::Part {
+        part,
+        cause: cause.to_string(),
+    }
 }
 
 /// Takes the workspace's lock. If another daemon has it, returns an error; the

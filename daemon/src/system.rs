@@ -6,6 +6,8 @@
 #[cfg_attr(not(target_os = "linux"), path = "system/clock/unix.rs")]
 pub(crate) mod clock;
 pub(crate) mod disk;
+#[cfg_attr(not(target_os = "linux"), path = "system/inherited/unsupported.rs")]
+pub(crate) mod inherited;
 #[cfg_attr(not(target_os = "linux"), path = "system/look/unix.rs")]
 pub(crate) mod look;
 #[cfg_attr(not(target_os = "linux"), path = "system/mounted/fallback.rs")]

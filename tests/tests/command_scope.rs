@@ -809,3 +809,42 @@ fn scope3_a_change_of_unknown_lines_is_not_undone() {
     assert_eq!(lines["lines"][0]["author"]["kind"], "unknown", "{lines}");
     world.healthy();
 }
+
+/// A home directory as workspace contains the daemon's own files.
+#[test]
+fn scope8_touchmarks_own_files_are_no_files_of_the_workspace() {
+    let mut world = World::asleep();
+    world.set_env("TOUCHMARK_TEST_SCOPE_MS", "20000");
+    let state = world.path(".local/state");
+    world.set_env("XDG_STATE_HOME", state.to_str().unwrap());
+    world.start();
+    let mut agent = Session::new(world.client(), "s", &world.path(""));
+    world.file("notes.txt", "one\n");
+    agent.read("notes.txt");
+    for round in 0..3 {
+        let begun = agent.ok(
+            "command/begin",
+            json!({"scope": "workspace", "label": "sh"}),
+        );
+        sh(&world, &format!("echo {round} > made-{round}.txt"));
+        let ended = agent.ok("command/end", json!({"command": begun["command"]}));
+        assert_eq!(ended["command"]["versions"], 1, "{ended}");
+    }
+    let own = fs::read_dir(state.join("touchmark")).unwrap();
+    let own = own.map(|entry| entry.unwrap().path());
+    let own = own.filter(|path| path.is_dir()).last().unwrap();
+    let store = own.join("store.db");
+    let store = store.strip_prefix(world.workspace()).unwrap();
+    let store = store.to_str().unwrap();
+    agent.refused("file/read", json!({"path": store}), "unreadable");
+    let garbage = json!({"path": store, "text": "garbage", "force": true});
+    agent.refused("file/write", garbage, "unreadable");
+    let other = format!("{store}.other");
+    let garbage = json!({"path": other, "text": "garbage", "force": true});
+    agent.refused("file/write", garbage, "protected");
+    // What the store writes makes no version that it would have to write.
+    let clock = || world.client().ok("sync", json!({}))["clock"].clone();
+    let before = clock();
+    assert_eq!(clock(), before);
+    world.healthy();
+}

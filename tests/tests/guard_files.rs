@@ -242,3 +242,36 @@ fn guard1_a_file_is_held_while_somebody_writes_to_it_and_no_longer() {
     });
     world.healthy();
 }
+
+/// Containers mount single files (`docker -v conf:/ws/conf`). The name of such
+/// a file cannot be exchanged or removed.
+#[test]
+fn guard2_a_file_that_is_a_mount_point_is_written_in_place() {
+    mounts::apart(|| {
+        let mut world = World::new();
+        world.file("conf", "");
+        let outside = world.outside().join("conf");
+        fs::write(&outside, "one\n").unwrap();
+        mounts::mount(
+            "none",
+            outside.to_str().unwrap(),
+            "bind",
+            &world.path("conf"),
+        );
+        let mut agent = world.session("a");
+        agent.read("conf");
+        agent.ok("file/write", json!({"path": "conf", "text": "two\n"}));
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "two\n");
+        // A save that the session has not seen is not overwritten.
+        user::append(&outside, "by the host\n");
+        let params = json!({"path": "conf", "text": "three\n"});
+        agent.refused("file/write", params, "stale");
+        let undone = world.run(&["undo", "a", "--yes"]);
+        assert!(undone.status.success(), "{undone:?}");
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "one\nby the host\n");
+        let left: Vec<_> = fs::read_dir(world.workspace()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        mounts::unmount(&world.path("conf"));
+        world.healthy();
+    });
+}

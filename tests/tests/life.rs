@@ -765,3 +765,67 @@ fn sec5_a_repository_has_nothing_of_other_workspaces_removed() {
     }
     fs::rename(away, here).unwrap();
 }
+
+/// A client may start the daemon from below `nice`, `ulimit` or a process that
+/// is killed first when memory is short. The daemon serves all other clients as
+/// well.
+#[test]
+fn life1_a_daemon_leaves_what_its_starter_was_limited_by() {
+    let world = World::asleep();
+    let _ends = Ends(&world);
+    let limited = "echo 500 > /proc/self/oom_score_adj; ulimit -S -f 64; \
+        exec taskset 1 \"$@\"";
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", limited, "sh"])
+        .arg(touchmark_tests::world::binary())
+        .arg("--workspace")
+        .arg(world.workspace())
+        .args(["call", "ping"]);
+    world.dress(&mut command);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let pid = who_answers(&world);
+    let of = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
+    assert_eq!(of("oom_score_adj").trim(), "0");
+    let size = of("limits");
+    let size = size.lines().find(|line| line.starts_with("Max file size"));
+    assert!(size.unwrap().contains("unlimited"), "{size:?}");
+    let all = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = |status: &str| {
+        let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list"));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(allowed(&of("status")), allowed(&all));
+}
+
+/// A write beyond the limit of a file's size is an error, and does not end the
+/// daemon. The limit that it cannot raise is reported.
+#[test]
+fn life1_a_daemon_below_a_limit_of_file_size_goes_on() {
+    let world = World::asleep();
+    let _ends = Ends(&world);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -f 2000; exec \"$@\"", "sh"])
+        .arg(touchmark_tests::world::binary())
+        .arg("--workspace")
+        .arg(world.workspace())
+        .args(["call", "ping"]);
+    world.dress(&mut command);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let pid = who_answers(&world);
+    world.file("large.bin", "x".repeat(3 << 20));
+    let mut agent = world.session("s");
+    agent.read("large.bin");
+    let text = "y".repeat(2 << 20);
+    let params = json!({"path": "large.bin", "text": text});
+    agent.refused("file/write", params, "storage");
+    assert_eq!(who_answers(&world), pid);
+    let status = world.client().ok("status", json!({}));
+    assert!(
+        status["degraded"].to_string().contains("ulimit -f"),
+        "{status}"
+    );
+}

@@ -100,7 +100,10 @@ impl Guard {
         match place.exchange(temporary.name()) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Stop::Changed(None)),
-            Err(errno) if is_missing(errno) => return Err(Stop::NoExchange),
+            // A file that is a mount point has a fixed name.
+            Err(errno) if is_missing(errno) || errno == Errno::BUSY => {
+                return Err(Stop::NoExchange);
+            }
             Err(errno) => return Err(refused(&job.order.path, errno).into()),
         }
         // From here on the temporary name may be that of another process's

@@ -356,8 +356,16 @@ pub(super) fn refused(path: &RelPath, errno: Errno) -> Error {
             ErrorCode::Storage,
             "free space on the disk; nothing was changed",
         ),
+        Errno::FBIG => (
+            ErrorCode::Storage,
+            "the daemon or the file system allows no file of this size (`ulimit -f`); nothing was changed",
+        ),
         Errno::ISDIR => (ErrorCode::NotAFile, "name a regular file"),
         Errno::NOENT | Errno::NOTDIR => (ErrorCode::NotFound, "check the name"),
+        Errno::BUSY => (
+            ErrorCode::Unreadable,
+            "the file is a mount point, so its name cannot be removed; unmount it first",
+        ),
         _ => (
             ErrorCode::Unreadable,
             "check the permissions of the file and its directory; nothing was changed",

@@ -150,6 +150,11 @@ impl Daemon {
             )));
         }
         degraded.extend(self.workspace.time.told().map(everything));
+        degraded.extend(self.options.inherited.iter().map(|what| {
+            everything(format!(
+                "the daemon was started with {what}; `touchmark stop`, and start it elsewhere"
+            ))
+        }));
         degraded
     }
 

@@ -30,7 +30,7 @@ use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
 use crate::hooks::Memory;
 use crate::life::systemd::ServiceReport;
-use crate::life::{Lock, usable_directory};
+use crate::life::{Lock, own_files, usable_directory};
 use crate::past::{Lineages, Looks, Origins};
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
@@ -71,7 +71,8 @@ impl Daemon {
             .name("patterns".into())
             .spawn({
                 let config = config.clone();
-                move || Globs::of(&config)
+                let own = own_files(workspace, places);
+                move || Globs::of(&config, &own)
             })
             .map_err(|error| part("patterns", &error))?;
         let (opened, kept) = open_store(&store_options, &events)?;
@@ -128,7 +129,8 @@ impl Daemon {
             globs.secrets,
             config.contents_file,
             content::MAX_BYTES,
-        );
+        )
+        .without(globs.own);
 
         failpoint::pass("start: the watcher runs");
         let guard = Guard::open(
@@ -381,17 +383,22 @@ struct Globs {
     secrets: Patterns,
     protected: Patterns,
     out_of_scope: Patterns,
+    /// touchmark's own files in the workspace. They are protected, and no
+    /// command's.
+    own: Patterns,
 }
 
 impl Globs {
-    fn of(config: &Config) -> Result<Self, Error> {
-        let compiled = |patterns: &[String], key| {
-            Patterns::new(patterns.iter().map(String::as_str)).map_err(|error| part(key, &error))
+    fn of(config: &Config, own: &[String]) -> Result<Self, Error> {
+        let compiled = |patterns: &[String], own: &[String], key| {
+            let all = patterns.iter().chain(own).map(String::as_str);
+            Patterns::new(all).map_err(|error| part(key, &error))
         };
         Ok(Self {
-            secrets: compiled(&config.contents_exclude, "contents.exclude")?,
-            protected: compiled(&config.guard_protect, "guard.protect")?,
-            out_of_scope: compiled(&config.scope_exclude, "scope.exclude")?,
+            secrets: compiled(&config.contents_exclude, &[], "contents.exclude")?,
+            protected: compiled(&config.guard_protect, own, "guard.protect")?,
+            out_of_scope: compiled(&config.scope_exclude, own, "scope.exclude")?,
+            own: compiled(&[], own, "own files")?,
         })
     }
 }

@@ -74,6 +74,7 @@ impl World {
             on_demand: self.on_demand,
             manager: Manager::default(),
             umask: Umask(0o022),
+            inherited: Vec::new(),
         };
         let (shutdown, wanted) = oneshot::channel::<()>();
         let ended = tokio::spawn(run(listener, lock, options, async {

@@ -24,6 +24,17 @@ pub(crate) fn shutdown(terminal: bool) -> io::Result<impl Future<Output = ()> + 
     })
 }
 
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail with an
+/// error. Without this, SIGXFSZ would end the process.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn survive_file_size() -> io::Result<()> {
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    // The handler remains after the stream was dropped.
+    signal(SignalKind::from_raw(number)).map(drop)
+}
+
 /// Returns the stream of SIGHUP, which requests to reload the configuration.
 ///
 /// # Errors

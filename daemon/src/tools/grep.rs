@@ -63,7 +63,8 @@ const MOST_CONTEXT: u32 = 1_000;
 
 /// Searches the workspace at `root` (a canonical path) until `stop`. The
 /// matches take at most `reply` bytes as JSON. `trust` decides whose ignore
-/// files count. Blocks the thread.
+/// files count. Files for which `is_own` is true are left out. Blocks the
+/// thread.
 ///
 /// # Errors
 /// `invalidParams` and `tooLarge` for the pattern, `invalidParams` for glob and
@@ -72,6 +73,7 @@ const MOST_CONTEXT: u32 = 1_000;
 pub fn search(
     root: &Path,
     ask: &SearchGrep,
+    is_own: impl Fn(&RelPath) -> bool,
     reply: usize,
     trust: &Trust,
     stop: &Stop,
@@ -101,6 +103,9 @@ pub fn search(
         let Some(path) = relative(root, entry.path()).filter(|_| is_file) else {
             continue;
         };
+        if is_own(&path) {
+            continue;
+        }
         cut_short |= !look_into(root, &path, &matcher, &mut searcher, &mut found, stop);
     }
     Ok(found.finish(cut_short))

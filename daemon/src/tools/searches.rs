@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 use touchmark_proto::search::{Matches, SearchGrep};
-use touchmark_proto::{ConnectionId, Error, ErrorCode};
+use touchmark_proto::{ConnectionId, Error, ErrorCode, RelPath};
 
 use super::grep::{Stop, search};
 use crate::context::Context;
@@ -89,7 +89,8 @@ impl Searches {
         let search = self.threads.begin(move || {
             // A pattern or a file may make a library panic.
             let trust = trust(&workspace.places.trusted);
-            let found = || search(&workspace.root, &ask, reply, &trust, &until);
+            let is_own = |path: &RelPath| workspace.files.is_own(path);
+            let found = || search(&workspace.root, &ask, is_own, reply, &trust, &until);
             catch_unwind(AssertUnwindSafe(found)).unwrap_or_else(|_| Err(broken_off()))
         });
         in_time(search, stop, GRACE).await

@@ -32,7 +32,7 @@ impl Tree {
 
     fn search(&self, ask: &SearchGrep) -> Result<Matches, Error> {
         let stop = Stop::at(Instant::now() + Duration::from_secs(60));
-        search(&self.root(), ask, 1 << 20, &trust(), &stop)
+        search(&self.root(), ask, |_| false, 1 << 20, &trust(), &stop)
     }
 
     /// Returns `path:line:column:text` of each match.
@@ -306,7 +306,7 @@ fn answers_are_bounded_in_number_and_bytes() {
         ..ask("hit")
     };
     for room in [0, 1_000, 10_000, 100_000] {
-        let found = search(&tree.root(), &all, room, &trust(), &stop).unwrap();
+        let found = search(&tree.root(), &all, |_| false, room, &trust(), &stop).unwrap();
         let size = serde_json::to_vec(&found.matches).unwrap().len();
         assert!(found.truncated);
         assert!(size <= room.max(2), "{size} bytes of {room}");
@@ -359,10 +359,28 @@ fn a_search_ends_when_it_is_told_or_its_time_is_over() {
     let tree = Tree::new(&[("a", "hit"), ("b", "hit")]);
     let stop = Stop::at(Instant::now() + Duration::from_secs(60));
     stop.clone().say();
-    let error = search(&tree.root(), &ask("hit"), 1 << 20, &trust(), &stop).unwrap_err();
+    let error = search(
+        &tree.root(),
+        &ask("hit"),
+        |_| false,
+        1 << 20,
+        &trust(),
+        &stop,
+    )
+    .unwrap_err();
     assert_eq!(error.code, ErrorCode::TooLate);
     let stop = Stop::at(Instant::now());
-    assert!(search(&tree.root(), &ask("hit"), 1 << 20, &trust(), &stop).is_err());
+    assert!(
+        search(
+            &tree.root(),
+            &ask("hit"),
+            |_| false,
+            1 << 20,
+            &trust(),
+            &stop
+        )
+        .is_err()
+    );
 
     // The signal comes in the middle of a file.
     let stop = Stop::at(Instant::now() + Duration::from_secs(60));
@@ -473,7 +491,7 @@ fn ignore_files_above_count_within_the_repository() {
     let root = outer.root().join("w");
     let hits = || {
         let stop = Stop::at(Instant::now() + Duration::from_secs(60));
-        lines(&search(&root, &ask("hit"), 1 << 20, &trust(), &stop).unwrap())
+        lines(&search(&root, &ask("hit"), |_| false, 1 << 20, &trust(), &stop).unwrap())
     };
     assert_eq!(hits().len(), 3, "in no repository");
     outer.file(".git/info/exclude", "b\n");
@@ -502,7 +520,7 @@ fn sec7_a_search_ends_within_one_long_line() {
         };
         let until = Instant::now() + Duration::from_millis(300);
         let stop = Stop::at(until);
-        let found = search(&tree.root(), &asked, 1 << 20, &trust(), &stop).unwrap();
+        let found = search(&tree.root(), &asked, |_| false, 1 << 20, &trust(), &stop).unwrap();
         assert!(found.truncated && found.matches.is_empty());
         // Without the look at the clock the search would take minutes.
         assert!(until.elapsed() < Duration::from_secs(20));
