@@ -4,6 +4,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::output::{self, Failure, Outcome};
 
+/// What to do without a terminal, before a command writes files.
+pub(crate) const WRITE: &str = "use --yes to write this, or --dry-run";
+
 /// Asks a yes-or-no question. Any answer other than yes is no.
 ///
 /// # Errors

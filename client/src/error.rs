@@ -91,7 +91,7 @@ impl Error {
             Self::Deadline { .. } => {
                 "the daemon is stopped or very busy: look at `touchmark status`, or give it more time"
             }
-            Self::Gone { .. } => "connect again; a new daemon is started on demand",
+            Self::Gone { .. } => touchmark_proto::ErrorCode::ShuttingDown.hint(),
             Self::Lagged { .. } => "read events as they come, and subscribe again with `since`",
             Self::Protocol(_) => "update the older of client and daemon",
             Self::Place { .. } => "name another workspace or socket",

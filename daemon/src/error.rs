@@ -89,6 +89,9 @@ pub enum Error {
     },
 }
 
+/// What to do about a socket path that is too long.
+pub(crate) const SHORTER: &str = "set XDG_RUNTIME_DIR or TOUCHMARK_SOCKET to a shorter path";
+
 impl Error {
     /// Returns the exit code of the process that this error ends: 1 if a daemon
     /// runs already, 2 for wrong use, 3 for everything else.
@@ -118,7 +121,7 @@ impl Error {
             Self::Untrusted { .. } => {
                 "make it a directory of your own with mode 0700, or remove it"
             }
-            Self::SocketPath { .. } => "set XDG_RUNTIME_DIR or TOUCHMARK_SOCKET to a shorter path",
+            Self::SocketPath { .. } => SHORTER,
             Self::Config(_) => "correct the file; see the table of keys in the documentation",
             Self::Store(error) => error.hint(),
             Self::Io { .. } | Self::Part { .. } => "run `touchmark doctor`",

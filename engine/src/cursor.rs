@@ -2,7 +2,7 @@
 
 use touchmark_proto::{Clock, Error, RelPath};
 
-fn wrong() -> Error {
+pub(crate) fn wrong() -> Error {
     Error::invalid("`cursor` is not one that an earlier answer gave")
 }
 

@@ -66,21 +66,25 @@ fn is_of_tests(path: &str) -> bool {
 }
 
 /// Splits a text into production lines and test lines: the item after a
-/// `#[cfg(test)]` belongs to the tests, up to its closing brace.
+/// `#[cfg(test)]` belongs to the tests. As rustfmt writes it, its last line is
+/// its first that is indented like the item and ends it.
 fn split(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut production, mut test) = (Vec::new(), Vec::new());
-    let (mut depth, mut armed) = (0, false);
+    // The indentation of an item of tests.
+    let mut item: Option<usize> = None;
+    let mut is_armed = false;
     for line in text.lines() {
-        let opened = line.matches('{').count().cast_signed();
-        let open = opened - line.matches('}').count().cast_signed();
         let own = line.trim();
+        let indent = line.len() - line.trim_start().len();
         let is_mark = own.starts_with("#[cfg(test") || own.starts_with("#[cfg(all(test");
-        if depth > 0 {
-            depth += open;
+        if let Some(outer) = item {
+            let ends = indent == outer && matches!(own, "}" | "};" | ")" | ");" | "]" | "];");
+            item = item.filter(|_| !ends);
             test.push(own.to_owned());
-        } else if is_mark || armed {
-            armed = is_mark || own.starts_with("#[");
-            depth = if armed { 0 } else { open.max(0) };
+        } else if is_mark || is_armed {
+            is_armed = is_mark || own.starts_with("#[");
+            let is_open = !is_armed && !own.ends_with([';', ',', '}']);
+            item = is_open.then_some(indent);
             test.push(own.to_owned());
         } else {
             production.push(own.to_owned());

@@ -65,6 +65,7 @@ pub mod http;
 pub mod limits;
 pub mod machine;
 pub mod mcp;
+pub mod messages;
 pub mod model;
 pub mod mounts;
 pub mod mutate;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::house::{CRATES, sources};
+use crate::messages;
 
 /// Words and phrases with what to write instead. Each is rejected wherever it
 /// occurs as a whole word.
@@ -121,18 +122,6 @@ fn comments(path: &str, text: &str, found: &mut Vec<Prose>) {
     }
 }
 
-/// Returns the messages of a source's production code: the strings that have a
-/// blank.
-fn messages(path: &str, lines: &[String], found: &mut Vec<Prose>) {
-    let code = lines.iter().filter(|line| !line.starts_with("//"));
-    for line in code {
-        let strings = line.split('"').skip(1).step_by(2);
-        for text in strings.filter(|text| text.contains(' ')) {
-            found.push(Prose::of(&format!("{path} {text:?}"), 0, text));
-        }
-    }
-}
-
 /// Returns the paragraphs of a page, without blocks of code.
 fn paragraphs(path: &str, text: &str, found: &mut Vec<Prose>) {
     let mut is_code = false;
@@ -173,7 +162,9 @@ pub fn prose(root: &Path) -> Vec<Prose> {
         for file in sources(root, below) {
             let text = fs::read_to_string(root.join(&file.path)).unwrap();
             comments(&file.path, &text, &mut found);
-            messages(&file.path, &file.production, &mut found);
+            let place = |text: &str| format!("{} {text:?}", file.path);
+            let texts = messages::of(&file);
+            found.extend(texts.iter().map(|text| Prose::of(&place(text), 0, text)));
         }
     }
     pages(root, root, &mut found);

@@ -2,13 +2,14 @@
 //! first sentences, words, subjects of commits, and the number of places in
 //! which a method, an agent or a stored field is named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use touchmark_tests::house::{CRATES, Source, count, imports, largest_circle, sources};
+use touchmark_tests::messages::{page, texts};
 use touchmark_tests::words::prose;
 
 /// The most modules that may import each other in a circle.
@@ -218,4 +219,42 @@ fn a_stored_field_is_named_once() {
         let found = places(&files, &[(*name).to_owned()]);
         assert_eq!(found.len(), times, "{name}: {found:?}");
     }
+}
+
+/// `docs/messages.md` has every text that a model or a person can receive.
+#[test]
+fn the_list_of_messages_is_current() {
+    let file = root().join("docs/messages.md");
+    let page = page(root());
+    if env::var_os("TOUCHMARK_BLESS").is_some() {
+        fs::write(&file, &page).unwrap();
+    }
+    let listed = fs::read_to_string(&file).unwrap_or_default();
+    let differs = page.lines().zip(listed.lines()).find(|(a, b)| a != b);
+    assert!(
+        page == listed,
+        "{differs:?}: run `TOUCHMARK_BLESS=1 cargo test -p touchmark-tests house::`"
+    );
+}
+
+/// The fewest words of a text that is in one place only. Shorter ones are parts
+/// of sentences.
+const SENTENCE: usize = 7;
+
+/// A text that two places have is changed in one of them.
+#[test]
+fn a_message_is_in_one_place() {
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, texts) in texts(root()) {
+        // It has the daemon's hints with what replaces them for people.
+        if path == "cli/src/hints.rs" {
+            continue;
+        }
+        let is_sentence = |text: &String| text.split_whitespace().count() >= SENTENCE;
+        for text in texts.into_iter().filter(is_sentence) {
+            places.entry(text).or_default().insert(path.clone());
+        }
+    }
+    places.retain(|_, paths| paths.len() > 1);
+    assert!(places.is_empty(), "{places:#?}");
 }

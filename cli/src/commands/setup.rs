@@ -80,9 +80,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         findings.extend(rows.iter().flat_map(|row| setup.wrong(row)));
     } else {
         let question = format!("Write {}?", count(changes as u64, "file"));
-        let agreed = changes == 0
-            || options.write.yes
-            || confirm::agreed(&question, "use --yes to write this, or --dry-run")?;
+        let agreed =
+            changes == 0 || options.write.yes || confirm::agreed(&question, confirm::WRITE)?;
         if !agreed {
             return Err(Failure::No("everything is left as it is".into()));
         }

@@ -61,8 +61,7 @@ impl<'a> Places<'a> {
     pub(crate) fn of(environment: &'a Environment, workspace: &'a Path) -> Outcome<Self> {
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
         Ok(Self {
-            home: home
-                .ok_or_else(|| Failure::Usage("there is no home directory: set HOME".into()))?,
+            home: home.ok_or_else(|| Failure::Usage("HOME is not set".into()))?,
             environment,
             workspace,
         })

@@ -93,7 +93,7 @@ pub(super) fn socket_path(socket: &Path) -> Finding {
                 "{length} bytes, at most {MAX_PATH} work: {}",
                 socket.display()
             ),
-            "set XDG_RUNTIME_DIR or TOUCHMARK_SOCKET to a shorter path",
+            crate::error::SHORTER,
         );
     }
     match fs::symlink_metadata(socket) {

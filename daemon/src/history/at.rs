@@ -246,9 +246,11 @@ async fn checkpoint_of(
     Ok(row.map(|row| row.clock.n))
 }
 
+/// The hint of an error about a version that does not exist.
+pub(super) const VERSIONS: &str = "`file/log` has a file's versions (`touchmark log PATH`)";
+
 fn missing(message: String) -> Error {
-    Error::new(ErrorCode::NotFound, message)
-        .hint("`file/log` has a file's versions (`touchmark log PATH`)")
+    Error::new(ErrorCode::NotFound, message).hint(VERSIONS)
 }
 
 /// Returns the newest version whose hash begins with these digits, if only one

@@ -75,8 +75,7 @@ impl Past {
             Some(first) => format!("its versions begin at {}", first.clock),
             None => "no session has named it, so there are no versions of it".to_owned(),
         };
-        Err(Error::path(ErrorCode::NotFound, &name, message)
-            .hint("`file/log` has a file's versions (`touchmark log PATH`)"))
+        Err(Error::path(ErrorCode::NotFound, &name, message).hint(super::at::VERSIONS))
     }
 
     /// Returns the content of a version.

@@ -445,14 +445,14 @@ impl Journal {
     }
 }
 
+/// The cause where a file has another content than the undo was computed for.
+pub(super) const SAVED_SINCE: &str = "another process has saved it in the meantime";
+
 /// Returns the outcome of a file whose present content is not stored.
 pub(super) fn left_since(error: NotStored) -> Left {
     match error {
         NotStored::NotKept(cause) => (UndoOutcome::NotKept, cause),
-        NotStored::Changed(_) => (
-            UndoOutcome::Changed,
-            "another process has saved it in the meantime".into(),
-        ),
+        NotStored::Changed(_) => (UndoOutcome::Changed, SAVED_SINCE.into()),
         NotStored::Failed(error) => failed(error),
     }
 }

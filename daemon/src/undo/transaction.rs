@@ -15,7 +15,7 @@ use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
-use super::journal::{Bytes, Journal, failed, name};
+use super::journal::{Bytes, Journal, SAVED_SINCE, failed, name};
 use super::plan::{Plan, is_link};
 use super::whose::Chosen;
 use super::{Undoer, is_written, moves};
@@ -207,8 +207,7 @@ impl<'u> Transaction<'u> {
                 .iter()
                 .any(|other| other.to.as_ref() == Some(&path))
             {
-                let cause = "another process has saved it in the meantime";
-                return self.plans[at].fail(UndoOutcome::Changed, cause.into());
+                return self.plans[at].fail(UndoOutcome::Changed, SAVED_SINCE.into());
             }
             let anew = match self.undoer.journal.redo_of(entry, at) {
                 Some(([before, after], modes)) => {
@@ -224,8 +223,7 @@ impl<'u> Transaction<'u> {
             match anew {
                 Ok(Some(plan)) => self.plans[at] = plan,
                 Ok(None) => {
-                    let cause = "another process has saved it in the meantime";
-                    return self.plans[at].fail(UndoOutcome::Changed, cause.into());
+                    return self.plans[at].fail(UndoOutcome::Changed, SAVED_SINCE.into());
                 }
                 Err(error) => return self.plans[at].fail(UndoOutcome::Failed, error.message),
             }

@@ -126,6 +126,10 @@ pub(super) enum RawKind {
     Fence(u64),
 }
 
+/// The cause at the system's limit of watches.
+pub(super) const NO_WATCHES: &str =
+    "the limit of inotify watches is reached (fs.inotify.max_user_watches)";
+
 /// Why a path could not be watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {

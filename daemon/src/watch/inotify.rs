@@ -19,7 +19,7 @@ use rustix::fs::inotify::{
 };
 use rustix::io::{Errno, ioctl_fionread};
 
-use super::backend::{Backend, RawEvent, RawKind, Refused, Sink};
+use super::backend::{Backend, NO_WATCHES, RawEvent, RawKind, Refused, Sink};
 
 /// The events of a watched directory or file. Opens and reads are not among
 /// them: a build would wake the daemon 100,000 times (LIFE-3).
@@ -440,9 +440,7 @@ impl Watches {
 fn refusal(errno: Errno) -> Refused {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Refused::Absent,
-        Errno::NOSPC => Refused::Because(
-            "the limit of inotify watches is reached (fs.inotify.max_user_watches)".into(),
-        ),
+        Errno::NOSPC => Refused::Because(NO_WATCHES.into()),
         errno => Refused::Because(errno.to_string()),
     }
 }

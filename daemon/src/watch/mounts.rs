@@ -11,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 
+use super::silent::remote;
+
 const TABLE: &str = "/proc/self/mountinfo";
 
 /// The places in a workspace where a file system is mounted.
@@ -250,24 +252,6 @@ fn mount(line: &[u8]) -> Option<Mount> {
         place,
         kind: rest.next()?.to_vec(),
         options: rest.nth(1).map(unescaped).unwrap_or_default(),
-    })
-}
-
-/// Returns why changes on a file system of this kind may make no events, if it
-/// is one whose calls depend on another machine or program. Else `None`.
-fn remote(kind: &[u8]) -> Option<&'static str> {
-    Some(match kind {
-        b"nfs" | b"nfs4" => "NFS: changes made elsewhere make no events",
-        b"cifs" | b"smb3" | b"smbfs" => "SMB file system: changes made elsewhere make no events",
-        b"9p" => "9p file system: changes made elsewhere make no events",
-        b"ceph" => "Ceph: changes made elsewhere make no events",
-        b"afs" => "AFS: changes made elsewhere make no events",
-        b"lustre" => "Lustre: changes made elsewhere make no events",
-        b"autofs" => "automounted place: it is looked at only when asked about",
-        kind if kind.starts_with(b"fuse") || kind == b"virtiofs" => {
-            "FUSE file system: changes made behind it make no events"
-        }
-        _ => return None,
     })
 }
 

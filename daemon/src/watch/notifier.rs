@@ -9,7 +9,7 @@ use notify::{
     WatchPathConfig, Watcher as _,
 };
 
-use super::backend::{Backend, RawEvent, RawKind, Refused, Sink};
+use super::backend::{Backend, NO_WATCHES, RawEvent, RawKind, Refused, Sink};
 
 pub(super) struct Notifier {
     inner: RecommendedWatcher,
@@ -99,9 +99,7 @@ fn refusal(error: &notify::Error) -> Refused {
         {
             Refused::Absent
         }
-        ErrorKind::MaxFilesWatch => Refused::Because(
-            "the limit of inotify watches is reached (fs.inotify.max_user_watches)".into(),
-        ),
+        ErrorKind::MaxFilesWatch => Refused::Because(NO_WATCHES.into()),
         ErrorKind::Io(io) => Refused::Because(io.to_string()),
         other => Refused::Because(format!("{other:?}")),
     }

@@ -175,8 +175,7 @@ impl View<'_> {
 /// of a list by number; 0 without a cursor.
 pub(crate) fn number_cursor(cursor: Option<&str>) -> Result<u64, Error> {
     cursor.map_or(Ok(0), |text| {
-        text.parse()
-            .map_err(|_| Error::invalid("`cursor` is not one that an earlier answer gave"))
+        text.parse().map_err(|_| crate::cursor::wrong())
     })
 }
 

@@ -163,10 +163,7 @@ impl Base {
         let mut items = Vec::new();
         for item in &ask.items {
             if item.range.is_some_and(|range| !range.is_valid()) {
-                return Err(touchmark_proto::Error::invalid(
-                    "a range counts lines from 1 and does not end before it starts",
-                )
-                .into());
+                return Err(super::reads::wrong_range().into());
             }
             match self.view().resolve(&item.path) {
                 Ok(path) => items.push((path, item.range)),
